@@ -63,18 +63,18 @@ public final class Fakebroker implements AutoCloseable {
 
     /**
      * Runs {@code fakebroker serve} on free ports, with these options besides. FAKEBROKER in the environment names
-     * another command, as in FAKEBROKER="python -m fakebroker".
+     * another command, as in FAKEBROKER="python -m fakebroker". It ends with {@code close()}, and with this process,
+     * however that ends: its stdin is a pipe from here.
      */
     public static Fakebroker start(String... options) throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory("fakebroker-");
         Path file = folder.resolve("ready.json");
         Path told = folder.resolve("told");
         List<String> command = new ArrayList<>(List.of(System.getenv().getOrDefault("FAKEBROKER", "fakebroker").split(" ")));
-        command.addAll(List.of("serve", "--port", "0", "--control-port", "0", "--ready-file", file.toString()));
+        command.addAll(List.of("serve", "--exit-with-parent", "--port", "0", "--control-port", "0", "--ready-file", file.toString()));
         command.addAll(List.of(options));
         Process process = new ProcessBuilder(command).redirectError(told.toFile())
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
-        Runtime.getRuntime().addShutdownHook(new Thread(process::destroy));
         try {
             long end = System.nanoTime() + START_LIMIT.toNanos();
             while (!Files.exists(file)) {

@@ -59,7 +59,7 @@ type Cluster struct {
 }
 
 // Start runs `fakebroker serve` on free ports, with these options besides. FAKEBROKER in the environment names another
-// command, as in FAKEBROKER="python -m fakebroker".
+// command, as in FAKEBROKER="python -m fakebroker". It ends with Stop, and with this process, however that ends.
 func Start(options ...string) (*Cluster, error) {
 	words := strings.Fields(os.Getenv("FAKEBROKER"))
 	if len(words) == 0 {
@@ -71,10 +71,13 @@ func Start(options ...string) (*Cluster, error) {
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "ready.json")
-	words = append(words, "serve", "--port", "0", "--control-port", "0", "--ready-file", file)
+	words = append(words, "serve", "--exit-with-parent", "--port", "0", "--control-port", "0", "--ready-file", file)
 	process := exec.Command(words[0], append(words[1:], options...)...)
 	var told bytes.Buffer
 	process.Stderr = &told
+	if _, err := process.StdinPipe(); err != nil { // its end tells that we have ended
+		return nil, err
+	}
 	if err := process.Start(); err != nil {
 		return nil, err
 	}

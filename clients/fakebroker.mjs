@@ -38,17 +38,18 @@ export class Fakebroker {
   }
 
   // Starts `fakebroker serve` on free ports, with these options besides. FAKEBROKER in the environment names another
-  // command, as in FAKEBROKER="python -m fakebroker".
+  // command, as in FAKEBROKER="python -m fakebroker". It ends with stop(), and with this process, however that ends.
   static async start(...options) {
     const [command, ...words] = (process.env.FAKEBROKER ?? "fakebroker").split(" ");
     const folder = await mkdtemp(join(tmpdir(), "fakebroker-"));
     const file = join(folder, "ready.json");
-    const defaults = ["serve", "--port", "0", "--control-port", "0", "--ready-file", file];
-    const child = spawn(command, [...words, ...defaults, ...options], { stdio: ["ignore", "ignore", "pipe"] });
+    const defaults = ["serve", "--exit-with-parent", "--port", "0", "--control-port", "0", "--ready-file", file];
+    const child = spawn(command, [...words, ...defaults, ...options], { stdio: ["pipe", "ignore", "pipe"] });
     let told = "", failure = null;
     child.stderr.on("data", (text) => (told += text));
     child.on("error", (error) => (failure = error));
-    process.once("exit", () => child.kill());
+    child.stdin.on("error", () => {});  // it has ended already
+    for (const each of [child, child.stdin, child.stderr]) each.unref();  // a program that forgets stop() may end
     try {
       const end = Date.now() + START_LIMIT_MS;
       for (;;) {
@@ -182,6 +183,7 @@ export class Fakebroker {
       await main.ask("DELETE", `/clusters/${id}`);
     } else if (this._process && this._process.exitCode === null) {
       const ended = new Promise((resolve) => this._process.once("exit", resolve));
+      this._process.ref();
       this._process.kill();
       await ended;
     }

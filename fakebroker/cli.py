@@ -7,16 +7,14 @@ returns the exit status; and a line in COMMANDS.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TextIO
 
 import fakebroker
 from fakebroker.commands.command_line import Parser, Slip
-from fakebroker.server.writing.opening import Output, descriptor_of, fill_closed_streams
+from fakebroker.streams import Output, Status, fill_closed_streams, let_go, run_with_output
 
 _USAGE_ERROR = 2
 _NOT_WRITTEN = 1
@@ -37,21 +35,11 @@ def main() -> None:
     """Entry point of the console script. A slip on the command line is one sentence and exit status 2; a stdout that
     takes nothing is one with exit status 1."""
     fill_closed_streams()
-    stdout, sys.stdout = sys.stdout, Output(sys.stdout)
-    output = sys.stdout
-    try:
-        status = _status_of(sys.argv[1:] or ["--help"], output)
-        if output.problem is not None:
-            if not isinstance(output.problem, BrokenPipeError):  # or somebody read the first lines, like `| head`
-                _complain(f"stdout: {output.problem.strerror}")
-            status = _NOT_WRITTEN
-            _let_go(stdout)
-    finally:
-        sys.stdout = stdout
-    sys.exit(status)
+    words = sys.argv[1:] or ["--help"]
+    sys.exit(run_with_output(lambda output: _status_of(words, output), _complain, _NOT_WRITTEN))
 
 
-def _status_of(words: Sequence[str], output: Output) -> int | str | None:
+def _status_of(words: Sequence[str], output: Output) -> Status:
     try:
         try:
             return _run(words)
@@ -64,10 +52,6 @@ def _status_of(words: Sequence[str], output: Output) -> int | str | None:
         return _INTERRUPTED
     except SystemExit as ended:  # after --help
         return ended.code
-    except OSError as error:
-        if error is not output.problem:
-            raise
-        return _NOT_WRITTEN
 
 
 def _complain(sentence: str) -> None:
@@ -75,16 +59,7 @@ def _complain(sentence: str) -> None:
         try:
             print("fakebroker:", sentence, file=sys.stderr, flush=True)
         except OSError:  # nobody can be told; the exit status says it
-            _let_go(sys.stderr)
-
-
-def _let_go(stream: TextIO | None) -> None:
-    """Python itself would complain when it flushes the stream at the end."""
-    descriptor = descriptor_of(stream)
-    if descriptor is not None:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, descriptor)
-        os.close(null)
+            let_go(sys.stderr)
 
 
 def _run(words: Sequence[str]) -> int:

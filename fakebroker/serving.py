@@ -21,6 +21,7 @@ from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.extras import not_installed
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.running import parent
 from fakebroker.server.running.collecting import collect_what_is_new
 from fakebroker.server.running.no_more_files import keep_files, tell_of_no_more_files
 from fakebroker.server.writing.announcement import Announcement
@@ -63,9 +64,11 @@ def serve_until_signal(
     control: ControlSpec | None = None,
     toxiproxy: ToxiproxySpec | None = None,
     faults: Sequence[Fault | Preset] = (),
+    exit_with_parent: bool = False,
     **arguments: Any,
 ) -> str | None:
-    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; a second one ends the process at once.
+    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; a second one ends the process at once. If it
+    is to `exit_with_parent`, the end of stdin ends it too.
     `unknown` are names of settings that were given and mean nothing; `arguments` count before those of a `scenario`.
     Without a `control` there is none.
     Returns what is wrong with an option or went wrong at the start, as a sentence; None if nothing did."""
@@ -78,6 +81,8 @@ def serve_until_signal(
         return str(error)
     except OSError as error:
         return f"--scenario {scenario}: {error.strerror}"
+    if exit_with_parent and not parent.is_a_pipe(parent.STDIN):
+        return "--exit-with-parent: stdin is no pipe, whose end would say that the parent has ended"
     if cluster.clock.kind == "manual":
         if control is None:
             return "a manual clock needs somebody who moves it: leave out --no-control, or take --clock auto"
@@ -100,7 +105,7 @@ def serve_until_signal(
     keep_files(True)
     try:
         return loop.run_until_complete(
-            _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy, lacks)
+            _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy, lacks, exit_with_parent)
         )
     finally:
         keep_files(False)
@@ -118,11 +123,14 @@ async def _serve(
     spec: ControlSpec | None,
     proxied: ToxiproxySpec | None,
     lacks: str,
+    exit_with_parent: bool,
 ) -> str | None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopped.set)
+    if exit_with_parent:
+        parent.when_parent_ends(loop, stopped.set)
     try:
         await cluster.start()
     except ValueError as error:  # what the scenario asks for is refused

@@ -99,13 +99,13 @@ def run_one(requests: int, rate: float) -> dict[str, Any]:
         out, journal = Path(name) / "out", Path(name) / "journal.jsonl"
         clear(out)
         with (
-            cluster_process({TOPIC: PARTITIONS}, journal) as (bootstrap, freeze, resume),
+            cluster_process({TOPIC: PARTITIONS}, journal) as cluster,
             spark_session(rows=scenario.requests) as spark,
         ):
-            freeze(TOPIC)
+            cluster.freeze(TOPIC)
             started = time.perf_counter()
-            thaw = partial(resume, TOPIC)
-            run_scenario(spark, scenario, bootstrap, out, seed=1, thaw=thaw, tap=FileTap(journal))
+            thaw = partial(cluster.resume, TOPIC)
+            run_scenario(spark, scenario, cluster.bootstrap, out, seed=1, thaw=thaw, tap=FileTap(journal))
             ran_at = time.perf_counter()
             _, verdict = judge_folder(spark, out)
             ended = time.perf_counter()

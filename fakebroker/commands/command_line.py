@@ -101,7 +101,9 @@ class Parser(argparse.ArgumentParser):
 
         names = self.option_names
         begun = [known for known in names if known.startswith(name) and name != "--"]
-        meant = begun or get_close_matches(name, names, 1)
+        # The dashes, which all have, would make every short name look like every other.
+        spelled = {known.lstrip("-"): known for known in names}
+        meant = begun or [spelled[each] for each in get_close_matches(name.lstrip("-"), spelled, 1)]
         hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
         return f"there is no option {name}; {hint}"
 

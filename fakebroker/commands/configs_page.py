@@ -22,11 +22,10 @@ KINDS: dict[str, type[Config]] = {
     "group": GroupConfig,
     "client-metrics": ClientMetricsConfig,
 }
-KEPT = "kept and shown only"
+KEPT = "nothing (kept and shown only)"
 
 _COLUMNS = ("kind", "name", "type", "default", "dynamic", "honoured by", "what it is")
 _PIPED_COLUMNS = 400
-_ROOM_FOR_DOCS = 160
 
 
 class Row(NamedTuple):
@@ -67,13 +66,10 @@ def to_json(kind: str | None = None, honoured: bool = False) -> str:
 
 
 def print_table(kind: str | None = None, honoured: bool = False) -> None:
-    """The table on stdout. Nothing is cut: what is piped has a line for each setting, on a terminal cells are folded,
-    and a narrow one is not told what each setting is."""
+    """Print the table. What is piped has a line for each setting; a narrow terminal gets a block for each."""
     width = get_terminal_size().columns if sys.stdout.isatty() else _PIPED_COLUMNS
-    columns = _COLUMNS if width >= _ROOM_FOR_DOCS else _COLUMNS[:-1]
     lines = []
     for row in rows(kind, honoured):
         doc = row.doc if row.is_kafkas else f"{row.doc} (not Kafka's)"
-        cells = (row.kind, row.name, row.type, row.default or "", row.dynamic, row.honoured_by or KEPT, doc)
-        lines.append(cells[: len(columns)])
-    print(table(columns, lines, width, whole=["name"]), end="")
+        lines.append((row.kind, row.name, row.type, row.default or "", row.dynamic, row.honoured_by or KEPT, doc))
+    print(table(_COLUMNS, lines, width, whole=["name"]), end="")

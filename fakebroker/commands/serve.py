@@ -179,6 +179,11 @@ def declare(parser: Parser) -> None:
         type=file_name,
         help="JSON with the addresses, put there when every broker accepts.",
     )
+    parser.add_argument(
+        "--exit-with-parent",
+        action="store_true",
+        help="End when stdin, a pipe from the program that started this, ends: also when that program is killed.",
+    )
 
 
 def run(options: Namespace) -> int:
@@ -227,7 +232,16 @@ def run(options: Namespace) -> int:
     control = None if asked is None else ControlSpec(*asked)
     with logging_to_stderr():
         problem = serve_until_signal(
-            topics, quotas, options.ready_file, unknown, options.scenario, control, toxiproxy, faults, **given
+            topics,
+            quotas,
+            options.ready_file,
+            unknown,
+            options.scenario,
+            control,
+            toxiproxy,
+            faults,
+            options.exit_with_parent,
+            **given,
         )
     if problem is not None:
         raise Slip(problem)

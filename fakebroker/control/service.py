@@ -13,6 +13,7 @@ from uvicorn.server import ServerState
 from fakebroker.control.app import new_app
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.listening import SetUp
+from fakebroker.control.newline import WithNewline
 from fakebroker.network.strangers import in_place_of_http
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.turn.turns import turns
@@ -34,7 +35,7 @@ class Served:
         self._is_ending = False
         self._state = ServerState()
         self._config = Config(
-            self._run,
+            WithNewline(self._run),
             interface="asgi3",
             log_config=None,
             access_log=False,

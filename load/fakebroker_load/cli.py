@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from fakebroker.streams import Output, Status, fill_closed_streams, run_with_output
 from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.control import ask_control, check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
@@ -58,7 +59,6 @@ from fakebroker_load.worker import run_in_loop
 app = typer.Typer(
     name="fakebroker-load",
     help="Drive a Kafka cluster with Spark and prove what every request was answered.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its boxes cut long option names off at 80 columns
@@ -76,20 +76,26 @@ Limit = Annotated[
 
 def main() -> None:
     """Entry point of the console script."""
+    fill_closed_streams()
+    sys.exit(run_with_output(_status_of, fail, UNABLE_STATUS))
+
+
+def _status_of(output: Output) -> Status:
     try:
-        status = app(standalone_mode=False)
+        status: Status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        return status
     except UNABLE as error:
-        status = fail(str(error), UNABLE_STATUS)
+        return fail(str(error), UNABLE_STATUS)
     except USER_ERRORS as error:
-        status = fail(str(error))
+        return fail(str(error))
     except UsageError as error:
-        message = describe(error)
-        status = fail(message) if message else USER_ERROR_STATUS  # no command at all: the help is shown already
+        return fail(describe(error))
     except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED_STATUS
+        return INTERRUPTED_STATUS
     except Exception as error:  # a bug of ours, or Spark died; status 1 would say that the broker was wrong
-        status = fail(f"it broke off: {type(error).__name__}: {cause_of(str(error))}", UNABLE_STATUS)
-    sys.exit(status)
+        if error is output.problem:
+            raise
+        return fail(f"it broke off: {type(error).__name__}: {cause_of(str(error))}", UNABLE_STATUS)
 
 
 def describe(error: Exception) -> str:

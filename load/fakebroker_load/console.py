@@ -11,10 +11,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
 from fakebroker_load.verdict import GroupVerdict, Reason, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
 WIDE_COLUMNS = 135
+COLOURS = {RIGHT: "green", LATE: "yellow", WRONG: "red"}
 
 
 def make_console() -> Console:
@@ -91,7 +93,12 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     for way in verdict.ways:
         console.print(escape(way.sentence()), soft_wrap=True)
     early = sum(group.early for group in verdict.groups)
-    colour, word = ("green", "Confirmed") if verdict.ok else ("red", "Not confirmed")
+    finding = verdict.finding
+    colour, word = COLOURS[finding.kind], "Confirmed" if verdict.ok else "Not confirmed"
+    if not verdict.ok:
+        for sentence in finding.sentences:
+            console.print(escape(sentence), soft_wrap=True)
+        console.print(f"[bold {colour}]{finding.headline}.[/]")
     console.print(
         f"[bold {colour}]{word}[/]: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should, "
         f"{early:,} answered early, lateness limit {verdict.lateness_limit_ms:,} ms."

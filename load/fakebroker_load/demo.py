@@ -65,21 +65,29 @@ def _run(
         raise ResultsError(f"{out} cannot be written: {error.strerror}.") from error
     with (
         TemporaryDirectory(prefix="fakebroker-journal-") as folder,
-        cluster_process({**before.topics, **after.topics}, Path(folder) / "journal.jsonl") as (
-            bootstrap,
-            freeze,
-            resume,
-        ),
+        cluster_process({**before.topics, **after.topics}, Path(folder) / "journal.jsonl") as cluster,
         spark_session() as spark,
     ):
+        bootstrap, late_ms = cluster.bootstrap, cluster.machine_late_ms
         console.print(f"{BROKERS} brokers in a process of their own: {', '.join(f'{h}:{p}' for h, p in bootstrap)}")
         tap = partial(FileTap, Path(folder) / "journal.jsonl", "the broker's journal")
         with progress_bar(console, f"{before.name}: all followers replicate", before.requests) as on_progress:
-            run_scenario(spark, before, bootstrap, out, seed=seed, on_progress=on_progress, tap=tap())
-        freeze(FROZEN_TOPIC)
+            run_scenario(
+                spark, before, bootstrap, out, seed=seed, on_progress=on_progress, tap=tap(), machine_late_ms=late_ms
+            )
+        cluster.freeze(FROZEN_TOPIC)
         with progress_bar(console, f"{after.name}: those of {FROZEN_TOPIC} do not", after.requests) as on_progress:
-            thaw = partial(resume, FROZEN_TOPIC)
-            run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress, thaw=thaw, tap=tap())
+            run_scenario(
+                spark,
+                after,
+                bootstrap,
+                out,
+                seed=seed,
+                on_progress=on_progress,
+                thaw=partial(cluster.resume, FROZEN_TOPIC),
+                tap=tap(),
+                machine_late_ms=late_ms,
+            )
         with console.status("judging"):
             judged, verdict = judge_folder(spark, out, lateness_limit_ms)
             runs = read_runs(out)

@@ -11,18 +11,32 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 from fakebroker.server.fake_cluster import FakeCluster
 from fakebroker.server.running.collecting import collect_what_is_new
+from fakebroker_load.judging.machine_lateness import MachineLateness
 
 BROKERS = 3
 REPLICA_LAG_TIME_MAX_MS = 3_600_000  # an hour: longer than any run
 STOP_TIMEOUT_S = 10
 
+LOOK_EVERY_S = 0.02  # at how late the machine makes the brokers
+
 Bootstrap = list[tuple[str, int]]
-Tell = Callable[[str], None]
+
+
+class ClusterInHand(NamedTuple):
+    """Where a cluster is, how to freeze a topic and let it go on, and by how many milliseconds the machine made its
+    brokers late at most since that was asked last."""
+
+    bootstrap: Bootstrap
+    freeze: Callable[[str], None]
+    resume: Callable[[str], None]
+    machine_late_ms: Callable[[], int | None]
 
 
 class ClusterDidNotStart(Exception):
@@ -30,9 +44,8 @@ class ClusterDidNotStart(Exception):
 
 
 @contextmanager
-def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iterator[tuple[Bootstrap, Tell, Tell]]:
-    """A cluster with these topics (name -> partitions) in another process, which writes its journal to that file: where
-    it is, how to freeze a topic, and how to let it go on."""
+def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iterator[ClusterInHand]:
+    """A cluster with these topics (name -> partitions) in another process, which writes its journal to that file."""
     context = multiprocessing.get_context("spawn")  # a fork would take Spark's threads and sockets along
     ours, theirs = context.Pipe()
     process = context.Process(
@@ -42,17 +55,23 @@ def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iter
         process.start()
     theirs.close()
 
-    def tell(what: tuple[str, str]) -> None:
-        ours.send(what)
-        if ours.recv() != what:
+    def ask(what: str, topic: str = "") -> int | None:
+        ours.send((what, topic))
+        asked, answer = ours.recv()
+        if asked != what:
             raise RuntimeError("the cluster's process answers something else than it was asked")
+        late_ms: int | None = answer
+        return late_ms
+
+    def tell(what: str, topic: str) -> None:
+        ask(what, topic)
 
     try:
         try:
             bootstrap = ours.recv()
         except EOFError:
             raise ClusterDidNotStart("The cluster's process ended before it listened.") from None
-        yield bootstrap, lambda topic: tell(("freeze", topic)), lambda topic: tell(("resume", topic))
+        yield ClusterInHand(bootstrap, partial(tell, "freeze"), partial(tell, "resume"), partial(ask, "late"))
     finally:
         ours.close()  # the other side takes that as the end
         process.join(STOP_TIMEOUT_S)
@@ -74,17 +93,21 @@ def ignored_interrupts() -> Iterator[None]:
 
 
 def serve_cluster(pipe: Connection, topics: dict[str, int], journal: Path | None = None) -> None:
-    """The other process: start the cluster, tell where it is, freeze and resume until the pipe is closed."""
+    """The other process: start the cluster, tell where it is, do what is asked until the pipe is closed."""
     config = {"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}
     with FakeCluster(BROKERS, config=config, journal=0, journal_file=journal) as kafka:
         for name, partitions in topics.items():
             kafka.create_topic(name, partitions, BROKERS)
         collect_what_is_new()
+        lateness = MachineLateness(kafka._call(threading.get_native_id))
         try:
             pipe.send([(broker.host, broker.port) for broker in kafka.endpoints])
             while True:
+                while not pipe.poll(LOOK_EVERY_S):
+                    lateness.look()
                 what, topic = pipe.recv()
-                (kafka.followers.freeze if what == "freeze" else kafka.followers.resume)(topic)
-                pipe.send((what, topic))
+                if what != "late":
+                    (kafka.followers.freeze if what == "freeze" else kafka.followers.resume)(topic)
+                pipe.send((what, lateness.take_ms() if what == "late" else None))
         except (EOFError, OSError):  # the other side is gone
             return

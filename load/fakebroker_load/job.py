@@ -99,11 +99,13 @@ def run_scenario(
     tap: Tap | None = None,
     actor: Actor | None = None,
     slots: int | None = None,
+    machine_late_ms: Callable[[], int | None] = lambda: None,
 ) -> None:
     """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
     false, what is in the log. `thaw` is called in between: it lets followers that stand still go on. `tap` gives the
     broker's journal, if it keeps one; `actor` does the scenario's actions; `slots` is how many tasks run at the same
-    time, by default as many as Spark takes to be usual."""
+    time, by default as many as Spark takes to be usual; `machine_late_ms` is by how much the machine made the brokers
+    late since it was called last, None if nobody knows."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
@@ -120,6 +122,7 @@ def run_scenario(
         window = JournalWindow(tap, broker, scenario.name, out / JOURNAL_PARQUET / f"{run_id}.parquet")
     with window.open() if window else nullcontext():
         started = time.time()
+        machine_late_ms()
         with (
             ProgressListener(on_progress, host) as listener,
             actor.acting(listener.start_ns) if actor else nullcontext(),
@@ -130,6 +133,7 @@ def run_scenario(
             results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
             results.write.mode("append").parquet(str(out / PARQUET))
         took_s = round(time.time() - started, 3)
+        late_ms = [each for each in (machine_late_ms(), *listener.machine_late_ms.values()) if each is not None]
         entry = {
             "scenario": asdict(scenario),
             "run_id": run_id,
@@ -141,6 +145,7 @@ def run_scenario(
             "planned_s": planned_s(spark, out, scenario.name),
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "took_s": took_s,
+            "machine_late_ms": max(late_ms, default=None),
             "clocks": clock_facts(listener.clocks.values(), slots),
             "machine": describe_machine(spark),
             "command": command_line(sys.argv),

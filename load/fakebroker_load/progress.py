@@ -2,7 +2,8 @@
 
 Theory   Spark hands over what a task counted only when the task ends. So each task sends datagrams with its counts so
          far. A count is a total and not an increment: one that is lost or late does no harm, the next one replaces
-         it. Tasks also ask here for the driver's time, and tell how their clock stood to it (spark/clocks.py).
+         it. Tasks also ask here for the driver's time, and tell how their clock stood to it (spark/clocks.py), and how
+         late their machine made them.
          All times that pass here are the driver's.
 """
 
@@ -31,6 +32,7 @@ class ProgressListener:
         self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((host, 0))
         self.clocks: dict[int, TaskClock] = {}
+        self.machine_late_ms: dict[int, int | None] = {}  # by task, as its clock
         self._begun: dict[int, Any] = {}  # the first try of each task
         self._socket.settimeout(POLL_S)
         self._stop = threading.Event()
@@ -84,7 +86,8 @@ class ProgressListener:
             _, task, mine = told
             answer = ["begin", int(task), self._begun.setdefault(int(task), mine)]
         else:
-            _, task, host, before, after = told
+            _, task, host, before, after, late_ms = told
+            self.machine_late_ms[int(task)] = late_ms
             self.clocks[int(task)] = TaskClock(int(task), str(host), Offset(*before), Offset(*after))
             answer = ["clock", int(task)]
         self._socket.sendto(json.dumps(answer).encode(), sender)

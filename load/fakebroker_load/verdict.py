@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
+from fakebroker_load.judging.findings import Finding, finding_of
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import Held, held_to_limits
 from fakebroker_load.judging.requests import LatenessLimits, Log
@@ -110,11 +111,17 @@ class Verdict:
     beside: int = 0  # what the broker's journal tells of the run's topics, and is of no request
     ways: tuple[Ways, ...] = ()  # of each run
     reasons: tuple[Reason, ...] = ()  # if it is not ok
+    machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # in each run; None: not known
 
     @property
     def ok(self) -> bool:
         all_ok = bool(self.groups) and all(group.ok for group in self.groups)
         return all_ok and not self.unexplained and not self.beside
+
+    @property
+    def finding(self) -> Finding:
+        is_strange = bool(self.unexplained or self.beside)
+        return finding_of(self.groups, self.ok, is_strange, self.lateness_limit_ms, self.machine_late_ms)
 
     @property
     def requests(self) -> int:
@@ -131,6 +138,8 @@ class Verdict:
         ]
         data = {
             "ok": self.ok,
+            "finding": self.finding._asdict(),
+            "machine_late_ms": dict(self.machine_late_ms),
             "lateness_limit_ms": self.lateness_limit_ms,
             "log_records": self.records,
             "log_records_unexplained": self.unexplained,
@@ -208,7 +217,8 @@ def summarise(
     ways = tuple(ways_of(run, aligned) for run in runs)
     strange = 0 if beside is None else beside.count()
     largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
-    return Verdict(tuple(verdicts), largest_ms, records, unexplained, strange, ways)
+    late_ms = {run["scenario"]["name"]: run.get("machine_late_ms") for run in runs}
+    return Verdict(tuple(verdicts), largest_ms, records, unexplained, strange, ways, machine_late_ms=late_ms)
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:

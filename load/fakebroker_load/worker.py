@@ -28,6 +28,7 @@ import pyarrow as pa
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record
 from fakebroker_load.frozen import frozen
+from fakebroker_load.judging.machine_lateness import MachineLateness
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
 from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM
@@ -62,10 +63,11 @@ def run(
     agree: Agree = start_now,
     report: Report = lambda sent, done: None,
     grace_ms: int = 5_000,
+    tell_late_ms: Callable[[int | None], None] = lambda late_ms: None,
 ) -> Iterator[pa.RecordBatch]:
     """Send the requests of the planned connections (plan.SCHEMA) and yield their results (RESULT_SCHEMA), not in
     order. `run_id` stands in the key of each record, so that it is known again in the log (log.py); `grace_ms` is how
-    long after its due time an answer is still waited for."""
+    long after its due time an answer is still waited for; `tell_late_ms` is told how late the machine made the load."""
     results = Results()
     load = Load([row for batch in batches for row in batch.to_pylist()], results, run_id, agree, report, grace_ms)
     some = False
@@ -75,6 +77,7 @@ def run(
             yield batch
     if load.error is not None:
         raise load.error
+    tell_late_ms(load.machine_late_ms)
     if not some:
         yield to_batch([])
 
@@ -141,6 +144,7 @@ class Load:
         self._sent = 0
         self._done = 0
         self.error: BaseException | None = None
+        self.machine_late_ms: int | None = None  # in the end
 
     async def send_all(self) -> None:
         """Drive every connection of the plan to its end. What goes wrong is kept in `error`."""
@@ -149,9 +153,11 @@ class Load:
             at_once = asyncio.Semaphore(CONNECTING_AT_ONCE)
             await asyncio.gather(*(driver.connect(at_once) for driver in drivers))
             self._start_ns = await asyncio.to_thread(self._agree, time.monotonic_ns())
-            reporter = asyncio.create_task(self._report_progress())
+            lateness = MachineLateness(threading.get_native_id())
+            reporter = asyncio.create_task(self._report_progress(lateness))
             await asyncio.gather(*(driver.send(self._start_ns, self._grace_ms) for driver in drivers))
             reporter.cancel()
+            self.machine_late_ms = lateness.take_ms()
             self._report(self._sent, self._done)
         except BaseException as error:  # the thread that waits for the rows raises it
             self.error = error
@@ -163,8 +169,9 @@ class Load:
             return Driver(self, row)
         return CLIENTS[row["client"]](self, row, self._run_id)
 
-    async def _report_progress(self) -> None:
+    async def _report_progress(self, lateness: MachineLateness) -> None:
         while True:
+            lateness.look()
             self._report(self._sent, self._done)
             await asyncio.sleep(REPORT_EVERY_S)
 

@@ -9,6 +9,12 @@ from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import api_versions, produce
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> set[str | None]:
+    return {text.text for text in ET.fromstring(svg).iter(f"{SVG}text")}
+
 
 @pytest.fixture
 def written(controlled: Controlled) -> Controlled:
@@ -36,8 +42,29 @@ def test_what_became_of_a_request(written: Controlled) -> None:
 def test_the_same_as_a_picture(written: Controlled) -> None:
     answer = written.http.get("/v1/journal/timeline.svg", params={"topic": "t", "partition": 0, "offset": 0})
     assert answer.headers["content-type"].startswith("image/svg+xml")
-    texts = {text.text for text in ET.fromstring(answer.text).iter("{http://www.w3.org/2000/svg}text")}
-    assert "request 1 of <shop>" in texts
+    assert "request 1 of <shop>" in texts(answer.text)
+
+
+def test_a_request_that_is_still_parked(controlled: Controlled) -> None:
+    controlled.kafka.create_topic("t")
+    controlled.kafka.followers.freeze("t")
+    controlled.get("/v1/journal")
+    with RawClient(controlled.kafka.endpoints[0]) as client:
+        client.send(produce("t", timeout_ms=30_000))
+        (waiting,) = controlled.ask("POST", "/v1/purgatory/wait", {"api": "Produce"})["waiting"]
+        controlled.kafka.clock.advance(12_000)
+        found = controlled.get("/v1/journal/timeline", request=waiting["request"])
+        assert found["steps"][-1]["text"] == "parked, for at most 30000 ms"
+        assert (found["until_ms"], found["parked"]["waited_ms"], found["parked"]["left_ms"]) == (12_000, 12_000, 18_000)
+        drawn = controlled.http.get("/v1/journal/timeline.svg", params={"request": waiting["request"]}).text
+        assert {"still parked, 18,000 ms left", "12,000"} <= texts(drawn)
+        (bar,) = [each for each in ET.fromstring(drawn).iter(f"{SVG}rect") if each.get("class") == "p"][:1]
+        assert float(bar.get("width", "0")) == 550.0  # all of the picture's time
+
+        controlled.kafka.clock.advance(18_000)
+        found = controlled.get("/v1/journal/timeline", request=waiting["request"])
+        assert found["steps"][-1]["text"] == "answered: t-0 REQUEST_TIMED_OUT, base offset 0"
+        assert (found["until_ms"], found["parked"]) == (30_000, None)
 
 
 def test_what_cannot_be_told_is_one_sentence(written: Controlled) -> None:

@@ -29,6 +29,7 @@ class Toxic:
     def ask(self, method: str, path: str, body: object = None, status: int = 200) -> Any:
         answer = httpx.request(method, self.url + path, json=body, timeout=LIMIT_S, trust_env=False)
         assert answer.status_code == status, answer.text
+        assert not answer.content or answer.content.endswith(b"\n")
         return answer.json() if answer.content else None
 
     def add(self, kind: str, stream: str = "", toxicity: float = 1.0, proxy: int = 1, **attributes: int) -> Any:

@@ -63,7 +63,7 @@ def test_run_verify_and_report(
     assert command(monkeypatch, "verify", out) == 0
     assert command(monkeypatch, "report", out, "--lateness-limit-ms", "0") == 1
     assert "tiny: waiting: late: 6" in capfd.readouterr().out
-    assert "Not every request got what it should" in (out / "report.html").read_text()
+    assert "<h1>Every answer was right; 6 came late" in (out / "report.html").read_text()
     assert json.loads((out / "verdict.json").read_text())["ok"] is False
 
 
@@ -152,6 +152,35 @@ def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert command(monkeypatch, "--help") == 0
     said = capsys.readouterr().out
     assert all(name in said for name in ("run", "verify", "report"))
+
+
+def test_no_command_shows_the_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(monkeypatch) == 0
+    bare = capsys.readouterr()
+    assert command(monkeypatch, "--help") == 0
+    assert bare == capsys.readouterr()
+    assert bare.out.count("\n") > 10
+
+
+def test_a_reader_that_has_gone_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert command(monkeypatch, "schema") == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="nothing is full there")
+def test_a_stdout_that_takes_nothing_is_one_sentence_and_status_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert command(monkeypatch, "scenarios") == 3
+    assert capsys.readouterr().err == "fakebroker-load: stdout: No space left on device\n"
 
 
 def test_bootstrap_servers() -> None:

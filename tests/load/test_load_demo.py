@@ -102,6 +102,10 @@ def test_every_request_gets_what_it_should(
         ("after", 3, None),
     ]
     assert all(way["clock_us"][0] <= way["clock_us"][1] for way in verdict["ways"])  # both are this machine's
+    assert verdict["finding"] == {"kind": "right", "headline": "Every request got what it should", "sentences": []}
+    is_counted = Path("/proc/self/schedstat").exists()
+    assert all((late_ms is not None) == is_counted for late_ms in verdict["machine_late_ms"].values())
+    assert verdict["machine_late_ms"].keys() == {"before", "after"}
     assert "before: Three ways: what the client saw, the log, the broker's journal" in said.out
     report = (out / "report.html").read_text()
     assert "Every request got what it should" in report
@@ -136,11 +140,13 @@ def test_the_command_finds_the_demo(tmp_path: Path) -> None:
 
 def test_the_cluster_has_its_own_process_and_ends_with_the_block() -> None:
 
-    with cluster_process({"t": 1}) as (bootstrap, freeze, resume):
-        freeze("t")
-        resume("t")
-        for place in bootstrap:
+    with cluster_process({"t": 1}) as cluster:
+        cluster.freeze("t")
+        cluster.resume("t")
+        late_ms = cluster.machine_late_ms()
+        assert late_ms is None or late_ms >= 0
+        for place in cluster.bootstrap:
             socket.create_connection(place, timeout=LIMIT_S).close()
-    for place in bootstrap:
+    for place in cluster.bootstrap:
         with pytest.raises(OSError):
             socket.create_connection(place, timeout=LIMIT_S).close()

@@ -58,6 +58,7 @@ class Controlled:
         """The JSON of an answer that has this status."""
         answer = self.http.request(method, path, json=body, params=query or None)
         assert answer.status_code == status, answer.text
+        assert not answer.content or answer.content.endswith(b"\n")
         return answer.json() if answer.content else None
 
     def get(self, path: str, **query: Any) -> Any:

@@ -30,9 +30,14 @@ class Serving:
     stderr are pipes, or what is given. `prelude` is Python that runs before the command."""
 
     def __init__(
-        self, *arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE, prelude: str = ""
+        self,
+        *arguments: str,
+        stdin: int | None = None,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+        prelude: str = "",
     ) -> None:
-        self._stdout, self._stderr = stdout, stderr
+        self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         self._command = [*COMMAND[:-1], f"{prelude}\n{COMMAND[-1]}"]
         self._folder = tempfile.TemporaryDirectory()
         self._ready_file = Path(self._folder.name) / "ready.json"
@@ -42,7 +47,7 @@ class Serving:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [*self._command, *self.arguments], stdout=self._stdout, stderr=self._stderr, text=True
+            [*self._command, *self.arguments], stdin=self._stdin, stdout=self._stdout, stderr=self._stderr, text=True
         )
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")

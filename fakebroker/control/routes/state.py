@@ -124,25 +124,27 @@ def purgatory_now(here: Hosted) -> PurgatoryNow:
     return _purgatory(here, list(here.told.waits.values()))
 
 
-def _purgatory(here: Hosted, waiting: list[Waits]) -> PurgatoryNow:
+def waiting_request(here: Hosted, waits: Waits) -> WaitingRequest:
+    """The request as it waits now."""
     now_ms = here.driver.clock.reached().mono_ms
+    return WaitingRequest(
+        request=waits.request,
+        connection=waits.connection,
+        broker=waits.broker,
+        api=waits.api,
+        correlation_id=waits.correlation_id,
+        client_id=waits.client_id,
+        partitions=list(waits.partitions),
+        waited_ms=max(now_ms - waits.since_mono_ms, 0),
+        left_ms=max(waits.deadline_mono_ms - now_ms, 0),
+    )
+
+
+def _purgatory(here: Hosted, waiting: list[Waits]) -> PurgatoryNow:
     brokers = here.core.brokers
     return PurgatoryNow(
         count=len(waiting),
-        waiting=[
-            WaitingRequest(
-                request=waits.request,
-                connection=waits.connection,
-                broker=waits.broker,
-                api=waits.api,
-                correlation_id=waits.correlation_id,
-                client_id=waits.client_id,
-                partitions=list(waits.partitions),
-                waited_ms=max(now_ms - waits.since_mono_ms, 0),
-                left_ms=max(waits.deadline_mono_ms - now_ms, 0),
-            )
-            for waits in waiting[:_IS_SHOWN]
-        ],
+        waiting=[waiting_request(here, waits) for waits in waiting[:_IS_SHOWN]],
         sizes=[
             PurgatorySize(
                 broker=broker_id,

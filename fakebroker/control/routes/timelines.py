@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Query
@@ -13,6 +14,7 @@ from fakebroker.control.bodies import TimelineQuery
 from fakebroker.control.errors import ControlError, not_found
 from fakebroker.control.here import Here
 from fakebroker.control.hosted import Hosted
+from fakebroker.control.routes.state import WaitingRequest, waiting_request
 from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.json_lines import to_json
 from fakebroker.testing.producing.broker_timeline import steps_of_offset, steps_of_request
@@ -34,14 +36,21 @@ class Step(BaseModel):
 
 
 class Timeline(BaseModel):
+    """`parked` is the request as it waits now, null if it does not. `until_ms` is when the time line ends: now for a
+    request that is parked, else at its last step; it counts as `elapsed_ms` does."""
+
     steps: list[Step]
+    parked: WaitingRequest | None
+    until_ms: int
 
 
 @router.get("/timeline")
 async def get_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) -> Timeline:
     """What brokers did with one request, step by step, and what became of its partitions meanwhile. The request is that
     of a number (`request` in the journal's events), or who wrote that offset."""
-    return Timeline(steps=[_told(step) for step in _steps(here, query)])
+    steps = _steps(here, query)
+    parked = _parked(here, steps)
+    return Timeline(steps=[_told(step) for step in steps], parked=parked, until_ms=_until_ms(here, steps, parked))
 
 
 def _told(step: TimelineStep) -> Step:
@@ -56,7 +65,18 @@ async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) ->
     asked = steps[0].event
     if not isinstance(asked, Request) or asked.api != "Produce":
         raise ControlError(422, "INVALID_ARGUMENT", "there are pictures of Produce requests alone")
-    return Response(picture(steps), media_type=_SVG)
+    return Response(picture(steps, now_ms=_until_ms(here, steps, _parked(here, steps))), media_type=_SVG)
+
+
+def _parked(here: Hosted, steps: Sequence[TimelineStep]) -> WaitingRequest | None:
+    event = steps[0].event
+    waits = here.told.waits.get(event.request) if isinstance(event, Request) else None
+    return None if waits is None else waiting_request(here, waits)
+
+
+def _until_ms(here: Hosted, steps: Sequence[TimelineStep], parked: WaitingRequest | None) -> int:
+    last = steps[-1]
+    return last.elapsed_ms + (0 if parked is None else here.driver.clock.reached().mono_ms - last.mono_ms)
 
 
 def _steps(here: Hosted, query: TimelineQuery) -> list[TimelineStep]:

@@ -1,9 +1,10 @@
 """Features (KIP-584): what the cluster could do, and the level at which it does it.
 
 Theory   What is supported follows from the APIs that are served, and the level of each is the highest unless a client
-         asked for another one. Clients go by the levels; here nothing does: they are kept and told.
+         asked for another one. Clients go by the levels. Here transactions go by `transaction.version` and elections by
+         `eligible.leader.replicas.version`; the others are kept and told.
 Source   metadata/.../controller/FeatureControlManager.java updateFeatures @ 4.0, and as a running 4.4 answers.
-Differs  `metadata.version` cannot be lowered, whatever of it would be lost: nothing here depends on it.
+Differs  `metadata.version` cannot be lowered: nothing here depends on it.
 """
 
 from __future__ import annotations

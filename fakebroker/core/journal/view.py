@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, overload
 
@@ -54,10 +55,20 @@ class ProducedPartition(NamedTuple):
 class ProduceView(Sequence[ProducedPartition]):
     """The Produce requests that were asked for, one entry for each of their partitions, in the order of handling."""
 
-    def __init__(self, entries: Sequence[ProducedPartition], requests: dict[int, Request], dropped: int) -> None:
+    def __init__(
+        self,
+        entries: Sequence[ProducedPartition],
+        requests: dict[int, Request],
+        dropped: int,
+        wanted: str = "",
+        others: Sequence[ProducedPartition] = (),
+    ) -> None:
+        """`wanted` says in words which requests these are, if not all; `others` are those that are not among them."""
         self._entries = entries
         self._requests = requests
         self._dropped = dropped
+        self._wanted = wanted
+        self._others = others
 
     @overload
     def __getitem__(self, index: int) -> ProducedPartition: ...
@@ -98,7 +109,7 @@ class ProduceView(Sequence[ProducedPartition]):
             in_time = "" if within_ms is None else f" within {within_ms} ms"
             raise AssertionError(
                 f"expected {wanted} answered {name or 'at all'}{in_time}, found {len(matching)} "
-                f"of {len(self)}{self._list()}"
+                f"of {len(self)}{self._wanted}{self._list()}"
             )
         return ProduceView(matching, self._requests, self._dropped)
 
@@ -108,7 +119,21 @@ class ProduceView(Sequence[ProducedPartition]):
             lines.insert(0, f"({len(self) - _SHOWN} earlier ones)")
         if self._dropped:
             lines.insert(0, f"({self._dropped} events of the journal were dropped)")
+        if not self:
+            lines += self._list_others()
         return "".join(f"\n  {line}" for line in lines)
+
+    def _list_others(self) -> list[str]:
+        """Say what else the journal has: a topic that was misspelt has no request."""
+        if not self._others:
+            return ["the journal has no Produce request"]
+        counts = Counter((f"{entry.topic}-{entry.partition}", entry.client_id) for entry in self._others)
+        lines = [
+            f"{place} from client {client_id!r}: {count}" for (place, client_id), count in counts.most_common(_SHOWN)
+        ]
+        if len(counts) > _SHOWN:
+            lines.append(f"and {len(counts) - _SHOWN} more")
+        return ["the journal has Produce requests to", *(f"  {line}" for line in lines)]
 
 
 def _matches(entry: ProducedPartition, error: str | None, within_ms: int | None) -> bool:
@@ -137,15 +162,22 @@ def view_produce(
                 answers[event.request] = event
             case Dropped():
                 dropped += event.events
-    entries = [
-        _entry(requests[produce.request], produce, name, index, appended, answers)
-        for produce in asked
-        for name, index in dict.fromkeys(produce.partitions)
-        if topic in (None, name)
-        and partition in (None, index)
-        and client_id in (None, requests[produce.request].client_id)
-    ]
-    return ProduceView(entries, requests, dropped)
+    entries: list[ProducedPartition] = []
+    others: list[ProducedPartition] = []
+    for produce in asked:
+        request = requests[produce.request]
+        for name, index in dict.fromkeys(produce.partitions):
+            meant = topic in (None, name) and partition in (None, index) and client_id in (None, request.client_id)
+            (entries if meant else others).append(_entry(request, produce, name, index, appended, answers))
+    return ProduceView(entries, requests, dropped, _wanted(topic, partition, client_id), others)
+
+
+def _wanted(topic: str | None, partition: int | None, client_id: str | None) -> str:
+    return (
+        ("" if topic is None else f" to topic {topic!r}")
+        + ("" if partition is None else f" to partition {partition}")
+        + ("" if client_id is None else f" from client {client_id!r}")
+    )
 
 
 def _entry(

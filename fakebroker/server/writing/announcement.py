@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fakebroker.server.writing.opening import descriptor_of, open_to_write
+from fakebroker.server.writing.opening import open_to_write
 from fakebroker.server.writing.writer import Writer
+from fakebroker.streams import descriptor_of
 
 log = logging.getLogger("fakebroker")
 

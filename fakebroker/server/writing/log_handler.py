@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from errno import ENOSPC
 from typing import Final
 
-from fakebroker.server.writing.opening import descriptor_of
 from fakebroker.server.writing.writer import Writer
+from fakebroker.streams import descriptor_of
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 CAPACITY_BYTES: Final = 1024 * 1024  # some ten thousand lines

@@ -6,16 +6,11 @@ Source   open(2): a FIFO that is opened for writing waits for its reader, or wit
 from __future__ import annotations
 
 import errno
-import io
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from os import PathLike
-from typing import TextIO
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_STDERR = 2
 _MODE = 0o666  # less the umask, as open() does
 
 
@@ -32,72 +27,3 @@ def open_to_write(path: str | PathLike[str]) -> int | None:
 def is_file(descriptor: int) -> bool:
     """Whether it is an ordinary file: it takes what it is given, or fails."""
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
-
-
-def descriptor_of(stream: TextIO | None) -> int | None:
-    """Of stdout or stderr; None if it is closed, or stands for something else, as in a test."""
-    if stream is None:
-        return None
-    try:
-        return stream.fileno()
-    except (OSError, ValueError, AttributeError, io.UnsupportedOperation):
-        return None
-
-
-def fill_closed_streams() -> None:
-    """Put /dev/null where stdin, stdout or stderr was closed before the process began: else the next file or socket is
-    that, and gets what a library writes there. uvloop's ends the process when it closes one."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
-        continue
-    os.close(descriptor)
-
-
-class Output(io.TextIOBase):
-    """Stdout, which keeps in mind that it could not be written to: argparse does not tell. `stream` is None if it was
-    closed before the process began."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
-        self.problem: OSError | None = None
-
-    def write(self, text: str) -> int:
-        with self._remembering():
-            if self._stream is None:
-                raise OSError(errno.EBADF, "it is closed")
-            return self._stream.write(text)
-
-    def flush(self) -> None:
-        if self._stream is not None and self.problem is None:
-            with self._remembering():
-                self._stream.flush()
-
-    @contextmanager
-    def _remembering(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.problem = error
-            raise
-
-    @property
-    def closed(self) -> bool:
-        return self._stream is None
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return "utf-8" if self._stream is None else self._stream.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        return None if self._stream is None else self._stream.errors
-
-    def fileno(self) -> int:
-        if self._stream is None:
-            raise io.UnsupportedOperation("it is closed")
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        return self._stream is not None and self._stream.isatty()
-
-    def writable(self) -> bool:
-        return True

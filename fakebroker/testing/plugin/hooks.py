@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fakebroker.testing.plugin import trials
+from fakebroker.testing.plugin import tracebacks, trials
 from fakebroker.testing.plugin.ini import add_keys, read_keys
 from fakebroker.testing.plugin.shadowing import shadowed
 from fakebroker.testing.plugin.trials import FAILURE, TRIAL, Trial
@@ -137,10 +137,12 @@ def made(wanted: Wanted) -> AbstractContextManager[FakeCluster]:
     return cluster.made(wanted)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    if call.excinfo is not None:
+        tracebacks.end_at_users_line(call.excinfo.tb, item)
     made_report = yield
     if made_report.failed:
         for name, kafka in _clusters(item).items():

@@ -21,10 +21,11 @@ _ENDS_DOWN = (of_brokers.BrokerStarted, of_brokers.BrokerResumed)
 
 
 class Drawing:
-    """All of it. Producers come first."""
+    """All of it. Producers come first. `now_ms` is when a request may be parked still."""
 
-    def __init__(self, steps: Sequence[TimelineStep]) -> None:
-        self.end_ms = steps[-1].elapsed_ms if steps else 0
+    def __init__(self, steps: Sequence[TimelineStep], now_ms: int | None = None) -> None:
+        self.end_ms = max(steps[-1].elapsed_ms if steps else 0, now_ms or 0)
+        self._now_ms = now_ms
         self.arrows: list[Arrow] = []
         self._groups: dict[str, Group] = {}
         self._batches: dict[tuple[str, int], Row] = {}
@@ -37,12 +38,10 @@ class Drawing:
         self._clients: dict[int, str] = {}  # by connection
         self._throttles: dict[int, Row] = {}
         self._asked: dict[int, tuple[str, int]] = {}
-        partitions = {
-            (event.topic, event.partition) for step in steps if isinstance(event := step.event, told.RecordAppended)
-        }
-        self._has_partitions = len(partitions) > 1
-        names = {event.producer for step in steps if isinstance(event := step.event, told.RequestSent)}
-        self._has_producers = len(names) > 1
+        events = [step.event for step in steps]
+        appended = (each for each in events if isinstance(each, told.RecordAppended))
+        self._has_partitions = len({(each.topic, each.partition) for each in appended}) > 1
+        self._has_producers = len({each.producer for each in events if isinstance(each, told.RequestSent)}) > 1
         for step in steps:
             self._take(step)
         self._finish()
@@ -245,7 +244,10 @@ class Drawing:
 
     def _parked(self, event: heard.Parked, at_ms: int) -> None:
         if event.request in self._asked:
-            self._requests[self._asked[event.request]].begin("parked", at_ms)
+            row = self._requests[self._asked[event.request]]
+            row.begin("parked", at_ms)
+            if self._now_ms is not None:
+                row.say(f"still parked, {at_ms + event.timeout_ms - self._now_ms:,} ms left", OPEN)
 
     def _answer(self, event: heard.Answer, at_ms: int) -> None:
         if event.request not in self._asked:

@@ -56,9 +56,9 @@ text{fill:#e6edf3}.m,.open{fill:#9198a1}.good{fill:#3fb950}.bad{fill:#ff7b72}
 """
 
 
-def picture(steps: Sequence[TimelineStep], title: str = "") -> str:
-    """The steps of a `Timelines`, as SVG."""
-    return _Picture(Drawing(steps), title).text()
+def picture(steps: Sequence[TimelineStep], title: str = "", now_ms: int | None = None) -> str:
+    """Return the steps of a `Timelines` as SVG, up to the last step, or up to now if a request is still parked."""
+    return _Picture(Drawing(steps, now_ms), title).text()
 
 
 class _Picture:

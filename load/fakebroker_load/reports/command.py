@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fakebroker_load.console import make_console
+from fakebroker_load.errors import USER_ERROR_STATUS
 from fakebroker_load.job import ResultsError
 from fakebroker_load.reports.compare import Comparison, Difference, Results, compare
 from fakebroker_load.reports.markdown import table
@@ -29,7 +30,7 @@ def compare_runs(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table there.")] = None,
 ) -> int:
-    """Compare the results in two folders: exit status 1 if the second is worse."""
+    """Compare the results in two folders: exit status 1 if the second is worse, 2 if they have no group in common."""
     found = compare(_results(before), _results(after), limit)
     for file, text in ((json_file, json.dumps(found.as_json(), indent=1) + "\n"), (markdown, as_markdown(found))):
         if file is not None:
@@ -38,7 +39,9 @@ def compare_runs(
             except OSError as error:
                 raise ResultsError(f"{file} cannot be written: {error.strerror}.") from error
     print_comparison(make_console(), found)
-    return 0 if found.ok else 1
+    if found.is_worse:
+        return 1
+    return 0 if found.ok else USER_ERROR_STATUS
 
 
 def _results(folder: Path) -> Results:

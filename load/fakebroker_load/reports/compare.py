@@ -80,9 +80,14 @@ class Comparison:
         return [each for each in self.differences if each.is_regression]
 
     @property
+    def is_worse(self) -> bool:
+        """True if a figure is worse, or if the first run was confirmed and the second was not."""
+        return bool(self.regressions) or (self.verdicts[0] and not self.verdicts[1])
+
+    @property
     def ok(self) -> bool:
-        """Nothing is worse than it was."""
-        return not self.regressions and not (self.verdicts[0] and not self.verdicts[1])
+        """Something was compared, and nothing is worse."""
+        return bool(self.differences) and not self.is_worse
 
     def as_json(self) -> dict[str, Any]:
         return {

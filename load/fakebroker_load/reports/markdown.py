@@ -15,9 +15,12 @@ _HEADERS = ("group", "expected", "requests", "confirmed", "answered", "late ms p
 def as_markdown(verdict: Verdict) -> str:
     """A heading with the verdict, a row for each group, then what is wrong and by what it was judged."""
     word = "Confirmed" if verdict.ok else "Not confirmed"
+    finding = verdict.finding
     lines = [
         f"## {word}: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should",
         "",
+        *((f"**{finding.headline}.**", "") if not verdict.ok else ()),
+        *(line for sentence in finding.sentences for line in (_plain(sentence), "")),
         f"{sum(group.early for group in verdict.groups):,} answered early; "
         f"lateness limit {verdict.lateness_limit_ms:,} ms.",
         "",

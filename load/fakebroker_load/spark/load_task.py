@@ -45,12 +45,15 @@ def make_task(driver: Address, grace_ms: int, run_id: str) -> Task:
             sender.starts(start_ns)
             return start_ns - before.ns
 
+        lateness: list[int | None] = []
         sender = ProgressSender(driver, number)
         error_us = -(-before.error_ns // 1000)
         try:
-            for batch in run(batches, run_id=run_id, agree=agree, report=sender, grace_ms=grace_ms):
+            for batch in run(
+                batches, run_id=run_id, agree=agree, report=sender, grace_ms=grace_ms, tell_late_ms=lateness.append
+            ):
                 yield widened(batch, error_us)
-            tell(driver, number, before, same_or(offset_to(driver), same))
+            tell(driver, number, before, same_or(offset_to(driver), same), *lateness)
         finally:
             sender.close()
 
@@ -65,7 +68,7 @@ def begin(driver: Address, task: int) -> None:
         raise SecondTry("A task was lost, and a load is not repeated.")
 
 
-def tell(driver: Address, task: int, before: Offset, after: Offset) -> None:
-    """How this task's clock stood to the driver's."""
-    question = ["clock", task, socket.gethostname(), list(before), list(after)]
+def tell(driver: Address, task: int, before: Offset, after: Offset, late_ms: int | None) -> None:
+    """How this task's clock stood to the driver's, and how late its machine made it."""
+    question = ["clock", task, socket.gethostname(), list(before), list(after), late_ms]
     ask(driver, question, lambda answer: answer == ["clock", task])

@@ -172,8 +172,26 @@ def test_an_expectation_that_is_not_met_lists_what_was_there(
 
 
 def test_an_expectation_of_nothing_at_all_is_not_met(asked: Asked) -> None:
-    with pytest.raises(AssertionError, match=r"^expected at least 1 answered at all, found 0 of 0$"):
+    nothing = r"^expected at least 1 answered at all, found 0 of 0\n  the journal has no Produce request$"
+    with pytest.raises(AssertionError, match=nothing):
         asked.view().expect()
+
+
+def test_an_expectation_of_a_misspelt_topic_says_what_there_is(asked: Asked) -> None:
+    asked.produce("t", 0)
+    asked.produce("t", 0, client_id="you")
+    asked.produce("t", 0)
+    asked.produce("u", 0)
+    with pytest.raises(AssertionError) as failed:
+        asked.view(topic="tt", partition=3, client_id="me").expect("NONE")
+
+    assert str(failed.value).splitlines() == [
+        "expected at least 1 answered NONE, found 0 of 0 to topic 'tt' to partition 3 from client 'me'",
+        "  the journal has Produce requests to",
+        "    t-0 from client 'me': 2",
+        "    t-0 from client 'you': 1",
+        "    u-0 from client 'me': 1",
+    ]
 
 
 def test_of_many_the_last_are_listed(asked: Asked) -> None:

@@ -129,6 +129,13 @@ def test_the_command_writes_what_it_shows(tmp_path: Path, capsys: pytest.Capture
     assert status(one, one) == 0
 
 
+def test_two_folders_with_nothing_in_common_are_a_slip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, group="h")
+    assert status(one, other, "--json", tmp_path / "c.json") == 2
+    assert "Nothing was compared: the two have no group in common." in capsys.readouterr().out
+    assert json.loads((tmp_path / "c.json").read_text())["ok"] is False
+
+
 def test_a_folder_without_results_is_a_slip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(tmp_path / "nowhere", folder(tmp_path / "b", 1)) == 2
     assert "nowhere holds no judged results of a run" in capsys.readouterr().err

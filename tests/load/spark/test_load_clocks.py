@@ -54,8 +54,9 @@ def test_a_driver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tasks_tell_how_their_clocks_stood() -> None:
     with listener() as driver:
-        tell(driver.address, 1, Offset(5_000_000, 40_000), Offset(5_100_000, 30_001))
-        tell(driver.address, 0, Offset(0, 0), Offset(0, 0))
+        tell(driver.address, 1, Offset(5_000_000, 40_000), Offset(5_100_000, 30_001), 30)
+        tell(driver.address, 0, Offset(0, 0), Offset(0, 0), None)
+        assert driver.machine_late_ms == {1: 30, 0: None}
         facts = clock_facts(driver.clocks.values(), 2)
         assert facts["error_us"] == 131  # it drifted by 100 us, and that is known to within 30.001 us
         assert [(task["task"], task["offset_us"], task["error_us"]) for task in facts["tasks"]] == [

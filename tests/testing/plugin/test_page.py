@@ -20,8 +20,7 @@ SETTINGS = re.findall(r"^(kafka_\w+) = ", "".join(re.findall(r"```toml\n(.*?)```
 @pytest.mark.clients
 def test_examples(run: Run, pytester: pytest.Pytester) -> None:
     for index, example in enumerate(EXAMPLES):
-        text = example if "import pytest" in example else f"import pytest\n{example}"
-        pytester.makepyfile(**{f"test_{index}": text})
+        pytester.makepyfile(**{f"test_{index}": example})
     result = run("", "-W", "error")
 
     outcomes = result.parseoutcomes()

@@ -1,0 +1,88 @@
+"""What a verdict comes to: late is not wrong, and the machine is asked how late it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
+from fakebroker_load.judging.limits import Held
+from fakebroker_load.judging.machine_lateness import MachineLateness
+from fakebroker_load.verdict import GroupVerdict, Verdict
+
+GROUP = GroupVerdict("r", "g", "NONE", 10, 10, 10, 0, {"NONE": 10}, {}, 100, 200, 300)
+IS_LATE = replace(GROUP, confirmed=7, problems={"late": 3}, lateness_max_us=6_993_618)
+BROKEN = Held("from intended p99", "ms", 5, 9.0)
+
+# What is different, and the kind and the headline that come of it.
+CASES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "all right": ({"groups": (GROUP,)}, RIGHT, "Every request got what it should"),
+    "late, and nobody knows why": ({}, WRONG, "Every answer was right; 3 came late"),
+    "late, and the machine was": (
+        {"machine_late_ms": {"r": 6_500}},
+        LATE,
+        "Every answer was right; 3 came late, as this machine was",
+    ),
+    "late, and the machine less so": ({"machine_late_ms": {"r": 6_492}}, WRONG, "Every answer was right; 3 came late"),
+    "late in one run, and the machine in another": (
+        {"machine_late_ms": {"other": 9_000}},
+        WRONG,
+        "Every answer was right; 3 came late",
+    ),
+    "wrong and late": (
+        {"groups": (replace(IS_LATE, confirmed=6, problems={"late": 3, "wrong answer": 1}),)},
+        WRONG,
+        "Not every request got what it should",
+    ),
+    "missing": ({"groups": (replace(GROUP, rows=9),)}, WRONG, "Not every request got what it should"),
+    "nothing": ({"groups": ()}, WRONG, "Not every request got what it should"),
+    "a record of nobody": ({"groups": (GROUP,), "unexplained": 1}, WRONG, "Not every request got what it should"),
+    "amiss": ({"groups": (replace(GROUP, amiss=("not throttled",)),)}, WRONG, "Not every request got what it should"),
+    "sent late": (
+        {"groups": (replace(GROUP, send_delay_us=(0, 2_500_000, 2_500_000)),)},
+        LATE,
+        "Every answer was right; the load was sent late",
+    ),
+    "a limit of the scenario": (
+        {"groups": (replace(GROUP, amiss=(BROKEN.sentence(),), limits=(BROKEN,)),)},
+        WRONG,
+        "Every answer was right; limits of the scenario were not kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_finding(name: str) -> None:
+    different, kind, headline = CASES[name]
+    verdict = replace(Verdict((IS_LATE,), 500), **different)
+    assert (verdict.finding.kind, verdict.finding.headline) == (kind, headline)
+    assert verdict.ok == (kind == RIGHT)  # late proves nothing of the broker's punctuality
+
+
+def test_the_sentence_says_how_late_both_were() -> None:
+    [sentence] = Verdict((IS_LATE,), 500, machine_late_ms={"r": 6_500}).finding.sentences
+    assert sentence == (
+        "r: 3 answers came late, by up to 6,993 ms, limit 500 ms; "
+        "the machine itself had brokers or load wait for a processor, and so was up to 6,500 ms late"
+    )
+    [sentence] = Verdict((IS_LATE,), 500).finding.sentences
+    assert sentence.endswith("how late the machine itself was is not known")
+
+
+MS = 1_000_000
+
+
+def test_a_thread_that_waits_is_behind_until_it_has_slept() -> None:
+    lateness = MachineLateness(None)
+    for passed_ms, ran_ms, waited_ms in ((100, 40, 60), (100, 30, 70), (100, 20, 0), (100, 10, 40)):
+        lateness.take_in(passed_ms * MS, ran_ms * MS, waited_ms * MS)
+    assert lateness._worst_ns == 130 * MS  # 60 + 70, then 80 were slept
+    assert lateness._behind_ns == 50 * MS - 10 * MS + 0  # 130 - 80, then 40 more and 50 slept
+
+
+def test_nothing_is_known_where_the_system_does_not_count() -> None:
+    lateness = MachineLateness(None)
+    lateness.look()
+    assert lateness.take_ms() is None
