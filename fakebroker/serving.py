@@ -105,7 +105,9 @@ def serve_until_signal(
     keep_files(True)
     try:
         return loop.run_until_complete(
-            _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy, lacks, exit_with_parent)
+            _serve(
+                cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy, lacks, exit_with_parent
+            )
         )
     finally:
         keep_files(False)
