@@ -41,7 +41,7 @@ OPTIONS = {
     "serve": [
         "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
         "--advertised-port", "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
-        "--properties", "--defaults", "--quota", "--seed", "--schedule", "--ready-file", "--exit-with-parent",
+        "--properties", "--defaults", "--quota", "--seed", "--life", "--schedule", "--ready-file", "--exit-with-parent",
         "--clock", "--scenario", "--fault", "--journal",
         "--control-port", "--no-control", "--control-host", "--control-token", "--toxiproxy-port",
     ],
@@ -283,7 +283,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "an option with one dash": ("serve -port 0", "there is no option -port; did you mean --port?"),
     "an unknown option": (
-        "serve --such-is-life", "there is no option --such-is-life; fakebroker serve --help shows what there is",
+        "serve --such-is-it", "there is no option --such-is-it; fakebroker serve --help shows what there is",
     ),
     "an unknown option behind a mistake": ("replay x --srhink", "there is no option --srhink; did you mean --shrink?"),
     "an option that cannot be turned off": (
@@ -527,7 +527,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
         "advertised_host": None, "advertised_port": None, "topic": [], "auto_create_topics": None,
         "followers": None, "config": [],
-        "properties": None, "defaults": None, "quota": [], "seed": None, "schedule": None, "clock": None,
+        "properties": None, "defaults": None, "quota": [], "seed": None, "life": None, "schedule": None, "clock": None,
         "scenario": None, "fault": [],
         "journal": None, "control_port": None, "no_control": False, "control_host": None, "control_token": None,
         "toxiproxy_port": None,

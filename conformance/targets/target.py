@@ -187,7 +187,7 @@ class FakeTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = __version__
-        self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks)
+        self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks, life="first")
         self._features = box.features
         self._cuts: dict[int, Arisen] = {}
         super().__init__()

@@ -129,7 +129,7 @@ def test_what_a_producer_that_lives_on_is_acknowledged_is_there(
 
 # Consumers: a call returns the values that have come.
 
-Poll = Callable[[], list[bytes]]
+Poll = Callable[[], list[bytes | None]]
 
 
 def confluent_consumer(protocol: str) -> Any:
@@ -145,7 +145,7 @@ def confluent_consumer(protocol: str) -> Any:
         else:
             consumer.assign([TopicPartition("a", 0, 0)])
 
-        def poll() -> list[bytes]:
+        def poll() -> list[bytes | None]:
             polled = consumer.consume(10, 0.1)
             assert not [error for message in polled if (error := message.error()) is not None and error.fatal()]
             messages = [message for message in polled if message.error() is None]
@@ -239,7 +239,7 @@ def test_a_consumer_that_lives_on_reads_the_new_topic_from_its_start(
 def read_until(poll: Poll, wanted: list[bytes], again: Sequence[bytes] = ()) -> None:
     """Read all of these and no others. A member that joins again, and has committed nothing, may read some twice: these
     and what was `again` there."""
-    found: list[bytes] = []
+    found: list[bytes | None] = []
 
     def are_there() -> bool:
         found.extend(poll())

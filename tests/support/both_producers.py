@@ -101,7 +101,7 @@ def on_both(tried: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, O
     tap = RequestTap(monkeypatch)
     found = []
     for play in (_theirs, _ours):
-        with FakeCluster(tried.brokers, clock=tried.clock) as kafka:
+        with FakeCluster(tried.brokers, clock=tried.clock, life="first") as kafka:
             for topic, partitions in tried.topics.items():
                 kafka.create_topic(topic, partitions, replication_factor=min(tried.brokers, 3))
             results = play(tried, kafka, tap)

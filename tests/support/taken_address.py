@@ -72,7 +72,7 @@ class Address:
     def has_member(self) -> bool:
         return any(isinstance(event, MemberJoined) for event in self.kafka.journal)
 
-    def refused(self) -> list[str]:
+    def refused(self) -> list[str | None]:
         """The errors that Produce requests of this life were answered."""
         return [entry.error for entry in self.kafka.journal.produce(topic="a") if entry.error != "NONE"]
 
