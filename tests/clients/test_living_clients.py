@@ -76,6 +76,7 @@ def test_members_stay_in_their_groups_while_produce_requests_time_out(kafka: Fak
         assert left(kafka) == []
 
 
+@pytest.mark.nightly  # tests/properties/test_fair_skips.py has it every day, in virtual time
 def test_a_member_that_dies_is_expelled_all_the_same(kafka: FakeCluster) -> None:
     """Its session takes as long as with the real clock; the other one, which shares the group, stays."""
     brokers = Brokers(kafka.bootstrap_servers)
