@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fakebroker.producer.errors import IllegalProducerStateError
 from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_response import MetadataRequest, MetadataResponse
@@ -114,7 +115,8 @@ class NetworkClient(Connections):
 
     def send(self, request: ClientRequest, now_ms: int) -> None:
         """To a node that is ready. If the broker serves no version of it, the next poll gives it back."""
-        assert self.can_send_request(request.node, now_ms), "the node is not ready"
+        if not self.can_send_request(request.node, now_ms):
+            raise IllegalProducerStateError(f"Attempt to send a request to node {request.node} which is not ready.")
         self._send(request, now_ms)
 
     def begin_poll(self, timeout_ms: int, now_ms: int) -> int | None:
@@ -310,11 +312,8 @@ class NetworkClient(Connections):
     def _cancel_in_flight(self, node: int, now_ms: int, responses: list[ClientResponse], is_timed_out: bool) -> None:
         for sent in self._in_flight.clear_all(node):
             if not sent.request.is_internal:
-                responses.append(
-                    ClientResponse(
-                        sent.request, now_ms, was_disconnected=True, was_timed_out=is_timed_out and self._is_new
-                    )
-                )
+                is_told = is_timed_out and self._is_new
+                responses.append(ClientResponse(sent.request, now_ms, was_disconnected=True, was_timed_out=is_told))
             elif sent.request.api_key == METADATA:
                 self._updater.handle_failed_request(now_ms)
 

