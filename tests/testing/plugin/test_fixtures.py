@@ -240,7 +240,8 @@ UNUSED = """
         of_plugin = {name for name in ours if name.startswith("fakebroker.testing")}
         assert of_plugin == {
             "fakebroker.testing", "fakebroker.testing.plugin",
-            "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini", "fakebroker.testing.plugin.trials",
+            "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini",
+            "fakebroker.testing.plugin.tracebacks", "fakebroker.testing.plugin.trials",
             "fakebroker.testing.plugin.wanted",
         }
         assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log"}  # empty ones
