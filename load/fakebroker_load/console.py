@@ -12,7 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
-from fakebroker_load.verdict import GroupVerdict, Reason, Verdict
+from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.verdict import Reason, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
 WIDE_COLUMNS = 135

@@ -19,8 +19,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
 from fakebroker_load.judging.findings import Finding, finding_of
+from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
-from fakebroker_load.judging.limits import Held, held_to_limits
+from fakebroker_load.judging.limits import held_to_limits
 from fakebroker_load.judging.requests import LatenessLimits, Log
 from fakebroker_load.judging.ways import Ways, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
@@ -53,42 +54,6 @@ FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence F
 
 READ = "read"  # what is expected of those who read
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
-
-
-Percentiles = tuple[int | None, int | None, int | None]  # the 50th, the 99th, the greatest; None without a value
-NO_TIMES: Percentiles = (None, None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupVerdict:
-    run: str
-    group: str
-    expected: str  # the error's name, or "no answer"
-    requests: int  # planned; of those who read: their number, and that of the records that they are to read
-    rows: int  # results found
-    confirmed: int
-    early: int
-    answers: dict[str, int]  # error name, or outcome where there was no answer -> how many
-    problems: dict[str, int]  # what was wrong -> how many
-    lateness_p50_us: int | None
-    lateness_p99_us: int | None
-    lateness_max_us: int | None
-    send_delay_us: Percentiles = NO_TIMES  # from when a request was intended until it was sent
-    from_sent_us: Percentiles = NO_TIMES  # until it was answered
-    from_intended_us: Percentiles = NO_TIMES
-    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of its 99th percentile
-    amiss: tuple[str, ...] = ()  # what the scenario says of the whole group and is not so (judging/groups.py)
-    limits: tuple[Held, ...] = ()  # that the scenario sets, kept or not (judging/limits.py)
-
-    @property
-    def ok(self) -> bool:
-        return self.requests == self.rows == self.confirmed > 0 and not self.sent_late and not self.amiss
-
-    @property
-    def sent_late(self) -> bool:
-        """The requests were not those that the scenario asks for: what is proved of them is proved of another load."""
-        p99 = self.send_delay_us[1]
-        return p99 is not None and p99 > self.send_delay_limit_ms * 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from fakebroker_load.console import print_verdict, progress_bar
-from fakebroker_load.verdict import GroupVerdict, Verdict
+from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.verdict import Verdict
 
 GOOD = GroupVerdict(
     run="frozen",

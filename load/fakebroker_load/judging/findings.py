@@ -9,10 +9,9 @@ Theory   Late is a finding of its own. A broker that is not given a processor an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from fakebroker_load.verdict import GroupVerdict
+from fakebroker_load.judging.group_verdict import GroupVerdict
 
 RIGHT, LATE, WRONG = "right", "late", "wrong"  # late: of what no broker is to blame for
 _LATE = "late"  # the problem

@@ -6,7 +6,8 @@ Source   GitHub Flavored Markdown: a table's cells may not hold a bar or an end 
 from __future__ import annotations
 
 from fakebroker_load.console import answers, as_ms, complaints, log_sentence, reason_text
-from fakebroker_load.verdict import GroupVerdict, Verdict
+from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.verdict import Verdict
 
 MARKDOWN_FILE = "verdict.md"
 _HEADERS = ("group", "expected", "requests", "confirmed", "answered", "late ms p50", "p99", "max", "sent late ms p99")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
+from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.limits import Held
 from fakebroker_load.judging.machine_lateness import MachineLateness
-from fakebroker_load.verdict import GroupVerdict, Verdict
+from fakebroker_load.verdict import Verdict
 
 GROUP = GroupVerdict("r", "g", "NONE", 10, 10, 10, 0, {"NONE": 10}, {}, 100, 200, 300)
 IS_LATE = replace(GROUP, confirmed=7, problems={"late": 3}, lateness_max_us=6_993_618)

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.limits import Held
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.reports.junit import as_junit
 from fakebroker_load.reports.markdown import as_markdown
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
-from fakebroker_load.verdict import GroupVerdict, Verdict, summarise
+from fakebroker_load.verdict import Verdict, summarise
 
 ROW: dict[str, Any] = {
     "topic": "t",

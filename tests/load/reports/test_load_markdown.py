@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
+from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports.junit import as_junit
 from fakebroker_load.reports.markdown import as_markdown
-from fakebroker_load.verdict import GroupVerdict, Reason, Verdict
+from fakebroker_load.verdict import Reason, Verdict
 
 HONEST = GroupVerdict(
     run="r",

@@ -242,7 +242,8 @@ UNUSED = """
         assert of_plugin == {
             "fakebroker.testing", "fakebroker.testing.plugin",
             "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini",
-            "fakebroker.testing.plugin.shadowing", "fakebroker.testing.plugin.trials",
+            "fakebroker.testing.plugin.shadowing", "fakebroker.testing.plugin.tracebacks",
+            "fakebroker.testing.plugin.trials",
             "fakebroker.testing.plugin.wanted",
         }
         assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log"}  # empty ones
