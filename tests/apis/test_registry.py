@@ -12,17 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import doses
 from support.any_request import requests, served
+from support.handling import received
 from support.messages import decode_response
 from support.requests import API_VERSIONS, api_versions
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import RequestContext
-from fakebroker.network.connection import Event
 from fakebroker.network.effects import Send
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.headers import decode_request_header
-from fakebroker.protocol.messages import encode_request, is_flexible, response_type, versions
+from fakebroker.protocol.messages import encode_request, response_type, versions
 from fakebroker.protocol.slices import finish
 
 ROOT = Path(registry.__file__).parents[2]
@@ -79,29 +77,16 @@ def test_a_request_gets_one_answer_of_its_version(api: registry.Api, version: in
 @settings(max_examples=doses.count(2, 8))
 @given(data=st.data())
 def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int, data: st.DataObject) -> None:
+    running, _ = simulation()
     frame = encode_request(data.draw(requests(api.key, version)), 4711, None)[4:]
-    header = decode_request_header(frame, is_flexible(api.key, version))
-    message = api.decode(version, frame, header.body_offset)
-    running, client = simulation()
-    cluster = running.cluster
-    client.connection.on(Event.REQUEST)
-    context = RequestContext(
-        cluster.brokers[1],
-        cluster.sockets,
-        client.connection,
-        header,
-        len(frame),
-        api.throttled,
-        running.now,
-        cluster.probe,
-    )
+    _, context, message = received(running, frame)
     slices = api.error_response(context, message, ErrorCode.unknown_server_error)
     if slices is not None:
         finish(slices)
 
     assert context.answered
     if getattr(message, "acks", 1) != 0:
-        [effect] = cluster.take_effects()
+        [effect] = running.cluster.take_effects()
         assert isinstance(effect, Send)
         assert decode_response(api.key, version, effect.data[4:])[0] == 4711
 

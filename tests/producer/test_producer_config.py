@@ -68,6 +68,8 @@ def test_a_release_has_the_settings_that_it_had() -> None:
         ("1.1", {}, "generation='1.1' is not known"),
         ("4.5", {}, "generation='4.5' is not known"),
         ("new", {}, "generation='new' is no release of Kafka"),
+        ("4.x", {}, "generation='4.x' is no release of Kafka"),
+        ("4.\N{ARABIC-INDIC DIGIT THREE}", {}, "is no release of Kafka"),
         ("4.3.0", {}, "generation='4.3.0' is no release of Kafka"),
     ],
 )

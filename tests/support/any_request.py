@@ -115,14 +115,14 @@ def _messages(kind: type) -> st.SearchStrategy[Any]:
 
 
 def _values(field: Any) -> st.SearchStrategy[Any]:
-    kind, nullable = _without_none(field.type)
+    kind, nullable = without_none(field.type)
     strategy: st.SearchStrategy[Any]
     if field.name == "name" and field.metadata["kafka_type"] == "string":
         strategy = NAMES
     elif field.name in BY_NAME and not is_dataclass(kind):
         strategy = BY_NAME[field.name]
     elif get_origin(kind) is tuple:
-        element, _ = _without_none(get_args(kind)[0])
+        element, _ = without_none(get_args(kind)[0])
         strategy = st.lists(_value(element, field), max_size=3).map(tuple)
     else:
         strategy = _value(kind, field)
@@ -132,7 +132,7 @@ def _values(field: Any) -> st.SearchStrategy[Any]:
     return strategy
 
 
-def _without_none(kind: Any) -> tuple[Any, bool]:
+def without_none(kind: Any) -> tuple[Any, bool]:
     if get_origin(kind) is not UnionType:
         return kind, False
     (kept,) = (choice for choice in get_args(kind) if choice is not NoneType)

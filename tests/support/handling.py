@@ -8,7 +8,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.network.connection import Event
 from fakebroker.network.effects import Send
-from fakebroker.protocol.headers import decode_request_header
+from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import is_flexible
 from fakebroker.protocol.slices import Slices, finish
 from support.messages import decode_response
@@ -16,29 +16,35 @@ from support.requests import request
 from support.simulation import Simulation
 
 
+def received(simulation: Simulation, frame: bytes) -> tuple[registry.Api, RequestContext, Any]:
+    """Let the first broker read a request: a frame without its length. Return the API, and what its handler takes."""
+    api_key, version = peek_api(frame)
+    header = decode_request_header(frame, is_flexible(api_key, version))
+    api = registry.load()[api_key]
+    cluster = simulation.cluster
+    connection = simulation.connect().connection
+    connection.on(Event.REQUEST)
+    context = RequestContext(
+        cluster.brokers[1],
+        cluster.sockets,
+        connection,
+        header,
+        len(frame),
+        api.throttled,
+        simulation.now,
+        cluster.probe,
+    )
+    return api, context, api.decode(version, frame, header.body_offset)
+
+
 class Handling:
     """A request to the first broker. `slices` is what its handler has to do."""
 
     def __init__(self, simulation: Simulation, api_key: int, version: int, values: dict[str, Any]) -> None:
-        frame = request(api_key, version, values)[4:]
-        header = decode_request_header(frame, is_flexible(api_key, version))
-        api = registry.load()[api_key]
-        cluster = simulation.cluster
-        connection = simulation.connect().connection
-        connection.on(Event.REQUEST)
+        api, context, message = received(simulation, request(api_key, version, values)[4:])
         self._api = api_key, version
-        self._cluster = cluster
-        context = RequestContext(
-            cluster.brokers[1],
-            cluster.sockets,
-            connection,
-            header,
-            len(frame),
-            api.throttled,
-            simulation.now,
-            cluster.probe,
-        )
-        slices = api.handle(context, api.decode(version, frame, header.body_offset))
+        self._cluster = simulation.cluster
+        slices = api.handle(context, message)
         assert slices is not None, f"{api.name} is not handled in slices"
         self.slices: Slices[None] = slices
 

@@ -58,21 +58,21 @@ def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Slices[None]
     else:
         asked = [(topic.topic, topic.partitions) for topic in request.topics]
     for name, indexes in asked:
-        topic = ctx.metadata.topic(name)
-        if topic is None:
-            seen += 1
-        else:
-            for index in range(len(topic.partitions)) if indexes is None else indexes:
-                if 0 <= index < len(topic.partitions):
-                    replica = topic.partitions[index].replicas.get(broker_id)
-                    if replica is not None:
-                        log_dir = replica.log_dir if replica.log_dir in found else log_dirs[0]
-                        found[log_dir].setdefault(name, {})[index] = replica
-                seen += 1
-                if seen % _PARTITIONS_OF_A_SLICE == 0:
-                    yield
+        seen += 1
         if seen % _PARTITIONS_OF_A_SLICE == 0:
             yield
+        topic = ctx.metadata.topic(name)
+        if topic is None:
+            continue
+        for index in range(len(topic.partitions)) if indexes is None else indexes:
+            if 0 <= index < len(topic.partitions):
+                replica = topic.partitions[index].replicas.get(broker_id)
+                if replica is not None:
+                    log_dir = replica.log_dir if replica.log_dir in found else log_dirs[0]
+                    found[log_dir].setdefault(name, {})[index] = replica
+            seen += 1
+            if seen % _PARTITIONS_OF_A_SLICE == 0:
+                yield
     yield from _respond(ctx, ErrorCode.none, [_log_dir(ctx, path, topics) for path, topics in found.items()])
 
 

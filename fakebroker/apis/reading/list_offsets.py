@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.replication.fetch import OffsetQuery, TimestampAndOffset
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
@@ -39,12 +39,13 @@ _COUNTED_IN_A_SLICE = 1_024
 _MIN_VERSION_OF_TIMESTAMP = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
-    ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "topics": topics}))
+def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "topics": topics}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: ErrorCode) -> None:
-    _respond(
+def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(
         ctx,
         [
             {"name": topic.name, "partitions": [_partition(p.partition_index, code) for p in topic.partitions]}
@@ -65,6 +66,9 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
     seen = 0
     times: Counter[tuple[str, int]] = Counter()
     for topic in request.topics:
+        seen += 1
+        if seen % _COUNTED_IN_A_SLICE == 0:
+            yield
         for p in topic.partitions:
             times[topic.name, p.partition_index] += 1
             seen += 1
@@ -73,6 +77,9 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
     topics: dict[str, dict[int, dict[str, Any]]] = {}
     for topic in request.topics:
         partitions = topics.setdefault(topic.name, {})
+        seen += 1
+        if seen % _PARTITIONS_OF_A_SLICE == 0:
+            yield
         for p in topic.partitions:
             if times[topic.name, p.partition_index] > 1:
                 partitions[p.partition_index] = _partition(p.partition_index, ErrorCode.invalid_request)
@@ -81,7 +88,8 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    _respond(ctx, [{"name": name, "partitions": list(answers.values())} for name, answers in topics.items()])
+    answers = [{"name": name, "partitions": list(partitions.values())} for name, partitions in topics.items()]
+    yield from _respond(ctx, answers)
 
 
 def _answer(

@@ -6,9 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.asking import served_versions
+from support.asking import ask, served_versions
 from support.messages import decode_response
-from support.offsets import OFFSET_COMMIT, commit, commit_values, errors_of, fetch, topic_id, with_coordinator
+from support.offsets import (
+    OFFSET_COMMIT,
+    commit,
+    commit_values,
+    errors_of,
+    fetch,
+    name_of,
+    topic_id,
+    with_coordinator,
+)
 from support.requests import request
 from support.simulation import SimulatedClient, Simulation
 
@@ -57,6 +66,13 @@ class TestEachVersion:
         other = simulation.connect(2)
         assert commit(simulation, other, "g", {("t", 9): 5}, version) == {("t", 9): UNKNOWN}
         assert commit(simulation, other, "g", {}, version) == {}
+
+    def test_a_topic_without_partitions(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
+        """The answer has it only if nobody knows the topic."""
+        topics = [{"name": name, "topic_id": topic_id(simulation, name), "partitions": []} for name in ("t", "nowhere")]
+        answer = ask(client, OFFSET_COMMIT, version, **commit_values(simulation, "g", {}, topics=topics))
+        unknown = "?" if version >= 10 else "nowhere"
+        assert [(name_of(simulation, topic), topic.partitions) for topic in answer.topics] == [(unknown, ())]
 
     def test_too_much_metadata(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
         offsets = {("t", 0): (5, -1, "x" * 4097), ("t", 1): (5, -1, "x" * 4096)}

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from support.asking import ask, served_versions
+from support.handling import Handling
 from support.requests import batch, produce
 from support.simulation import SimulatedClient, Simulation
+from support.slices import count_slices
 
 ALTER, DESCRIBE = 34, 35
 NONE, UNKNOWN_TOPIC, NO_REPLICA, NO_DIR = 0, 3, 9, 57
@@ -50,6 +52,12 @@ def test_a_replica_does_not_lag_behind_its_own_log(simulation: Simulation) -> No
     [topic] = answer.results[0].topics
     assert simulation.partition().high_watermark > 0
     assert [(each.offset_lag, each.is_future_key) for each in topic.partitions] == [(0, False)]
+
+
+def test_topics_without_partitions_are_looked_up_in_slices(simulation: Simulation) -> None:
+    topics = [{"topic": name, "partitions": []} for name in ("nobody", *["t"] * 2_048)]
+    _, count = count_slices(Handling(simulation, DESCRIBE, 5, {"topics": topics}).slices)
+    assert count >= 2_048 // 512
 
 
 @pytest.mark.parametrize("version", served_versions(ALTER))

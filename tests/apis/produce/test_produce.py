@@ -99,6 +99,16 @@ def test_a_batch_without_room_for_a_producer_id_fails_the_whole_request() -> Non
     ]
 
 
+def test_a_transactional_batch_that_ends_behind_its_sequence_has_a_producer() -> None:
+    """With 57 bytes the coordinator is asked for its producer; with 56 the sequence is not whole."""
+    asked = b"\0" * 8 + (45).to_bytes(4, "big") + transactional()[12:57]
+    short = b"\0" * 8 + (44).to_bytes(4, "big") + transactional()[12:56]
+    assert [
+        {code for code, _ in failures(produce("t", records=records, transactional_id="x"))[0].values()}
+        for records in (asked, short)
+    ] == [{NOT_ENOUGH_REPLICAS}, {UNKNOWN}]
+
+
 def test_a_negative_magic_is_told_as_it_is() -> None:
     frame = produce("t", records=batch()[:16] + b"\xff" + batch()[17:])
     assert failures(frame) == [{0: (CORRUPT, "Invalid magic found in record: -1")}]

@@ -206,7 +206,7 @@ ROWS = [
     Row(
         "an hour ahead and a millisecond",
         "LogValidator.validateTimestamp",
-        batch_of([Record(b"k", b"v"), Record(b"k", b"v", timestamp_ms=TIME_MS + HOUR_MS + 1)]),
+        batch_of([Record(b"k", b"v", timestamp_ms=TIME_MS + HOUR_MS + late_ms) for late_ms in (0, 1)]),
         INVALID_TIMESTAMP,
         {},
         0,
@@ -214,13 +214,13 @@ ROWS = [
         TIMESTAMP_MESSAGE,
     ),
     Row(
-        "too old",
+        "as old as it may be, and a millisecond older",
         "LogValidator.validateTimestamp",
-        batch_of([Record(b"k", b"v", timestamp_ms=TIME_MS - 1_001)], Codec.GZIP),
+        batch_of([Record(b"k", b"v", timestamp_ms=TIME_MS - age_ms) for age_ms in (1_000, 1_001)], Codec.GZIP),
         INVALID_TIMESTAMP,
         {"message_timestamp_before_max_ms": 1_000},
         0,
-        ((0, range_error(TIME_MS - 1_001, 0, before_ms=1_000)),),
+        ((1, range_error(TIME_MS - 1_001, 1, before_ms=1_000)),),
         TIMESTAMP_MESSAGE,
     ),
     Row(

@@ -104,6 +104,20 @@ def read_of(partition: Any) -> Read:
     return Read(int(partition.error_code), partition.high_watermark, batches)
 
 
+@pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
+def test_very_many_partitions_are_answered_in_their_order(version: int) -> None:
+    simulation = Simulation(brokers=1)
+    simulation.topic("t", partitions=150, replicas=1)
+    simulation.connect().send(produce("t", 149, records=BATCH))
+    asked = [151, *reversed(range(150))]
+    (topic,) = Consumer(simulation, version).ask(*map(wanted, asked)).responses
+    assert {p.partition_index: read_of(p) for p in topic.partitions if read_of(p) != NOTHING} == {
+        149: Read(0, 2, [(0, 1)]),
+        151: Read(UNKNOWN_TOPIC_OR_PARTITION, -1, []),
+    }
+    assert [p.partition_index for p in topic.partitions] == [*asked[1:], 151]  # what is not there comes last
+
+
 def waits_ms(ms: int) -> dict[str, Any]:
     return {"max_wait": timedelta(milliseconds=ms)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from struct import pack
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import TIME_MS, keyed, sequenced
@@ -111,9 +112,10 @@ def test_retention_bytes_is_kept_with_each_append() -> None:
     assert (told.base_offset, told.log_start_offset) == (100, 95)
 
 
-def test_what_is_not_committed_is_not_deleted() -> None:
+@pytest.mark.parametrize(("retention_bytes", "retention_ms"), [(0, 0), (0, -1), (-1, 0)])
+def test_what_is_not_committed_is_not_deleted(retention_bytes: int, retention_ms: int) -> None:
     simulation = Simulation(followers="frozen")
-    simulation.topic(retention_bytes=0, retention_ms=0, min_insync_replicas=2)
+    simulation.topic(retention_bytes=retention_bytes, retention_ms=retention_ms, min_insync_replicas=2)
     client = simulation.connect()
     send(client, 10)
     simulation.advance(400_000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -112,6 +114,14 @@ class TestTransaction:
         assert of.prepare_fence_producer_epoch().producer_epoch == 4
         of.pending_state, of.has_failed_epoch_fence = None, True
         assert of.prepare_fence_producer_epoch().producer_epoch == 3
+
+    @pytest.mark.parametrize("changed", [{"partitions": frozenset({T0, T1})}, {"start_ms": 6}])
+    def test_an_end_has_the_partitions_and_the_start_of_the_transaction(self, changed: dict[str, Any]) -> None:
+        of = metadata(S.ONGOING, 3, partitions=frozenset({T0}))
+        transit = of.prepare_abort_or_commit(S.PREPARE_COMMIT, 0, NONE, 9)
+        with pytest.raises(AssertionError, match="to TransitMetadata"):
+            of.complete_transition_to(transit.but(**changed))
+        assert through(of, transit).state is S.PREPARE_COMMIT
 
     def test_one_change_at_a_time(self) -> None:
         of = metadata()

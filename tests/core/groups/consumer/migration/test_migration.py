@@ -193,6 +193,19 @@ def test_a_classic_member_that_does_not_sync_is_put_out() -> None:
     assert [member.member_id for member in harness.described().members] == ["m"]
 
 
+def test_a_sync_counts_as_a_heartbeat_of_a_classic_member() -> None:
+    harness = Migrating()
+    harness.join("m", "t", rebalance_timeout_ms=300_000)
+    [joined] = harness.classic_join()
+    harness.advance(25_000)
+    harness.beat("m", harness.group().member("m").member_epoch)
+    harness.classic_sync(joined.member_id, joined.generation_id)
+    harness.advance(29_000)  # 54 s behind the join; the session timeout is 30 s
+    assert joined.member_id in [member.member_id for member in harness.described().members]
+    harness.advance(1_000)
+    assert [member.member_id for member in harness.described().members] == ["m"]
+
+
 def test_others_may_take_a_member_out() -> None:
     harness = Migrating()
     harness.join("m", "t")
