@@ -27,12 +27,12 @@ import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record
-from fakebroker_load.frozen import frozen
 from fakebroker_load.judging.machine_lateness import MachineLateness
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
 from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM
 from fakebroker_load.scenario.reads import MEMBER, READER
+from fakebroker_load.traffic.frozen import frozen
 from fakebroker_load.traffic.members import Member
 from fakebroker_load.traffic.producers import ProducerDriver
 from fakebroker_load.traffic.readers import Reader

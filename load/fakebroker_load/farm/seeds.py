@@ -23,10 +23,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.testing.seeds import names_of, run_seed
-from fakebroker_load.frozen import frozen
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.spark.failures import told
 from fakebroker_load.spark.master import LOOPBACK
+from fakebroker_load.traffic.frozen import frozen
 
 SEEDS_PARQUET = "seeds.parquet"
 FARM_FILE = "farm.json"

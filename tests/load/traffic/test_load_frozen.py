@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from fakebroker_load.frozen import frozen
+from fakebroker_load.traffic.frozen import frozen
 from fakebroker_load.worker import measuring
 
 
