@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
-from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.followers import Selection
@@ -25,13 +24,12 @@ from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
+from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import Lives
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
-from fakebroker.server.turn.measured_turn import MeasuredTurn
 from fakebroker.server.writing.kept_journal import KeptJournal
-from fakebroker.server.writing.purgatory_log import PurgatoryLog
 
 if TYPE_CHECKING:
     from fakebroker.server.scenario.scenario import Scenario
@@ -188,14 +186,7 @@ class AsyncFakeCluster(Administration):
             raise
 
     def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
-        made = self._arguments
-        now, order = clock.stamp(), order_of(self._schedule, made.seed)
-        settings = made.broker_ids, made.config, made.behaviour, self._lives.begin(now.wall_ms)
-        cluster = Cluster(now, *settings, journal, self._store, MeasuredTurn, made.racks, order)
-        cluster.controller.features.format(made.features)
-        if log.isEnabledFor(logging.DEBUG):
-            cluster.probe.listeners.append(PurgatoryLog())
-        return Driver(cluster, clock)
+        return new_driver(self._arguments, self._schedule, self._lives, clock, journal, self._store)
 
     async def reset(self) -> None:
         """Be as new, on the same ports: no topics, groups, transactions and quotas but those of its scenario; settings,
