@@ -69,10 +69,11 @@ def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_mo
 DRAW = """
 from fakebroker import FakeCluster
 assert "hypothesis" not in sys.modules
-from hypothesis import given, strategies
+from hypothesis import HealthCheck, given, settings, strategies
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import TZAware, i16
 types = (BrokerId, TopicName, TZAware, i16)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.tuples(*map(strategies.from_type, types)))
 def draw(values):
     for each, value in zip(types, values, strict=True):
