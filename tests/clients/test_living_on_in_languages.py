@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from support.client_programs import PROGRAMS, program
-from support.log_reader import read_values
+from support.log_reader import read_log, read_values
 from support.taken_address import BEFORE, OTHERS, WAYS, Address
 from support.watchdog import LIMIT_S, wait_until
 
@@ -71,6 +72,39 @@ def sent_around(
         process.go_on()
         results: list[dict[str, Any]] = process.report()["jobs"][0]["results"]
     return results[len(BEFORE) :]
+
+
+@in_each_way
+def test_a_transaction_of_java_that_lives_on_fails_and_the_next_producer_works(
+    address: Address, change: Callable[[Address], None]
+) -> None:
+    """The application has to recover by a new producer: InvalidPidMappingException is an
+    ApplicationRecoverableException."""
+    begin, flush, pause = [{"do": "init"}, {"do": "begin"}], {"do": "flush"}, {"do": "pause"}
+    with transacting(address, [*begin, sending(b"half"), flush, pause, sending(b"the other half"), flush]) as process:
+        process.await_pause()
+        change(address)
+        address.ask_for_transactions()
+        process.go_on()
+        assert process.hear()["results"] == [["a", 0, 0], ["InvalidPidMappingException"]]
+    with transacting(address, [*begin, sending(b"whole"), {"do": "commit"}]) as process:
+        assert process.hear()["results"] == [["a", 0, len(OTHERS)]]
+
+    values = [value for _, value in read_log(address.kafka, "a")]
+    assert values[:-1] == [*OTHERS, b"whole"]  # the last is the marker of the transaction
+
+
+def transacting(address: Address, steps: list[dict[str, Any]]) -> ClientProcess:
+    command, folder = program(PROGRAMS["kafka-clients"])
+    producing = {"settings": {"transactional.id": "tx"}, "steps": steps}
+    return ClientProcess(
+        command, folder, {"bootstrap": address.kafka.bootstrap_servers, "producing": producing}, LIMIT_S
+    )
+
+
+def sending(value: bytes) -> dict[str, Any]:
+    text = b64encode(value).decode()
+    return {"do": "send", "topic": "a", "partition": 0, "timestamp_ms": 1, "key": None, "value": text, "headers": []}
 
 
 # A process that never had the cluster id tells kafka-clients 4.4 REBOOTSTRAP_REQUIRED, as Kafka does. The consumer then

@@ -9,10 +9,13 @@ import pytest
 from fakebroker import FakeCluster
 from fakebroker.core.journal.group_events import MemberJoined
 from support.log_reader import leader_of
+from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
-from support.requests import Produced, batch, init_producer_id, produce
+from support.requests import Produced, batch, init_producer_id, produce, request
+from support.watchdog import wait_until
 
+FIND_COORDINATOR = 10
 BEFORE, OTHERS = [b"before-0", b"before-1", b"before-2"], [b"other-%d" % number for number in range(5)]
 CONFIG = {
     "auto.create.topics.enable": False,
@@ -68,6 +71,17 @@ class Address:
             producer_id = init_producer_id(client)
             records = batch(*values, producer_id=producer_id, producer_epoch=0, base_sequence=0)
             assert Produced(client.ask(produce(topic, records=records))).partitions[0][0] == 0
+
+    def ask_for_transactions(self) -> None:
+        """As another transactional producer, with which __transaction_state comes."""
+
+        def is_there() -> bool:
+            with RawClient(self.kafka.endpoints[0]) as client:
+                frame = request(FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": ["another"]})
+                _, answer = decode_response(FIND_COORDINATOR, 4, client.ask(frame))
+            return bool(answer.coordinators[0].error_code == 0)
+
+        wait_until(is_there, "the coordinator of transactions")
 
     def has_member(self) -> bool:
         return any(isinstance(event, MemberJoined) for event in self.kafka.journal)
