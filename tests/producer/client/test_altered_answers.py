@@ -190,7 +190,7 @@ def test_nonsense_ends_the_connection_with_a_reason_and_the_record_is_sent_again
     assert len(world.reasons) == 1
 
 
-@settings(max_examples=count(60, 2_000))
+@settings(max_examples=count(40, 2_000))
 @given(
     generation=st.sampled_from(GENERATIONS),
     kind=st.sampled_from(["plain", "idempotent", "transactional"]),
