@@ -106,8 +106,9 @@ class World:
                 self.machine.connected(number, self.now_ms)
             case Disconnect(number, reason):
                 self.reasons += [reason] if reason else []
-                if (link := self._links.pop(number, None)) is not None and link.closed is None:
-                    link.disconnect()
+                gone = self._links.pop(number, None)
+                if gone is not None and gone.closed is None:
+                    gone.disconnect()
             case SendBytes():
                 self._keys[effect.connection].append(int.from_bytes(effect.data[4:6], "big"))
                 self._links[effect.connection].send(effect.data)
