@@ -114,10 +114,6 @@ class World:
                 self._links[effect.connection].send(effect.data)
 
 
-def unaltered(key: int, frame: bytes) -> bytes:
-    return frame
-
-
 def first_produce(change: Callable[[bytes], bytes]) -> Alter:
     """Alter the first answer to a Produce."""
     is_over = False
