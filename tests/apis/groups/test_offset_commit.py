@@ -69,7 +69,9 @@ class TestEachVersion:
 
     def test_a_topic_without_partitions(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
         """The answer has it only if nobody knows the topic."""
-        topics = [{"name": name, "topic_id": topic_id(simulation, name), "partitions": []} for name in ("t", "nowhere")]
+        topics: list[dict[str, Any]] = [
+            {"name": name, "topic_id": topic_id(simulation, name), "partitions": []} for name in ("t", "nowhere")
+        ]
         answer = ask(client, OFFSET_COMMIT, version, **commit_values(simulation, "g", {}, topics=topics))
         unknown = "?" if version >= 10 else "nowhere"
         assert [(name_of(simulation, topic), topic.partitions) for topic in answer.topics] == [(unknown, ())]
