@@ -334,6 +334,7 @@ FLAGS = {
     "--group",
     "--transactions",
     "--swarm",
+    "--exit-with-parent",
     "--honoured",
     "--json",
     "--markdown",

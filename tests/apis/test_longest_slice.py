@@ -48,7 +48,7 @@ IN_ONE_GO: dict[str, int] = {
     "AddPartitionsToTxn.transactions": 41,
     "AddPartitionsToTxn.transactions.topics": 13,
     "AddPartitionsToTxn.transactions.topics.partitions": 8,
-    "AlterClientQuotas.entries.entity": 2,
+    "AlterClientQuotas.entries.entity": 6,
     "AlterConfigs.resources.configs": 2,
     "AlterPartitionReassignments.topics": 1,
     "ConsumerGroupHeartbeat.topic_partitions": 2,

@@ -17,19 +17,19 @@ from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import Simulation
 
 _SHOWN = """\
- ms  where     request
-  0  shop               record 2 sent to orders-dash, key 'k', 2 bytes
-     shop               record 2 appended to batch 2 of orders-dash-0, which it begins
-     shop               batch 2 drained for node 1, 1 record
-     shop            5  Produce v6 sent to node 1, acks=all, timeout 500 ms
-  1  broker 1        5  Produce v6 handled
-     broker 1        5  appended: orders-dash-0, offset 1
-     broker 1        5  parked, for at most 500 ms
-501  broker 1        5  expired here: its time is over
-     broker 1        5  answered: orders-dash-0 REQUEST_TIMED_OUT, base offset 1
-502  shop            5  answer received
-     shop            5  answered, handled: orders-dash-0 REQUEST_TIMED_OUT, base offset 1
-     shop               record 2 called back: REQUEST_TIMED_OUT
+   ms  where     request
+    0  shop               record 2 sent to orders-dash, key 'k', 2 bytes
+       shop               record 2 appended to batch 2 of orders-dash-0, which it begins
+       shop               batch 2 drained for node 1, 1 record
+       shop            5  Produce v6 sent to node 1, acks=all, timeout 5000 ms
+    1  broker 1        5  Produce v6 handled
+       broker 1        5  appended: orders-dash-0, offset 1
+       broker 1        5  parked, for at most 5000 ms
+5,001  broker 1        5  expired here: its time is over
+       broker 1        5  answered: orders-dash-0 REQUEST_TIMED_OUT, base offset 1
+5,002  shop            5  answer received
+       shop            5  answered, handled: orders-dash-0 REQUEST_TIMED_OUT, base offset 1
+       shop               record 2 called back: REQUEST_TIMED_OUT
 """
 
 
@@ -40,14 +40,14 @@ def journals(tmp_path: Path) -> list[str]:
     simulation = Simulation(3, journal=broker_journal)
     simulation.topic("orders-dash")
     producers = SimulatedProducers(simulation)
-    settings = {"client.id": "shop", "acks": "all", "retries": 0, "request.timeout.ms": 500}
+    settings = {"client.id": "shop", "acks": "all", "retries": 0, "request.timeout.ms": 5_000}
     config = ProducerConfig("2.0", settings)
     journal = producers.new_journal(config)
     shop = producers.add(config, journal=journal)
     for key in (None, b"k"):
         shop.producer.send("orders-dash", b"v", 0, producers.now_ms, key=key)
         shop.settle()
-        producers.advance(1_000)
+        producers.advance(6_000)
         simulation.followers("frozen")
     own, brokers = tmp_path / "producer.jsonl", tmp_path / "brokers.jsonl"
     own.write_text("".join(to_lines(journal)))
@@ -84,7 +84,7 @@ def test_journals_of_two_machines_go_by_wall_time(
     assert run(str(away), journals[1], "--key", "k", "--wall") == 0
     shown = capsys.readouterr()
     assert [line.split() for line in shown.out.splitlines()][4:6] == [
-        ["shop", "5", "Produce", "v6", "sent", "to", "node", "1,", "acks=all,", "timeout", "500", "ms"],
+        ["shop", "5", "Produce", "v6", "sent", "to", "node", "1,", "acks=all,", "timeout", "5000", "ms"],
         ["2", "broker", "1", "5", "Produce", "v6", "handled"],
     ]
     assert shown.err == (
@@ -99,7 +99,7 @@ def test_a_request_is_shown_and_json_has_the_events(journals: list[str], capsys:
         "record_appended", "batch_drained", "request_sent", "request", "append", "parked", "expired", "answer",
         "answer_received", "response_handled",
     ]  # fmt: skip
-    assert steps[-1]["elapsed_ms"] == 502
+    assert steps[-1]["elapsed_ms"] == 5_002
     assert steps[3]["where"] == "broker 1"
 
 

@@ -63,7 +63,8 @@ class UnderAttack(Serving):
 
     def __init__(self, *topics: str, brokers: int = 1, arguments: Sequence[str] = ()) -> None:
         named = [option for topic in (*topics, f"{SLOW}:1:{brokers}", f"{CALM}:1:1") for option in ("--topic", topic)]
-        super().__init__("--port", "0", "--brokers", str(brokers), "--followers", "frozen", *named, *arguments)
+        given = ("--port", "0", "--brokers", str(brokers), "--followers", "frozen", "--life", "first")  # known ids
+        super().__init__(*given, *named, *arguments)
         self.stalls: list[float] = [0.0]
         self.slowness = Slowness()
         self._stack = ExitStack()
