@@ -78,8 +78,9 @@ def _is_valid(version: int, request: ApiVersionsRequest) -> bool:
 def _is_meant(ctx: RequestContext, request: ApiVersionsRequest) -> bool:
     if request.cluster_id is None:
         return True
-    here = {ctx.metadata.cluster_id, *ctx.controller.earlier_cluster_ids}
-    return request.cluster_id in here and request.node_id == ctx.broker.broker_id
+    return request.node_id == ctx.broker.broker_id and (
+        request.cluster_id == ctx.metadata.cluster_id or request.cluster_id in ctx.controller.earlier_cluster_ids
+    )
 
 
 @lru_cache(maxsize=_REMEMBERED)
