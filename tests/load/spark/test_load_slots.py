@@ -94,7 +94,8 @@ def test_the_sentences_about_executors(tmp_path: Path) -> None:
     good = Executor("node7", "/usr/bin/python3", "3.12.1", [], "/code", True)
     complain(good, tmp_path)
     with pytest.raises(
-        NotReady, match=r"on node7 \(/usr/bin/python3, 3.12.1\) lacks kio, re2: pip install '\.\[load\]' in the checkout"
+        NotReady,
+        match=r"on node7 \(/usr/bin/python3, 3.12.1\) lacks kio, re2: pip install '\.\[load\]' in the checkout",
     ):
         complain(good._replace(missing=["kio", "re2", "kio"]), tmp_path)
     with pytest.raises(NotReady, match="on node7 does not see the folder"):
