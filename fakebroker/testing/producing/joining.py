@@ -25,14 +25,23 @@ def merged(
     numbers: dict[int, tuple[str, int]],
     clocks: Clocks,
 ) -> list[ProducerEvent | broker_events.Event]:
-    """Both in the order of time. At one time the producer's come first, but for what it makes of an answer (or of a
-    lost connection) that the broker has still to tell of."""
+    """Both in the order of cause: a request is sent before a broker tells of it, and its answer is received after.
+    The rest is in the order of time, to which clocks that are rounded apart add a millisecond. At one time the
+    producer's come first, but for what it makes of an answer (or of a lost connection) that the broker has still to
+    tell of."""
     merged: list[ProducerEvent | broker_events.Event] = []
     at = 0
-    for event in told:
+    latest = _latest_places(told, heard, numbers)
+    answered = {
+        numbers[event.request]: place + 1
+        for place, event in enumerate(heard)
+        if isinstance(event, broker_events.Answer) and event.request in numbers
+    }
+    for event, last in zip(told, latest, strict=True):
         until, now_ms = at, clocks.ms(event)
         while until < len(heard) and clocks.ms(heard[until]) < now_ms:
             until += 1
+        until = max(at, min(until, last))
         if isinstance(event, own_events.AnswerReceived | own_events.ResponseHandled):
             about = event.producer, event.correlation_id
             place = until
@@ -40,7 +49,28 @@ def merged(
                 place += 1
                 if numbers.get(request_of(heard[place - 1])) == about:
                     until = place
+            if isinstance(event, own_events.AnswerReceived):
+                until = max(until, answered.get(about, 0))
         merged += heard[at:until]
         merged.append(event)
         at = until
     return [*merged, *heard[at:]]
+
+
+def _latest_places(
+    told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, tuple[str, int]]
+) -> list[int]:
+    """For each of the producer's events the place in `heard` of what must come after it: the first that a broker tells
+    of this request, or of one that was sent later."""
+    first: dict[tuple[str, int], int] = {}
+    for place, event in enumerate(heard):
+        if (about := numbers.get(request_of(event))) is not None:
+            first.setdefault(about, place)
+    latest: list[int] = []
+    limit = len(heard)
+    for told_event in reversed(told):
+        if isinstance(told_event, own_events.RequestSent):
+            limit = min(limit, first.get((told_event.producer, told_event.correlation_id), limit))
+        latest.append(limit)
+    latest.reverse()
+    return latest

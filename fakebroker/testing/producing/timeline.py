@@ -1,9 +1,9 @@
 """The time line of one record, of one request or of a whole run, from the journals of both ends.
 
 Theory   A record is in a batch, a batch goes into requests, and a request is known to the broker by the id of the
-         client, its own id and the correlation id. Steps of the same millisecond stand in the order of cause: each
-         journal's own order is kept, what a broker does with a request comes after it was sent, and the handling of its
-         answer after the answer.
+         client, its own id and the correlation id. Steps stand in the order of cause: each journal's own order is
+         kept, what a broker does with a request comes after it was sent, and the handling of its answer after the
+         answer.
 Units    milliseconds of the clock that both journals have (clocks.py): that of a simulation or of one machine, or wall
          time (`by_wall_clock`) where producer and broker were on two.
 Errors   ValueError in one sentence, where what is asked for is not there or could be two things.
@@ -284,6 +284,8 @@ class Timelines:
             else:
                 where, about = _place_of(found), None
             elapsed_ms = self._clocks.ms(found) - self._clocks.ms(steps[0].event if steps else found)
+            if steps:  # two clocks that are rounded apart may contradict the order by a millisecond
+                elapsed_ms = max(elapsed_ms, steps[-1].elapsed_ms)
             text = told_of(found, partitions)
             steps.append(TimelineStep(elapsed_ms, found.mono_ms, found.wall_ms, where, about, text, found))
         return steps

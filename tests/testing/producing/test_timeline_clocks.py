@@ -137,3 +137,22 @@ def test_clocks_that_are_rounded_apart_are_one(shop: Shop) -> None:
         for event in journal
     ]
     assert order(Timelines(told, shop.broker_journal).of_key("till")) == order(shop.true().of_key("till"))
+
+
+@pytest.mark.parametrize("off_ms", [{"sent": 2}, {"received": -2}, {"sent": 2, "received": -1}, {"sent": 1}])
+def test_wall_clocks_that_are_rounded_apart_do_not_change_the_order(shop: Shop, off_ms: dict[str, int]) -> None:
+    """Each way takes 1 ms here. A request that is sent 1 ms after it was handled is told before it all the same."""
+    sent = {
+        journal.name: max(event.mono_ms for event in journal if isinstance(event, RequestSent))
+        for journal in shop.journals
+    }
+
+    def off(event: ProducerEvent) -> int:
+        return off_ms.get("received" if event.mono_ms > sent[event.producer] else "sent", 0)
+
+    skewed = Timelines(shop.events({"shop": off, "till": off}), shop.broker_journal, by_wall_clock=True)
+    for key in ("shop", "till"):
+        steps = skewed.of_key(key)
+        assert order(steps) == order(shop.true().of_key(key))
+        elapsed = [step.elapsed_ms for step in steps]
+        assert elapsed == sorted(elapsed)
