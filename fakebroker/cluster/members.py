@@ -81,7 +81,7 @@ class Members(HasNow):
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
-        self._wakeups = Wakeups(self.deadlines)
+        self._wakeups = Wakeups(self.deadlines, self)
         quotas = ReplicationQuotas(self.broker_configs, self._read_now)
         self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now, self.registry, quotas)
         self.controller = Controller(

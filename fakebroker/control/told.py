@@ -22,7 +22,8 @@ from fakebroker.core.probe import Listener
 
 
 class Waits(NamedTuple):
-    """A request that waits in a purgatory. `partitions` are those of a Produce."""
+    """A request that waits in a purgatory. `partitions` are those of a Produce. `skipped_ms`: how much time had been
+    skipped when it began to wait."""
 
     request: int
     connection: int
@@ -34,6 +35,7 @@ class Waits(NamedTuple):
     since_mono_ms: int
     deadline_mono_ms: int
     timeout_ms: int
+    skipped_ms: int
 
 
 class Told:
@@ -42,6 +44,7 @@ class Told:
     def __init__(self, clock: HasNow, on_event: Callable[[], None]) -> None:
         self.journal = Journal(DEFAULT_SIZE, self._hear)
         self.meter = Meter()
+        self._clock = clock
         self.listeners: tuple[Listener, ...] = (Recorder(self.journal, clock), self.meter)
         self.waits: dict[int, Waits] = {}  # by request
         self.total = 0  # events there were; also the number of the next one
@@ -97,6 +100,7 @@ class Told:
                 event.mono_ms,
                 event.deadline_mono_ms,
                 event.timeout_ms,
+                self._clock.skipped_ms,
             )
 
     def _forget(self, request: events.Request) -> None:

@@ -60,7 +60,7 @@ class Driver:
         self._start_ms = clock.reached().mono_ms
         self._loop = asyncio.get_running_loop()
         self._timer = (
-            SkippingTimerDriver(self._loop, self._wake, clock, lambda: self._skip(clock))
+            SkippingTimerDriver(self._loop, self._wake, clock, lambda: self._skip(clock), cluster.probe)
             if isinstance(clock, AutoClock)
             else TimerDriver(self._loop, self._wake, clock)
         )

@@ -3,8 +3,10 @@
 Theory   Every door of the core ends in `arm`, so that is where the server tells that something happened. When nothing
          has for `QUIET_S` of real time, the loop is given the turns in which it would find bytes that wait to be read;
          if there are none, time is skipped up to the next deadline that does something outside. Deadlines that clients
-         have to meet, as for a heartbeat, move along (`ClientDeadlines`). Then all begins anew:
-         the clients have the same time to react to what they were sent.
+         have to meet, as for a heartbeat, move along (`ClientDeadlines`), and so do the ends of long polls. Then all
+         begins anew: the clients have the same time to react to what they were sent.
+         An idle consumer is quiet: a Fetch that finds nothing and waits, and the empty answer at the end of its wait,
+         are no reason to wait for more (`IdlePolls`). Some consumers poll every few milliseconds.
          Nobody looks at an idle cluster: without a door there is no look.
 Units    seconds of the event loop's clock, which is the real one.
 """
@@ -14,31 +16,91 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from fakebroker.core.probe import Listener, Probe
+from fakebroker.core.replication.delayed_fetch import DelayedFetch
+from fakebroker.protocol.headers import RequestHeader
 from fakebroker.server.clocks import Clock
 from fakebroker.server.timer_driver import TimerDriver
 
 QUIET_S = 0.01
 """Long enough for a client that is at work to send what it has to send next, short enough that nobody waits for it."""
 
+_FETCH = 1
 _TURNS_TO_READ = 3  # of the loop, until what had arrived before them has been read: uvloop looks after its timers
+
+
+class IdlePolls(Listener):
+    """Tells whether all that happened since the last `take` was consumers that poll and get nothing.
+
+    An answer that ends a longer wait than for one byte may have records in it.
+    """
+
+    def __init__(self) -> None:
+        self._polls = 0  # that began to wait, or ended
+        self._ends = 0  # those whose empty answer comes next
+        self._has_more = False
+
+    def take(self) -> bool:
+        are_alone = self._polls > 0 and not self._has_more
+        self._polls = self._ends = 0
+        self._has_more = False
+        return are_alone
+
+    def connection_opened(self, connection: int, broker_id: int, peer: str) -> None:
+        self._has_more = True
+
+    def connection_closed(self, connection: int, broker_id: int, reason: str) -> None:
+        self._has_more = True
+
+    def throttled(self, connection: int, broker_id: int, throttle_time_ms: int) -> None:
+        self._has_more = True
+
+    def request_begun(self, connection: int, broker_id: int, header: RequestHeader, size: int) -> None:
+        if header.api_key != _FETCH:
+            self._has_more = True
+
+    def parked(self, operation: object, api: str, timeout_ms: int) -> None:
+        if isinstance(operation, DelayedFetch):
+            self._polls += 1
+        else:
+            self._has_more = True
+
+    def unparked(self, operation: object, has_expired: bool) -> None:
+        if has_expired and isinstance(operation, DelayedFetch) and operation.min_bytes <= 1:
+            self._polls += 1
+            self._ends += 1
+
+    def answered(self, connection: int, outcome: str, size: int) -> None:
+        if self._ends:
+            self._ends -= 1
+        else:
+            self._has_more = True
 
 
 class SkippingTimerDriver(TimerDriver):
     """Also calls `skip` when all is quiet; it skips time if there is a reason to."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], clock: Clock, skip: Callable[[], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        wake: Callable[[], None],
+        clock: Clock,
+        skip: Callable[[], None],
+        probe: Probe,
     ) -> None:
         super().__init__(loop, wake, clock)
         self._skip = skip
+        self._idle_polls = IdlePolls()
+        probe.listeners.append(self._idle_polls)
         self._quiet_at_s = 0.0
         self._doors = 0
         self._look: asyncio.Handle | None = None
 
     def arm(self, deadline_ms: int | None) -> None:
         super().arm(deadline_ms)
-        self._doors += 1
-        self._quiet_at_s = self._loop.time() + QUIET_S
+        if not self._idle_polls.take():
+            self._doors += 1
+            self._quiet_at_s = self._loop.time() + QUIET_S
         if self._look is None:
             self._look_later()
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.doses import count
-from support.simulation import START_WALL_MS
+from support.requests import fetch
+from support.simulation import START_WALL_MS, Simulation
 from support.skips import make_frozen_topic, time_out
 
 from fakebroker.core.journal.group_events import MemberJoined, MemberLeft
@@ -197,3 +198,30 @@ def test_a_skip_fences_no_producer_that_lives_and_spares_no_abandoned_transactio
     version: int, steps: list[tuple[str, int]]
 ) -> None:
     play_transactions(version, steps)
+
+
+@given(
+    waits_ms=st.lists(st.integers(1, 20_000), min_size=1, max_size=4),
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("live"), st.integers(1, 1_000)), st.tuples(st.just("skip"), st.sampled_from(SKIPS_MS))
+        ),
+        max_size=8,
+    ),
+)
+@settings(max_examples=count(20, 500), deadline=None)
+def test_a_long_poll_ends_when_it_would_with_the_real_clock(waits_ms: list[int], steps: list[tuple[str, int]]) -> None:
+    simulation = Simulation(3)
+    make_frozen_topic(simulation)
+    simulation.topic("t", 1, 3)
+    leader = simulation.partition("t").leader_id
+    consumers = [simulation.connect(leader) for _ in waits_ms]
+    for consumer, wait_ms in zip(consumers, waits_ms, strict=True):
+        consumer.send(fetch("t", max_wait_ms=wait_ms))
+    for what, number in [*steps, *[("live", 1_000)] * 20]:
+        if what == "live":
+            simulation.advance(number)
+        else:
+            time_out(simulation, number)
+
+    assert [[at_ms for at_ms, _ in consumer.answers] for consumer in consumers] == [[wait_ms] for wait_ms in waits_ms]

@@ -16,7 +16,7 @@ from support.watchdog import join, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import TimerFired
-from fakebroker.server import fake_cluster, loops, skipping
+from fakebroker.server import fake_cluster, loops
 from fakebroker.server.skipping import QUIET_S
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
@@ -152,39 +152,34 @@ def test_a_script_is_no_reason(kafka: FakeCluster) -> None:
     assert not has_skipped(kafka, lambda: idle.wait(5 * QUIET_S))
 
 
-@pytest.mark.interpreted
-def test_a_consumer_that_waits_is_told_on_the_way(
-    kafka: FakeCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its empty response comes at its time, and what it asks then is heard before time goes on. A consumer that has no
-    core for longer than the cluster stays quiet is not heard: then the quiet is made longer."""
-    for quiet_s in (0.05, 0.5, 5.0):
-        monkeypatch.setattr(skipping, "QUIET_S", quiet_s)
-        fetches = fetches_during_a_produce_timeout(kafka, client)
-        assert fetches <= 8
-        if fetches >= 6:
-            return
-    raise AssertionError(f"{fetches} fetches of 5 s were answered during a produce timeout of 30 s")
+def test_a_long_poll_is_not_ended_by_a_skip(kafka: FakeCluster, client: RawClient) -> None:
+    with RawClient(kafka.endpoints[0]) as consumer:
+        consumer.send(fetch("u", max_wait_ms=TIMEOUT_MS))
+        wait_until(lambda: kafka.journal.requests(api="Fetch"), "the long poll")
+        for _ in range(3):
+            client.ask(produce("t", timeout_ms=TIMEOUT_MS))
+        client.ask(produce("u"))
+
+        assert b"v" in consumer.receive(), "it was ended, and empty"
 
 
-def fetches_during_a_produce_timeout(kafka: FakeCluster, client: RawClient) -> int:
-    kafka.journal.clear()
+def test_consumers_that_poll_every_few_milliseconds_do_not_hold_time_up(kafka: FakeCluster, client: RawClient) -> None:
+    """The client's watchdog allows a minute. Together they poll at least every other millisecond."""
     stop = threading.Event()
 
-    def poll() -> None:
+    def poll(max_wait_ms: int) -> None:
         with RawClient(kafka.endpoints[0]) as consumer:
             while not stop.is_set():
-                consumer.ask(fetch("u", max_wait_ms=5_000))
+                consumer.ask(fetch("u", max_wait_ms=max_wait_ms))
 
-    consumer = threading.Thread(target=poll, daemon=True)
-    consumer.start()
-    wait_until(lambda: kafka.journal.requests(api="Fetch"), "the first fetch")
-    client.ask(produce("t", timeout_ms=TIMEOUT_MS))
-    fetches = len(kafka.journal.requests(api="Fetch"))
+    consumers = [threading.Thread(target=poll, args=(max_wait_ms,), daemon=True) for max_wait_ms in (1, 2, 3)]
+    for consumer in consumers:
+        consumer.start()
+    wait_until(lambda: len(kafka.journal.requests(api="Fetch")) > 10, "the consumers")
+    for _ in range(2):
+        client.ask(produce("t", timeout_ms=10 * 60_000))
     stop.set()
-    client.ask(produce("t", timeout_ms=TIMEOUT_MS))
-    join(consumer)
-    return fetches
+    join(*consumers)
 
 
 def skips_while_another_asks(kafka: FakeCluster) -> bool | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import pytest
 
+from fakebroker.core.probe import Probe
+from fakebroker.core.replication.delayed_fetch import DelayedFetch
+from fakebroker.core.replication.fetch import FetchParams
 from fakebroker.server.clocks import ManualClock
 from fakebroker.server.skipping import QUIET_S, SkippingTimerDriver
 
@@ -72,9 +76,10 @@ class Skips:
 
     def __init__(self) -> None:
         self.loop = FakeLoop()
+        self.probe = Probe()
         self.at_s: list[float] = []
         self.then: Callable[[], None] = lambda: None
-        self.driver = SkippingTimerDriver(self.loop, lambda: None, ManualClock(), self)  # type: ignore[arg-type]
+        self.driver = SkippingTimerDriver(self.loop, lambda: None, ManualClock(), self, self.probe)  # type: ignore[arg-type]
 
     def __call__(self) -> None:
         self.at_s.append(self.loop.now_s)
@@ -82,6 +87,14 @@ class Skips:
 
     def door(self) -> None:
         self.driver.arm(None)
+
+    def poll(self) -> None:
+        """A consumer polls, and there is nothing for it."""
+        params = FetchParams(500, 1, 1)
+        fetch = DelayedFetch(params, [], None, lambda results: None, Counter(), self.probe)  # type: ignore[arg-type]
+        for listener in self.probe.listeners:
+            listener.parked(fetch, "Fetch", 500)
+        self.door()
 
 
 @pytest.fixture
@@ -120,6 +133,15 @@ def test_as_long_as_there_are_doors_no_time_is_skipped(skips: Skips) -> None:
         skips.loop.run_for(QUIET_S * 0.9)
 
     assert skips.at_s == []
+
+
+def test_a_consumer_that_polls_is_quiet(skips: Skips) -> None:
+    skips.door()
+    for _ in range(50):
+        skips.poll()
+        skips.loop.run_for(QUIET_S / 3)
+
+    assert skips.at_s[0] == pytest.approx(QUIET_S)
 
 
 def test_nobody_looks_twice_at_the_same_quiet(skips: Skips) -> None:

@@ -127,6 +127,8 @@ def purgatory_now(here: Hosted) -> PurgatoryNow:
 def waiting_request(here: Hosted, waits: Waits) -> WaitingRequest:
     """The request as it waits now."""
     now_ms = here.driver.clock.reached().mono_ms
+    if waits.api == "Fetch":  # a skip brings the end of its wait no nearer
+        now_ms -= here.core.skipped_ms - waits.skipped_ms
     return WaitingRequest(
         request=waits.request,
         connection=waits.connection,

@@ -121,7 +121,8 @@ class Append(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """A Produce or Fetch waits in the purgatory, until `deadline_mono_ms` at the latest."""
+    """A Produce or Fetch waits in the purgatory, until `deadline_mono_ms` at the latest. What is skipped meanwhile
+    (`clock="auto"`) is added to the deadline of a Fetch."""
 
     mono_ms: int
     wall_ms: int

@@ -16,6 +16,7 @@ from collections.abc import Hashable, Sequence
 from random import Random
 from typing import Generic, TypeVar
 
+from fakebroker.core.clock import HasNow
 from fakebroker.core.purgatory.deadlines import DeadlineSource
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from timingwheel import SystemTimer
@@ -27,15 +28,18 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
     """Delayed operations of one kind on one broker, with a timer of their own. Keys are anything hashable: what is
     watched under one is looked at when somebody says that key.
 
-    `is_awaited`: who waits here is glad when time is skipped (a consumer is not: it asks for ever).
+    `without_skips`: the clock of the clients, where no client gains by a skip. A consumer whose long poll ends polls
+    again. The operations then wait as long as with the real clock.
     """
 
-    def __init__(self, name: str, start_ms: int, purge_interval: int = 1000, is_awaited: bool = True) -> None:
-        super().__init__(is_housekeeping=False)
+    def __init__(
+        self, name: str, start_ms: int, purge_interval: int = 1000, without_skips: HasNow | None = None
+    ) -> None:
+        super().__init__(is_housekeeping=False, moves_with_skips=without_skips is not None)
         self.name = name
-        self._is_awaited = is_awaited
         self.purge_interval = purge_interval
-        self._timer = SystemTimer(start_ms)
+        self._without_skips = without_skips
+        self._timer = SystemTimer(start_ms - self._skipped_ms())
         self._watchers: dict[Hashable, list[Operation]] = {}
         self._estimated_total_operations = 0
         self._expired_at_once: list[Operation] = []
@@ -63,7 +67,7 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         # Not completed by this call, yet it may be completed. Kafka looks a second time after starting the timer, for
         # another thread that completed it meanwhile; there is none here.
         if not operation.is_completed():
-            self._timer.add(operation, now_ms)
+            self._timer.add(operation, now_ms - self._skipped_ms())
             if operation.delay_ms <= 0:
                 self._expired_at_once.append(operation)
         self._maybe_purge()
@@ -121,17 +125,21 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         self._timer.pick = order.randrange
 
     def num_awaited(self) -> int:
-        return self._timer.size if self._is_awaited else 0
+        return self._timer.size if self._without_skips is None else 0
 
     def next_deadline_ms(self) -> int | None:
-        return self._timer.next_deadline_ms()
+        deadline_ms = self._timer.next_deadline_ms()
+        return None if deadline_ms is None else deadline_ms + self._skipped_ms()
 
     def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
         """Run what has expired by `now_ms`, so many at most, then purge if it is worth it. Returns how many operations
         ran."""
-        expired = self._timer.advance_clock(now_ms, limit)
+        expired = self._timer.advance_clock(now_ms - self._skipped_ms(), limit)
         self._maybe_purge()
         return expired
+
+    def _skipped_ms(self) -> int:
+        return 0 if self._without_skips is None else self._without_skips.skipped_ms
 
     def _maybe_purge(self) -> None:
         if self._estimated_total_operations - self.num_delayed() > self.purge_interval:

@@ -85,6 +85,10 @@ class DelayedFetch(DelayedOperation):
         self._readable_bytes = 0
         self._looked_at_last = 0
 
+    @property
+    def min_bytes(self) -> int:
+        return self._params.min_bytes
+
     def try_complete(self) -> bool:
         is_large = len(self._partitions) > _LOOKED_AT
         self._readable = []

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
+from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
@@ -47,8 +48,9 @@ class PartitionWaiters:
 class Wakeups:
     """The purgatories of all brokers that run, by broker id."""
 
-    def __init__(self, deadlines: Deadlines) -> None:
+    def __init__(self, deadlines: Deadlines, clock: HasNow) -> None:
         self._deadlines = deadlines
+        self._clock = clock
         self._waiters: dict[int, PartitionWaiters] = {}
         self._held: dict[int, PartitionWaiters] = {}  # of brokers that stand still
 
@@ -56,7 +58,7 @@ class Wakeups:
         """Empty purgatories for a broker that starts."""
         waiters = PartitionWaiters(
             DelayedOperationPurgatory("Produce", now_ms, config.producer_purgatory_purge_interval_requests),
-            DelayedOperationPurgatory("Fetch", now_ms, config.fetch_purgatory_purge_interval_requests, False),
+            DelayedOperationPurgatory("Fetch", now_ms, config.fetch_purgatory_purge_interval_requests, self._clock),
             DelayedOperationPurgatory("DeleteRecords", now_ms, config.delete_records_purgatory_purge_interval_requests),
         )
         self._add(broker_id, waiters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -66,6 +67,23 @@ def test_request_expiry(purgatory: Purgatory) -> None:
     assert soon.log == ["try", "try", "complete", "expire"]
     assert not late.is_completed()
     assert purgatory.num_delayed() == 1
+
+
+def test_a_skip_brings_what_waits_without_skips_no_nearer() -> None:
+    clock = HasNow(Now(START_MS, 0))
+    clock.skipped_ms = 300
+    purgatory = Purgatory("mock", START_MS, without_skips=clock)
+    operation = Operation(20)
+    purgatory.try_complete_else_watch(operation, [KEY_1], START_MS)
+    assert purgatory.next_deadline_ms() == START_MS + 20
+    assert purgatory.moves_with_skips
+    assert purgatory.num_awaited() == 0
+    clock.skipped_ms += 5_000
+    assert purgatory.next_deadline_ms() == START_MS + 5_020
+    purgatory.advance_clock(START_MS + 5_019)
+    assert not operation.is_completed()
+    purgatory.advance_clock(START_MS + 5_020)
+    assert operation.log == ["try", "try", "complete", "expire"]
 
 
 def test_request_purge(purgatory: Purgatory) -> None:
