@@ -1,18 +1,21 @@
 """Patterns as RE2J reads them: of topics in subscriptions, of transactional ids in lists.
 
-Theory   Kafka uses RE2J; this is RE2 itself. Both know the same language, and take time in proportion to the text,
-         whatever the pattern. What is wrong with a pattern they say in other words, so RE2J's are put in their place.
-         RE2 is imported with the first pattern: most processes never see one.
+Theory   Kafka uses RE2J; this is RE2 itself. Both know the same language, and take time in proportion to the text
+         and, for some patterns, to the program that a pattern becomes. What is wrong with a pattern they say in other
+         words, so RE2J's are put in their place. RE2 is imported with the first pattern: most processes never see one.
+Bounded  A program has at most some 10,000 instructions, enough for 100 names of topics. A hostile one takes 2 ns for
+         each instruction and each character of a text. `work` is the product: whoever looks at many texts has a slice
+         for each `WORK_OF_A_SLICE` of it, and no text may take more than 8 ms. Names of topics never do.
 Source   com/google/re2j/Parser.java @ 1.8.
-Differs  Of two things that are wrong RE2 may name the other one. A letter outside ASCII may not be escaped.
+Differs  Of two things that are wrong RE2 may name the other one. A letter outside ASCII may not be escaped. RE2J has no
+         bound but that a repetition counts to 1,000 at most.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, final
 
 # What RE2J says where RE2 says what stands before it.
 _DESCRIPTIONS: Final = {
@@ -41,30 +44,60 @@ _DOUBTFUL: Final = re.compile(
 )
 
 
+WORK_OF_A_SLICE: Final = 100_000  # 200 us with programs that are hostile, much less with others
+
+_WORK_OF_A_TEXT: Final = 4_000_000
+_MAX_CHARACTERS: Final = 16_384
+# RE2 has two thirds of it for the program, 16 bytes for an instruction.
+_PROGRAM_MEMORY: Final = 262_144
+_TOO_LARGE: Final = "pattern too large"
+
+
 class PatternError(ValueError):
     """What is wrong with a pattern, in RE2J's words."""
 
 
-def whole_match(pattern: str) -> Callable[[str], bool]:
-    """Whether a text matches as a whole. Raises PatternError."""
-    import re2
+@final
+class Pattern:
+    """A pattern that is held against whole texts."""
 
-    try:
-        compiled = re2.compile(pattern, _quiet())
-    except re2.error as error:
-        raise PatternError(_description(error)) from None
-    if (refused := _refused_by_re2j(pattern)) is not None:
-        raise PatternError(refused)
-    return lambda text: compiled.fullmatch(text) is not None
+    __slots__ = ("_compiled",)
+
+    def __init__(self, pattern: str) -> None:
+        """Raises PatternError."""
+        import re2
+
+        if len(pattern) > _MAX_CHARACTERS:
+            raise PatternError(_TOO_LARGE)
+        try:
+            # Compiled twice: RE2 has one bound for the program and for what it remembers of texts, which it then needs.
+            re2.compile(pattern, _options(_PROGRAM_MEMORY))
+            self._compiled = re2.compile(pattern, _options())
+        except re2.error as error:
+            raise PatternError(_description(error)) from None
+        if (refused := _refused_by_re2j(pattern)) is not None:
+            raise PatternError(refused)
+
+    def matches(self, text: str) -> bool:
+        """Raises PatternError for a text that takes too long."""
+        if self.work(text) > _WORK_OF_A_TEXT:
+            raise PatternError(f"{_TOO_LARGE} for a text of {len(text)} characters")
+        return self._compiled.fullmatch(text) is not None
+
+    def work(self, text: str) -> int:
+        """At most so many instructions are looked at for this text."""
+        return int(self._compiled.programsize) * (len(text) + 1)
 
 
 @cache
-def _quiet() -> Any:
+def _options(max_mem: int | None = None) -> Any:
     """Return options with which RE2 logs no errors."""
     import re2
 
     options = re2.Options()
     options.log_errors = False
+    if max_mem is not None:
+        options.max_mem = max_mem
     return options
 
 
@@ -86,5 +119,7 @@ def _description(error: Exception) -> str:
     said = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error.args[0])
     if said.startswith("invalid perl operator: (?<"):
         return "invalid named capture"
+    if said.startswith(_TOO_LARGE):
+        return _TOO_LARGE
     found = [text for text in _DESCRIPTIONS if said == text or said.startswith(f"{text}:")]
     return _DESCRIPTIONS[max(found, key=len)] if found else said

@@ -20,6 +20,7 @@ from fakebroker.core.broker.client_metrics_manager import ACCEPTED_COMPRESSION_T
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.get_telemetry_subscriptions.v0.request import GetTelemetrySubscriptionsRequest
@@ -47,9 +48,11 @@ def error_response(ctx: RequestContext, request: GetTelemetrySubscriptionsReques
 
 
 @registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
-def handle(ctx: RequestContext, request: GetTelemetrySubscriptionsRequest) -> None:
+def handle(ctx: RequestContext, request: GetTelemetrySubscriptionsRequest) -> Slices[None]:
     manager = ctx.broker.client_metrics
-    instance_id, instance = manager.get_subscription(request.client_instance_id, client_metadata(ctx), ctx.client_ms)
+    instance_id, instance = yield from manager.get_subscription(
+        request.client_instance_id, client_metadata(ctx), ctx.client_ms
+    )
     _respond(
         ctx,
         client_instance_id=instance_id,

@@ -38,7 +38,7 @@ def error_response(ctx: RequestContext, request: PushTelemetryRequest, code: Err
 @registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
 def handle(ctx: RequestContext, request: PushTelemetryRequest) -> Slices[None]:
     codec, metrics = request.compression_type, request.metrics
-    instance = ctx.broker.client_metrics.push(
+    instance = yield from ctx.broker.client_metrics.push(
         request.client_instance_id,
         client_metadata(ctx),
         request.subscription_id,

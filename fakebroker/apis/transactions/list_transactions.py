@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.transactions.id_pattern import id_pattern
+from fakebroker.core.re2j import WORK_OF_A_SLICE
+from fakebroker.core.transactions.id_pattern import IdPattern
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from kio.schema.list_transactions.v2.request import ListTransactionsRequest
 
 KEY = 66
-_TRANSACTIONS_OF_A_SLICE = 128
+_WORK_OF_A_TRANSACTION = WORK_OF_A_SLICE // 128
 _STATES = {state.value: state for state in TransactionState}
 
 
@@ -52,18 +53,27 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
     if states.is_loading:
         yield from _respond(ctx, ErrorCode.coordinator_load_in_progress)
         return
-    wanted = {_STATES[name] for name in request.state_filters if name in _STATES}
-    longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
-    pattern = (request.transactional_id_pattern or "") if ctx.api_version >= 2 else ""
     try:
-        matches = id_pattern(pattern)
+        found = yield from _listed(ctx, request)
     except KafkaError as error:
         yield from _respond(ctx, error.code)
         return
+    unknown = [name for name in request.state_filters if name not in _STATES]
+    yield from _respond(ctx, ErrorCode.none, unknown, found)
+
+
+def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[list[dict[str, Any]]]:
+    """Raises INVALID_REGULAR_EXPRESSION."""
+    wanted = {_STATES[name] for name in request.state_filters if name in _STATES}
+    longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
+    ids = IdPattern((request.transactional_id_pattern or "") if ctx.api_version >= 2 else "")
     now_ms = ctx.now.wall_ms
     found: list[dict[str, Any]] = []
-    for number, (_, transaction) in enumerate(states.all(), 1):
-        if number % _TRANSACTIONS_OF_A_SLICE == 0:
+    work = 0
+    for _, transaction in ctx.transactions.states.all():
+        work += _WORK_OF_A_TRANSACTION + ids.work(transaction.transactional_id)
+        if work >= WORK_OF_A_SLICE:
+            work = 0
             yield
         now = transaction.now
         if (
@@ -71,7 +81,7 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
             or (request.producer_id_filters and now.producer_id not in request.producer_id_filters)
             or (request.state_filters and now.state not in wanted)
             or (longer_than_ms >= 0 and now_ms - now.start_ms <= longer_than_ms)
-            or not matches(transaction.transactional_id)
+            or not ids.matches(transaction.transactional_id)
         ):
             continue
         found.append(
@@ -81,5 +91,4 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
                 "transaction_state": now.state.value,
             }
         )
-    unknown = [name for name in request.state_filters if name not in _STATES]
-    yield from _respond(ctx, ErrorCode.none, unknown, found)
+    return found

@@ -24,7 +24,9 @@ from fakebroker.core.config.client_metrics_config import ALL_METRICS, ClientMetr
 from fakebroker.core.config.subscription_id import compute_subscription_id
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.hash_order import hash_map_order
+from fakebroker.core.re2j import WORK_OF_A_SLICE
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.slices import Slices
 
 ACCEPTED_COMPRESSION_TYPES: Final = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy
 _COMPRESSION_TYPES: Final = range(5)
@@ -103,11 +105,13 @@ class ClientMetricsManager:
         self._by_connection: dict[int, UUID] = {}  # the instance that was begun last
         self.telemetry_max_bytes = telemetry_max_bytes
 
-    def get_subscription(self, asked: UUID | None, client: ClientMetadata, now_ms: int) -> tuple[UUID, ClientInstance]:
+    def get_subscription(
+        self, asked: UUID | None, client: ClientMetadata, now_ms: int
+    ) -> Slices[tuple[UUID, ClientInstance]]:
         """What a client is to push, and its id, which is made up for who has none yet (None). Raises KafkaError
         THROTTLING_QUOTA_EXCEEDED for who comes too early."""
         instance_id = asked or self._random_uuid()
-        instance = self._instance(instance_id, client, now_ms)
+        instance = yield from self._instance(instance_id, client, now_ms)
         if not instance.maybe_update_get_request(now_ms) and instance.last_error not in _MAY_ASK_AGAIN:
             raise _too_early(instance_id)
         instance.last_error = ErrorCode.none
@@ -122,11 +126,11 @@ class ClientMetricsManager:
         compression_type: int,
         size: int,
         now_ms: int,
-    ) -> ClientInstance:
+    ) -> Slices[ClientInstance]:
         """So many bytes of metrics have come. Raises KafkaError if they are not taken."""
         if instance_id is None or instance_id in _RESERVED:
             raise KafkaError(ErrorCode.invalid_request, f"client instance id {instance_id} is reserved")
-        instance = self._instance(instance_id, client, now_ms)
+        instance = yield from self._instance(instance_id, client, now_ms)
         try:
             if instance.is_terminating:
                 raise KafkaError(ErrorCode.invalid_request, f"client {instance_id} has said that it ends")
@@ -146,14 +150,14 @@ class ClientMetricsManager:
         instance.last_error = ErrorCode.none
         return instance
 
-    def _instance(self, instance_id: UUID, client: ClientMetadata, now_ms: int) -> ClientInstance:
+    def _instance(self, instance_id: UUID, client: ClientMetadata, now_ms: int) -> Slices[ClientInstance]:
         instance = self._instances.get(instance_id)
         if instance is not None and self._is_gone(instance_id, instance, now_ms):
             instance = None
         if instance is None:
-            instance = self._begin(instance_id, client, client.connection)
+            instance = yield from self._begin(instance_id, client, client.connection)
         elif instance.version < self._subscriptions.version:
-            instance = self._begin(instance_id, instance.client, client.connection)
+            instance = yield from self._begin(instance_id, instance.client, client.connection)
         else:
             self._instances.move_to_end(instance_id)
         instance.expires_at_ms = now_ms + max(_CACHE_EXPIRY_MS, 3 * instance.push_interval_ms)
@@ -166,8 +170,8 @@ class ClientMetricsManager:
         client = instance.client
         return self._by_connection.get(client.connection) == instance_id and not client.is_connected()
 
-    def _begin(self, instance_id: UUID, client: ClientMetadata, connection: int) -> ClientInstance:
-        instance = self._new_instance(instance_id, client)
+    def _begin(self, instance_id: UUID, client: ClientMetadata, connection: int) -> Slices[ClientInstance]:
+        instance = yield from self._new_instance(instance_id, client)
         self._instances[instance_id] = instance
         self._instances.move_to_end(instance_id)
         self._by_connection[connection] = instance_id
@@ -176,7 +180,7 @@ class ClientMetricsManager:
             self._by_connection.pop(oldest.client.connection, None)
         return instance
 
-    def _new_instance(self, instance_id: UUID, client: ClientMetadata) -> ClientInstance:
+    def _new_instance(self, instance_id: UUID, client: ClientMetadata) -> Slices[ClientInstance]:
         attributes = {
             "client_instance_id": uuid_text(instance_id),
             "client_id": client.client_id,
@@ -187,13 +191,19 @@ class ClientMetricsManager:
         }
         push_interval_ms = _DEFAULT_INTERVAL_MS
         metrics: list[str] = []
-        for subscription in self._subscriptions.all():
+        work = 0
+        version, subscriptions = self._subscriptions.version, list(self._subscriptions.all())
+        for subscription in subscriptions:
+            work += subscription.work(attributes)
+            if work >= WORK_OF_A_SLICE:
+                work = 0
+                yield
             if subscription.matches(attributes):
                 metrics.extend(hash_map_order(subscription.metrics))
                 push_interval_ms = min(push_interval_ms, subscription.interval_ms)
         metrics = [ALL_METRICS] if ALL_METRICS in metrics else hash_map_order(metrics)
         subscription_id = compute_subscription_id(metrics, push_interval_ms, instance_id)
-        return ClientInstance(client, subscription_id, self._subscriptions.version, metrics, push_interval_ms)
+        return ClientInstance(client, subscription_id, version, metrics, push_interval_ms)
 
 
 def uuid_text(uuid: UUID) -> str:

@@ -1,20 +1,21 @@
 """The settings of a subscription to clients' metrics (KIP-714): which metrics, how often, of whom.
 
 Source   server/.../metrics/ClientMetricsConfigs.java @ 4.4 (read out of the released jar).
-Differs  What stands behind `=` in `match` is a pattern of Java; here it is read as one of Python, which has nearly the
-         same.
+Differs  What stands behind `=` in `match` is a pattern of Java; here it is read as one of RE2, whose time is bounded.
+         So what looks around or back (`(?=`, `\\1`) is refused, and a pattern that would take too long for what a
+         client says of itself matches no such client.
 Units    milliseconds, as the name says.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
 from fakebroker.core.config.config_def import INT, LIST
 from fakebroker.core.config.setting import Config, Setting, UpdateMode
 from fakebroker.core.errors import ConfigError, KafkaError
+from fakebroker.core.re2j import Pattern, PatternError
 from fakebroker.protocol.error_code import ErrorCode
 
 ALL_METRICS: Final = "*"
@@ -56,15 +57,15 @@ def validate(name: str, texts: Mapping[str, str]) -> None:
         parse_match(item)
 
 
-def parse_match(item: str) -> tuple[str, re.Pattern[str]]:
+def parse_match(item: str) -> tuple[str, Pattern]:
     """What of a client is held against which pattern; raises ConfigError."""
     parts = item.split("=")
     while parts and not parts[-1]:  # as Java's String.split
         parts.pop()
     if len(parts) == 2 and (what := parts[0].strip()) in _MATCHED:
         try:
-            return what, re.compile(parts[1].strip())
-        except re.error:
+            return what, Pattern(parts[1].strip())
+        except PatternError:
             pass
     raise ConfigError(f"Illegal client matching pattern: {item}")
 
@@ -80,9 +81,16 @@ class Subscription:
         self.interval_ms = config.interval_ms
         self._patterns = dict(parse_match(item) for item in config.match)
 
+    def work(self, attributes: Mapping[str, str]) -> int:
+        """What `matches` takes, as `Pattern.work` has it."""
+        return sum(pattern.work(attributes[what]) for what, pattern in self._patterns.items())
+
     def matches(self, attributes: Mapping[str, str]) -> bool:
         """Whether each pattern is that of the whole attribute."""
-        return all(pattern.fullmatch(attributes[what]) for what, pattern in self._patterns.items())
+        try:
+            return all(pattern.matches(attributes[what]) for what, pattern in self._patterns.items())
+        except PatternError:
+            return False
 
 
 @final

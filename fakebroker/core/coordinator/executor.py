@@ -1,9 +1,9 @@
-"""Work that a coordinator's operation wants done after it, not within it: patterns looked up in all topic names,
-targets computed for large groups.
+"""Work that a coordinator's operation wants done after it, not within it: patterns looked up in all topic names.
 
 Theory   Each task has a key, and there is one of a key. Its result is handed to an operation, which runs as a write
          operation of the same partition. In Kafka the task runs in another thread; here when what is under way has
-         been answered, so what a client sees first is the same: an answer that knows nothing of it.
+         been answered, so what a client sees first is the same: an answer that knows nothing of it. A task that takes
+         long is done in slices, and requests to its coordinator are answered in between.
 Source   coordinator-common/.../common/runtime/{CoordinatorExecutor,CoordinatorExecutorImpl}.java @ 4.2.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fakebroker.core.coordinator.result import CoordinatorResult
+from fakebroker.protocol.slices import Slices
 
 T = TypeVar("T")
 
@@ -22,7 +23,9 @@ class CoordinatorExecutor(ABC):
     """The tasks of one partition of an internal topic."""
 
     @abstractmethod
-    def schedule(self, key: str, task: Callable[[], T], operation: Callable[[T], CoordinatorResult[None]]) -> bool:
+    def schedule(
+        self, key: str, task: Callable[[], Slices[T]], operation: Callable[[T], CoordinatorResult[None]]
+    ) -> bool:
         """Run the task soon, and then the operation with what it gave. False, and nothing happens, if there is one
         under this key. A KafkaError of the task ends it: the operation is not run."""
 

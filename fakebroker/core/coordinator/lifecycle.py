@@ -28,6 +28,7 @@ from fakebroker.core.coordinator.shard import CoordinatorShard
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.coordinator.timer import CoordinatorTimer
 from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.core.in_turns import InTurns
 from fakebroker.core.purgatory.deadlines import ClientDeadlines, TimerDeadlines
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
@@ -90,6 +91,7 @@ class CoordinatedPartitions(Generic[S]):
         self._write_timeout_ms = write_timeout_ms
         self._linger_ms = linger_ms
         self._events = EventQueue(report, self._soon)
+        self._in_turns = InTurns(self._soon, report)
         self._partitions: dict[int, _Partition[S]] = {}
         self._is_closed = False
 
@@ -254,7 +256,7 @@ class CoordinatedPartitions(Generic[S]):
             reload,
         )
         timers = PartitionTimers(self._wait, self._client_deadlines, schedule_write)
-        partition = _Partition(context, timers, PartitionExecutor(self._events, schedule_write))
+        partition = _Partition(context, timers, PartitionExecutor(self._events, self._in_turns, schedule_write))
         return partition
 
     def _unload(self, partition: _Partition[S], state: CoordinatorState) -> None:

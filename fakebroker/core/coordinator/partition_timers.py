@@ -14,9 +14,11 @@ from fakebroker.core.coordinator.events import EventQueue
 from fakebroker.core.coordinator.executor import CoordinatorExecutor
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.timer import RETRY_BACKOFF_MS, CoordinatorTimer, TimeoutOperation
+from fakebroker.core.in_turns import InTurns
 from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from timingwheel import TimerTask
 
 T = TypeVar("T")
@@ -146,26 +148,35 @@ class PartitionTimers(CoordinatorTimer):
 
 
 class PartitionExecutor(CoordinatorExecutor):
-    """The tasks of one partition."""
+    """The tasks of one partition. They begin behind the events of the broker's coordinators, and go on between them."""
 
-    def __init__(self, events: EventQueue, schedule_write: ScheduleWrite) -> None:
+    def __init__(self, events: EventQueue, in_turns: InTurns, schedule_write: ScheduleWrite) -> None:
         self._events = events
+        self._in_turns = in_turns
         self._schedule_write = schedule_write
         self._tasks: dict[str, object] = {}
 
-    def schedule(self, key: str, task: Callable[[], T], operation: Callable[[T], CoordinatorResult[None]]) -> bool:
+    def schedule(
+        self, key: str, task: Callable[[], Slices[T]], operation: Callable[[T], CoordinatorResult[None]]
+    ) -> bool:
         if key in self._tasks:
             return False
         token = self._tasks[key] = object()
 
-        def run() -> None:
-            if self._tasks.get(key) is not token:
-                return
-            try:
-                found = task()
-            except KafkaError:
-                del self._tasks[key]
-                return
+        def run() -> Slices[None]:
+            slices = task()
+            while True:
+                if self._tasks.get(key) is not token:
+                    return
+                try:
+                    next(slices)
+                except StopIteration as end:
+                    found: T = end.value
+                    break
+                except KafkaError:
+                    del self._tasks[key]
+                    return
+                yield
 
             def write() -> CoordinatorResult[None]:
                 if self._tasks.get(key) is not token:
@@ -175,7 +186,7 @@ class PartitionExecutor(CoordinatorExecutor):
 
             self._schedule_write(f"ExecutorEvent(key={key})", write, lambda _: None)
 
-        self._events.enqueue_last(run)
+        self._events.enqueue_last(lambda: self._in_turns.go_on("a task of a coordinator", run()))
         return True
 
     def is_scheduled(self, key: str) -> bool:

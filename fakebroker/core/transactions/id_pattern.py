@@ -5,18 +5,37 @@ Source   core/.../coordinator/transaction/TransactionStateManager.scala listTran
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import final
 
-from fakebroker.core.re2j import PatternError, whole_match
+from fakebroker.core.re2j import Pattern, PatternError
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
 
-def id_pattern(pattern: str) -> Callable[[str], bool]:
-    """Which transactional ids match as a whole; all of them an empty one. Raises INVALID_REGULAR_EXPRESSION."""
-    if not pattern:
-        return lambda transactional_id: True
-    try:
-        return whole_match(pattern)
-    except PatternError as error:
-        raise KafkaError(ErrorCode.invalid_regular_expression, f"`{pattern}` is no pattern: {error}") from None
+@final
+class IdPattern:
+    """Which transactional ids match as a whole; all of them an empty pattern."""
+
+    __slots__ = ("_pattern", "_text")
+
+    def __init__(self, text: str) -> None:
+        """Raises INVALID_REGULAR_EXPRESSION."""
+        self._text = text
+        try:
+            self._pattern = Pattern(text) if text else None
+        except PatternError as error:
+            raise self._refused(error) from None
+
+    def matches(self, transactional_id: str) -> bool:
+        """Raises INVALID_REGULAR_EXPRESSION if the pattern takes too long for this id."""
+        try:
+            return self._pattern is None or self._pattern.matches(transactional_id)
+        except PatternError as error:
+            raise self._refused(error) from None
+
+    def work(self, transactional_id: str) -> int:
+        """What `matches` takes (`Pattern.work`)."""
+        return 0 if self._pattern is None else self._pattern.work(transactional_id)
+
+    def _refused(self, error: PatternError) -> KafkaError:
+        return KafkaError(ErrorCode.invalid_regular_expression, f"`{self._text}` is no pattern: {error}")

@@ -16,10 +16,10 @@ from typing import Final, final
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.in_turns import InTurns
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.transactions.in_turns import InTurns
 from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
 from fakebroker.core.transactions.markers import Mark, write_marks
 from fakebroker.protocol.error_code import ErrorCode

@@ -18,6 +18,7 @@ from typing import Final, final
 from fakebroker.core.clock import NEVER_MS, HasNow, Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.in_turns import InTurns
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
 from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.partition import NO_LEADER
@@ -26,7 +27,6 @@ from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToT
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.hearing import Hearing
-from fakebroker.core.transactions.in_turns import InTurns
 from fakebroker.core.transactions.mark_writer import CompleteOffsets, MarkWriter
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
 from fakebroker.core.transactions.metadata import EPOCH_BUMP

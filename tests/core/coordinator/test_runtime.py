@@ -13,6 +13,7 @@ from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
+from fakebroker.protocol.slices import Slices
 
 
 @pytest.fixture
@@ -302,7 +303,8 @@ class TestExecutor:
             def write(found: str) -> CoordinatorResult[None]:
                 return CoordinatorResult([CoordinatorRecord(Name("found"), Text(found))], None)
 
-            def task() -> str:
+            def task() -> Slices[str]:
+                yield from ()
                 order.append("task")
                 return "it"
 
@@ -315,6 +317,44 @@ class TestExecutor:
         assert order == ["answer", "task"]
         assert harness.read() == {"found": "it"}
         assert not harness.shard.executor.is_scheduled("k")
+
+    def test_requests_are_answered_between_the_slices_of_a_task(self, harness: CoordinatorHarness) -> None:
+        order = self.start_slices(harness, 3)
+        assert order == ["slice 0"]
+        written = harness.write(a="1")
+        assert written == [["a"]]
+        harness.simulation.advance(0)
+        assert order == ["slice 0", "slice 1", "slice 2", "found"]
+        assert harness.read() == {"a": "1", "found": "it"}
+
+    def test_a_task_that_is_cancelled_between_two_slices_ends_there(self, harness: CoordinatorHarness) -> None:
+        order = self.start_slices(harness, 3)
+        harness.shard.executor.cancel("k")
+        assert order == ["slice 0"]
+        harness.simulation.advance(0)
+        assert order == ["slice 0"]
+        assert harness.read() == {}
+
+    def start_slices(self, harness: CoordinatorHarness, count: int) -> list[str]:
+        order: list[str] = []
+
+        def task() -> Slices[str]:
+            for number in range(count):
+                if number:
+                    yield
+                order.append(f"slice {number}")
+            return "it"
+
+        def write(found: str) -> CoordinatorResult[None]:
+            order.append("found")
+            return CoordinatorResult([CoordinatorRecord(Name("found"), Text(found))], None)
+
+        def operation(shard: Texts) -> CoordinatorResult[str]:
+            shard.executor.schedule("k", task, write)
+            return CoordinatorResult((), "answer")
+
+        harness.runtime.schedule_write_operation("write", 0, operation, lambda answer: None)
+        return order
 
 
 class TestLinger:

@@ -6,18 +6,19 @@ Source   group-coordinator/.../Utils.java throwIfRegularExpressionIsInvalid; ...
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression, Topics
-from fakebroker.core.re2j import PatternError, whole_match
+from fakebroker.core.re2j import WORK_OF_A_SLICE, Pattern, PatternError
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 
 
 def check_regular_expression(regex: str) -> None:
     """Raises INVALID_REGULAR_EXPRESSION."""
     try:
-        whole_match(regex)
+        Pattern(regex)
     except PatternError as error:
         raise KafkaError(
             ErrorCode.invalid_regular_expression,
@@ -27,16 +28,30 @@ def check_regular_expression(regex: str) -> None:
 
 def resolve_regular_expressions(
     regexes: Iterable[str], topics: Topics, wall_ms: int
-) -> dict[str, ResolvedRegularExpression]:
-    """Which topics match each pattern now. One that cannot be read matches none."""
-    names = topics.topic_names()
-    resolved = {}
+) -> Slices[dict[str, ResolvedRegularExpression]]:
+    """Which of the topics that there are now match each pattern. One that cannot be read matches none."""
+    names, version = topics.topic_names(), topics.version
+    resolved: dict[str, ResolvedRegularExpression] = {}
     for regex in regexes:
-        try:
-            matches = whole_match(regex)
-        except PatternError:
-            found: frozenset[str] = frozenset()
-        else:
-            found = frozenset(name for name in names if matches(name))
-        resolved[regex] = ResolvedRegularExpression(found, topics.version, wall_ms)
+        if resolved:
+            yield
+        found = yield from _matching(regex, names)
+        resolved[regex] = ResolvedRegularExpression(found, version, wall_ms)
     return resolved
+
+
+def _matching(regex: str, names: Sequence[str]) -> Slices[frozenset[str]]:
+    found: set[str] = set()
+    try:
+        pattern = Pattern(regex)
+    except PatternError:
+        return frozenset()
+    work = 0
+    for name in names:
+        work += pattern.work(name)
+        if work >= WORK_OF_A_SLICE:
+            work = 0
+            yield
+        if pattern.matches(name):
+            found.add(name)
+    return frozenset(found)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from support.simulation import Simulation
+from support.slices import count_slices
 
 from fakebroker.core.groups.consumer.regular_expressions import check_regular_expression, resolve_regular_expressions
 from fakebroker.core.groups.consumer.state.topics_view import TopicsView
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import finish
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_whole_names_match() -> None:
     for name in ("a", "ab", "b", "A"):
         simulation.topic(name, replicas=1)
     topics = TopicsView(simulation.cluster.metadata)
-    found = resolve_regular_expressions(["a", "a.*", "(?i)a", ".|b", "("], topics, 5)
+    found = finish(resolve_regular_expressions(["(", "a", "a.*", "(?i)a", ".|b"], topics, 5))
     assert {regex: set(resolved.topics) for regex, resolved in found.items()} == {
         "a": {"a"},
         "a.*": {"a", "ab"},
@@ -61,3 +63,17 @@ def test_whole_names_match() -> None:
         "(": set(),
     }
     assert {(resolved.version, resolved.timestamp_ms) for resolved in found.values()} == {(topics.version, 5)}
+
+
+@pytest.mark.parametrize(
+    ("regexes", "topics", "least"), [(["(.*){500}"], 10, 10), (["t.*"], 200, 1), ([f"t{n}" for n in range(30)], 1, 30)]
+)
+def test_many_names_and_hostile_patterns_are_done_in_slices(regexes: list[str], topics: int, least: int) -> None:
+    """A slice for each name of a hostile pattern, and for each pattern."""
+    simulation = Simulation(brokers=1)
+    for number in range(topics):
+        simulation.topic(f"t{number}-{'x' * 200}", replicas=1)
+    resolving = resolve_regular_expressions(regexes, TopicsView(simulation.cluster.metadata), 5)
+    found, slices = count_slices(resolving)
+    assert set(found) == set(regexes)
+    assert least <= slices <= 2 * least + topics

@@ -1,10 +1,10 @@
-"""Long work of a broker: one slice at a time, of each in turn (core/transactions/in_turns.py)."""
+"""Long work of a broker: one slice at a time, of each in turn (core/in_turns.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from fakebroker.core.transactions.in_turns import InTurns
+from fakebroker.core.in_turns import InTurns
 from fakebroker.protocol.slices import Slices
 
 
