@@ -73,6 +73,11 @@ BOXES = {
     ),
     "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
     "groups": Box(1, _GROUPS),
+    # What coordinators write has to fit into a batch, and these are small.
+    "small-batches": Box(
+        1,
+        _TRANSACTIONS | _ALONE | {"message.max.bytes": "800", "group.consumer.assignment.interval.ms": "0"},
+    ),
     "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),
     # One coordinator for all groups; who waits for replicas does not wait long.
     "coordinator": Box(
