@@ -17,7 +17,7 @@ import shutil
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -48,6 +48,7 @@ from fakebroker_load.log import (
     part_rows,
     read_parts,
     shown_watermarks,
+    standing_still,
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener
@@ -154,9 +155,10 @@ def run_scenario(
         }
         write_runs(out, [*runs, entry])
         if read_back:  # what goes wrong here leaves a verdict on the answers alone
-            shown = {} if tap is None else shown_watermarks(log_ends(leaders_of(bootstrap, scenario)))
+            shown = shown_watermarks(log_ends(leaders_of(bootstrap, scenario)))
+            still = standing_still(scenario.frozen, leaders_of(bootstrap, scenario))
             thaw()
-            keep_log(spark, scenario, bootstrap, out, run_id, before, shown)
+            keep_log(spark, scenario, bootstrap, out, run_id, before, shown, still)
             entry["log"] = True
             write_runs(out, [*runs, entry])
     if tap is not None and window is not None:
@@ -186,7 +188,7 @@ def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
     """Of the partitions that the scenario sends to alone."""
     places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
     leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
-    return Metadata(leaders, metadata.epochs, [])
+    return Metadata(leaders, metadata.epochs, [], metadata.whole)
 
 
 def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:
@@ -202,11 +204,11 @@ def keep_log(
     run_id: str,
     before: Mapping[Place, End],
     shown: Mapping[Place, Shown],
+    still: Collection[Place],
 ) -> None:
-    """Read back all that has come into the logs since `before`, and add it to the folder `out`, with what was `shown`
-    of it before followers that stood still went on."""
+    """Add to `out` what has come into the logs since `before`, and what was `shown` of it while they were `still`."""
     ends = log_ends(leaders_of(bootstrap, scenario))
-    parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown, scenario.transactional)
+    parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown, scenario.transactional, still)
     frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
     slots = min(spark.sparkContext.defaultParallelism, len(parts))
     records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))

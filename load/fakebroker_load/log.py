@@ -70,6 +70,7 @@ PART_SCHEMA = pa.schema(
         pa.field("shown_offset", pa.int64()),  # the high watermark before followers that stood still went on
         pa.field("shown_local", pa.string()),  # who was told so: our address, and the correlation id
         pa.field("shown_correlation_id", pa.int32()),
+        pa.field("stood_still", pa.bool_()),  # no follower had moved until then, and none had left the ISR
     ]
 )
 
@@ -197,6 +198,12 @@ def shown_watermarks(ends: Mapping[Place, End]) -> dict[Place, Shown]:
     return shown
 
 
+def standing_still(frozen: Collection[str], metadata: Metadata) -> set[Place]:
+    """The partitions of topics whose followers are `frozen`, if none has left the ISR, as the metadata of now say: no
+    watermark can have moved there."""
+    return {place for place in metadata.whole if place[0] in frozen}
+
+
 def await_readable(
     ends: Mapping[Place, End], within_s: float = READABLE_WITHIN_S, sleep: Callable[[float], None] = time.sleep
 ) -> dict[Place, int]:
@@ -223,9 +230,10 @@ def part_rows(
     readable: Mapping[Place, int],
     shown: Mapping[Place, Shown],
     transactional: Collection[str] = (),
+    still: Collection[Place] = (),
 ) -> list[Row]:
     """Rows of PART_SCHEMA for a run (its name and its id): what came into the logs from `before` on. `transactional`
-    are the topics that are written in transactions."""
+    are the topics that are written in transactions, `still` the partitions whose followers had not moved."""
     return [
         {
             "run": run[0],
@@ -239,6 +247,7 @@ def part_rows(
             "end_offset": end.offset,
             "same_leader": before[place].leader_epoch == end.leader_epoch,
             "transactional": place[0] in transactional or None,
+            "stood_still": place in still,
             **({f"shown_{name}": value for name, value in shown[place]._asdict().items()} if place in shown else {}),
         }
         for place, end in ends.items()

@@ -305,6 +305,21 @@ def times_out_in_half_the_time(patches: pytest.MonkeyPatch) -> None:
     patches.setattr(replica_manager, "DelayedProduce", make)
 
 
+def times_out_always_after(ms: int) -> Callable[[pytest.MonkeyPatch], None]:
+    """Whatever timeout a request has."""
+    honest = DelayedProduce
+
+    def patch(patches: pytest.MonkeyPatch) -> None:
+        patches.setattr(replica_manager, "DelayedProduce", lambda broker_id, _, *rest: honest(broker_id, ms, *rest))
+
+    return patch
+
+
+def times_out_though_followers_replicate(patches: pytest.MonkeyPatch) -> None:
+    """What waits for the watermark waits on when it has passed."""
+    patches.setattr(DelayedProduce, "try_complete", lambda self: False)
+
+
 def leaves_an_answer_out_of_its_journal(patches: pytest.MonkeyPatch) -> None:
     """The 7th, of those to Produce."""
     honest = Recorder.answered

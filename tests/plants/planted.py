@@ -37,6 +37,7 @@ from fakebroker_load.log import (
     part_rows,
     read_parts,
     shown_watermarks,
+    standing_still,
 )
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario.model import Group, Scenario
@@ -64,6 +65,9 @@ class Lie(NamedTuple):
     grace_ms: int = 5_000
     reads: bool = False  # beside, a reader of each partition
     members: bool = False  # beside, a group of consumers who come and go
+    alone: str | None = None  # what is said instead where there is no journal
+    amiss: str | None = None  # what must be said of the group
+    timeout_ms: tuple[int, int] = (20, 40)  # of what is to time out
     per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
@@ -91,7 +95,7 @@ def scenario(name: str, lie: Lie) -> Scenario:
         partitions=PARTITIONS,
         connections=CONNECTIONS,
         requests_per_connection=lie.each,
-        timeout_ms=(20, 40) if lie.expect == FROZEN else (5_000, 5_000),
+        timeout_ms=lie.timeout_ms if lie.expect == FROZEN else (5_000, 5_000),
         ramp_ms=20,
     )
     readers = Group(
@@ -123,10 +127,10 @@ def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootst
     with FakeCluster(config=config, journal=0, journal_file=journal) as kafka, pytest.MonkeyPatch.context() as patches:
         for topic in (lies.TOPIC, SOURCE):
             kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTITIONS)
-        if lie.expect == FROZEN:
-            kafka.followers.freeze(lies.TOPIC)
-        elif lie.followers_lag:
+        if lie.followers_lag:
             kafka.followers.lag(LAG_MS, lies.TOPIC)
+        elif lie.expect == FROZEN:
+            kafka.followers.freeze(lies.TOPIC)
         if lie.patch is not None:
             lie.patch(patches)
         yield kafka, [(broker.host, broker.port) for broker in kafka.endpoints]
@@ -147,10 +151,11 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
             keep(out / PARQUET, run_id, list(sent), RESULT_SCHEMA)
             ends = log_ends(leaders_of(bootstrap, plan))
             shown = shown_watermarks(ends)
+            still = standing_still({lies.TOPIC} if lie.expect == FROZEN else (), leaders_of(bootstrap, plan))
             kafka.followers.resume(lies.TOPIC)
             kafka.followers.instant(lies.TOPIC)
             parts = pa.RecordBatch.from_pylist(
-                part_rows((name, run_id), before, ends, await_readable(ends), shown, plan.transactional),
+                part_rows((name, run_id), before, ends, await_readable(ends), shown, plan.transactional, still),
                 schema=PART_SCHEMA,
             )
             keep(out / LOG_PARQUET, run_id, list(read_parts(iter([parts]))), LOG_SCHEMA)

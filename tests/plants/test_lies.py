@@ -80,7 +80,13 @@ LIES: dict[str, Lie] = {
     "one in 1,000 is skipped": Lie(lies.skips_one_in(1_000), -1, ANSWERED, "not read", reads=True, each=300),
     "readers are shown all": Lie(lies.shows_readers_all, -1, FROZEN, "read beyond the watermark", reads=True),
     "readers are shown all, and told that they may": Lie(
-        lies.shows_readers_all_as_if_it_might, -1, FROZEN, "read beyond the watermark", ways=3, reads=True
+        lies.shows_readers_all_as_if_it_might,
+        -1,
+        FROZEN,
+        "read beyond the watermark",
+        ways=3,
+        alone="timed out after its watermark had passed",
+        reads=True,
     ),
     "a record in 100 is skipped, members": Lie(lies.skips_one_in(100), -1, ANSWERED, "not read", members=True, each=40),
     "commits of any generation": Lie(
@@ -90,6 +96,17 @@ LIES: dict[str, Lie] = {
         lies.gives_all_to_each_member, -1, ANSWERED, "given to two members", members=True, each=40
     ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
+    "always after 120 ms": Lie(
+        lies.times_out_always_after(120), -1, FROZEN, amiss="time-outs do not follow", timeout_ms=(20, 100), each=20
+    ),
+    "followers replicate, and it times out": Lie(
+        lies.times_out_though_followers_replicate,
+        -1,
+        FROZEN,
+        "timed out after its watermark had passed",
+        followers_lag=True,
+        timeout_ms=(60, 100),
+    ),
     "to another connection": Lie(
         lies.answers_on_another_connection, -1, FROZEN, "answered on another connection", grace_ms=500
     ),
@@ -102,7 +119,12 @@ LIES: dict[str, Lie] = {
         followers_lag=True,
     ),
     "the end for the watermark": Lie(
-        lies.shows_the_end_for_the_watermark, -1, FROZEN, "watermark shown too early", ways=3
+        lies.shows_the_end_for_the_watermark,
+        -1,
+        FROZEN,
+        "watermark shown too early",
+        ways=3,
+        alone="timed out after its watermark had passed",
     ),
     "an answer that the journal lacks": Lie(
         lies.leaves_an_answer_out_of_its_journal, -1, ANSWERED, "answered by nobody", ways=3
@@ -179,15 +201,18 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
         run = run_name(name, seed, ways)
         found = judged.problems.get(run, {})
         (group,) = (group for group in judged.verdict.groups if (group.run, group.group) == (run, "g"))
-        if lie.problem is None or ways < lie.ways:
+        if lie.amiss is not None:
+            assert not group.ok
+            assert any(lie.amiss in said for said in group.amiss), group.amiss
+        elif (problem := lie.problem if ways >= lie.ways else lie.alone) is None:
             assert found == {}
             assert group.ok
             assert group.confirmed == CONNECTIONS * lie.each
         else:
-            assert found.get(lie.problem), (run, found)
+            assert found.get(problem), (run, found)
             reasons = {reason.problem: reason for reason in judged.verdict.reasons if reason.run == run}
-            assert reasons[lie.problem].rows == found[lie.problem]
-            assert reasons[lie.problem].example["says"]
+            assert reasons[problem].rows == found[problem]
+            assert reasons[problem].example["says"]
 
 
 def run_name(name: str, seed: int, ways: int) -> str:

@@ -9,6 +9,7 @@ Theory   A request of the load is known again in the journal by its connection, 
          not there contradicts nothing but where it must be there. What the log shows comes first in `problem`, then
          the journal, then the answers alone: each names the cause better than the next.
          An acks=all request that is answered NONE waited for the high watermark: it must have come before the answer.
+         One that timed out waited for it in vain.
          A producer that batches (not is_raw) is known in the journal by its client id, and each of its records by the
          fingerprint in an append: it was appended once, or twice if its first copy was truncated by a new leader.
          A request that timed out was appended, as was one that was answered NONE, or is silent with acks=0.
@@ -122,6 +123,8 @@ said AS (
             WHEN base_offset >= 0 AND appends = 0 THEN 'told an offset, and never appended'
             WHEN acks = -1 AND answer.error_code = 0 AND coalesce(answer.watermark, -1) <= append.last_offset
                 THEN 'acknowledged before its watermark'
+            WHEN acks = -1 AND answer.error_code = {TIMED_OUT} AND answer.watermark > append.last_offset AND same_leader
+                THEN 'timed out after its watermark had passed'
             WHEN answer.error_code = {TIMED_OUT}
                 AND answer.mono_ms < greatest(handled_mono_ms + timeout_ms, deadline_mono_ms) THEN 'early'
             WHEN broker_lateness_us > {{limit_us}} THEN 'late'

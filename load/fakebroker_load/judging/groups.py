@@ -4,6 +4,12 @@ Theory   No single request shows it, so it is counted, and held against the entr
          Throughput is the bytes of values that were acknowledged, from the first request sent to the last one answered.
          Of one kind of answer there are at most so many of 100 requests; one request of few is never too many, unless
          the share is 0.
+         A time-out waits for as long as its own request says. Where a group asks for a range, its requests are put into
+         four bands by what they ask. In each band some answer comes as soon as it may, even on a busy machine, so the
+         least lateness of a band says how long the broker has others wait. It must not be larger where less is asked:
+         such a broker takes its own time. What differs less than half of what was asked differs, less than 20 ms or
+         less than the machine was late proves nothing. Lateness is that by the broker's own clock if there is a
+         journal.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from fakebroker_load.judging.requests import TIMED_OUT
 from fakebroker_load.scenario.answers import answers_of
 
 GROUPS = """
@@ -24,6 +31,13 @@ ANSWERS = """
 SELECT run, `group`, coalesce(CAST(error_code AS STRING), outcome) AS answer, count(*) AS rows
 FROM {judged} GROUP BY ALL
 """
+TIMEOUTS = """
+SELECT run, `group`, timeout_ms, count(*) AS rows, min({lateness}) AS least_us
+FROM {{judged}}
+WHERE error_code = {timed_out} AND must_wait AND lateness_us IS NOT NULL AND coalesce(client, 'raw') = 'raw'
+GROUP BY ALL
+"""
+BANDS, LEAST_IN_A_BAND, LEAST_MS = 4, 5, 20
 ASKED = ("also", "throttled", "bytes_per_s")
 Key = tuple[str, str]  # a run, a group
 
@@ -38,13 +52,61 @@ def amiss_in_groups(
         for group in run["scenario"]["groups"]
         if any(group.get(name) not in (None, {}) for name in ASKED)
     }
+    found: dict[Key, tuple[str, ...]] = {key: (said,) for key, said in _own_times(spark, judged, runs).items()}
     if not asked:
-        return {}
+        return found
     answers: dict[Key, dict[str, int]] = {}
     for row in spark.sql(ANSWERS, judged=judged).collect():
         answers.setdefault((row["run"], row["group"]), {})[row["answer"]] = row["rows"]
     rows = {(row["run"], row["group"]): row for row in spark.sql(GROUPS, judged=judged).collect()}
-    return {key: tuple(_amiss(group, rows[key], answers[key])) for key, group in asked.items() if key in rows}
+    for key, group in asked.items():
+        if key in rows:
+            found[key] = (*found.get(key, ()), *_amiss(group, rows[key], answers[key]))
+    return found
+
+
+def _own_times(spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]) -> dict[Key, str]:
+    """A phrase for each group whose time-outs do not follow what its requests ask."""
+    ranges = {
+        (run["scenario"]["name"], group["name"]): run.get("machine_late_ms") or 0
+        for run in runs
+        for group in run["scenario"]["groups"]
+        if group.get("waits") and len(set(group.get("timeout_ms", ()))) == 2
+    }
+    if not ranges:
+        return {}
+    lateness = "coalesce(broker_lateness_us, lateness_us)" if "broker_lateness_us" in judged.columns else "lateness_us"
+    text = TIMEOUTS.format(lateness=lateness, timed_out=TIMED_OUT)
+    rows: dict[Key, list[Row]] = {}
+    for row in spark.sql(text, judged=judged).collect():
+        rows.setdefault((row["run"], row["group"]), []).append(row)
+    said = {key: own_times(rows.get(key, ()), machine_late_ms) for key, machine_late_ms in ranges.items()}
+    return {key: text for key, text in said.items() if text is not None}
+
+
+def own_times(rows: Sequence[Mapping[str, Any] | Row], machine_late_ms: int) -> str | None:
+    """What is amiss with the time-outs of a group: `rows` have timeout_ms, how many `rows` asked for it, and least_us,
+    the least lateness of these."""
+    if not rows:
+        return None
+    low_ms, high_ms = (each(row["timeout_ms"] for row in rows) for each in (min, max))
+    bands: list[list[Mapping[str, Any] | Row]] = [[] for _ in range(BANDS)]
+    for row in rows:
+        bands[(row["timeout_ms"] - low_ms) * BANDS // (high_ms - low_ms + 1)].append(row)
+    least = [
+        (low_ms + (high_ms - low_ms) * (number + 0.5) / BANDS, min(row["least_us"] for row in band) / 1000)
+        for number, band in enumerate(bands)
+        if sum(row["rows"] for row in band) >= LEAST_IN_A_BAND
+    ]
+    for asked_ms, late_ms in least:
+        for more_ms, less_late_ms in least:
+            enough_ms = max((more_ms - asked_ms) / 2, LEAST_MS, machine_late_ms)
+            if more_ms > asked_ms and late_ms - less_late_ms > enough_ms:
+                return (
+                    f"time-outs do not follow their requests: where some {asked_ms:,.0f} ms were asked for, each was "
+                    f"at least {late_ms:,.0f} ms late, where {more_ms:,.0f} ms were, {less_late_ms:,.0f} ms"
+                )
+    return None
 
 
 def _amiss(group: Mapping[str, Any], row: Row, answers: Mapping[str, int]) -> Iterator[str]:

@@ -70,7 +70,10 @@ KINDS: dict[str, tuple[str, ...]] = {
         "no time",
         *("answered on another connection", "its answer did not come"),
     ),
-    "wrong answer": ("wrong answer", "answered, against acks=0", "told otherwise than the journal says"),
+    "wrong answer": (
+        *("wrong answer", "answered, against acks=0", "told otherwise than the journal says"),
+        "timed out after its watermark had passed",
+    ),
     "unexplained": (
         "not in the journal",
         "answered by nobody",

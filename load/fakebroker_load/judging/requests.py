@@ -23,6 +23,8 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
          producer   One that batches and tries again (is_raw: it does not) is told the last error alone, so that nothing
                     follows from it; what expired before it was in a request must not be in the log.
          visible    Of a topic with transactions, what a reader of committed ones is shown counts, and nothing else.
+         stood_still  A consumer was shown the watermark before followers that stood still went on. What timed out there
+                   cannot be below it.
          also, written  What a group says besides: other answers that are right, and whether the record must be in the
                     log (once) or must not (never), whatever was told of it.
 Units    *_us is microseconds after the start of the run.
@@ -104,7 +106,8 @@ hidden AS (
 ),
 known AS (
     SELECT {{few}} late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset,
-        end_offset, same_leader, stray_connection, is_hidden, coalesce(is_twice, false) AS is_twice
+        end_offset, same_leader, shown_offset, stood_still, stray_connection, is_hidden,
+        coalesce(is_twice, false) AS is_twice
     FROM late
     LEFT JOIN found USING (run, connection, sequence)
     LEFT JOIN hidden USING (run, connection, sequence)
@@ -142,7 +145,8 @@ looked_up AS (
     )
 )
 SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, free_us, waited_us, was_throttled,
-        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, log_crc, log_fingerprint),
+        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, log_crc, log_fingerprint,
+        shown_offset, stood_still),
     CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
@@ -157,6 +161,8 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
                 WHEN lateness_us > {{limit_us}} AND NOT is_raw THEN 'late'
             END
         WHEN error_code <=> right_error IS FALSE OR error_code IS NULL THEN 'wrong answer'
+        WHEN error_code = {TIMED_OUT} AND base_offset BETWEEN 0 AND shown_offset - 1 AND stood_still
+            THEN 'timed out after its watermark had passed'
         WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
         WHEN correlation_id <= previous_correlation_id THEN 'correlation id went back'
         WHEN sent_us IS NULL OR answered_us IS NULL THEN 'no time'

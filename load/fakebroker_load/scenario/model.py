@@ -300,6 +300,14 @@ class Scenario:
         return [topic for topic in self.topics if (topic in self.assignments or self.brokers > 1) and topic not in one]
 
     @property
+    def frozen(self) -> set[str]:
+        """The topics whose followers stand still from the start to the end."""
+        rules: dict[str, set[Any]] = {}
+        for rule in self.followers:
+            rules.setdefault(str(rule["topic"]), set()).add(None if "partition" in rule else rule.get("behaviour"))
+        return set() if self.actions else {topic for topic, found in rules.items() if found == {"frozen"}}
+
+    @property
     def transactional(self) -> set[str]:
         """The topics that are written in transactions."""
         return {group.topic for group in self.groups if group.client == TRANSFORM}

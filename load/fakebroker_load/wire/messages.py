@@ -135,6 +135,7 @@ class Metadata(NamedTuple):
     leaders: dict[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
     epochs: dict[tuple[str, int], int]  # of the leaders
     problems: list[str]  # one phrase for each topic or partition without a leader
+    whole: frozenset[tuple[str, int]] = frozenset()  # whose replicas are all in sync
 
 
 def decode_metadata(frame: bytes) -> Metadata:
@@ -144,13 +145,16 @@ def decode_metadata(frame: bytes) -> Metadata:
     leaders: dict[tuple[str, int], tuple[str, int]] = {}
     epochs: dict[tuple[str, int], int] = {}
     problems: list[str] = []
+    whole: set[tuple[str, int]] = set()
     for topic in answer.topics:
         if topic.error_code is not ErrorCode.none:
             problems.append(f"topic {topic.name}: {kafka_name(topic.error_code)}")
         for part in topic.partitions:
+            if len(part.isr_nodes) == len(part.replica_nodes):
+                whole.add((str(topic.name), int(part.partition_index)))
             if part.leader_id in brokers:
                 leaders[str(topic.name), int(part.partition_index)] = brokers[part.leader_id]
                 epochs[str(topic.name), int(part.partition_index)] = int(part.leader_epoch)
             else:
                 problems.append(f"partition {topic.name}-{part.partition_index}: {kafka_name(part.error_code)}")
-    return Metadata(leaders, epochs, problems)
+    return Metadata(leaders, epochs, problems, frozenset(whole))

@@ -1,0 +1,53 @@
+"""Whether time-outs follow what their requests ask (judging/groups.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fakebroker_load.judging.groups import own_times
+
+Row = dict[str, Any]
+
+
+def answers(late_ms: dict[int, float], rows: int = 10) -> list[Row]:
+    """By the timeout that was asked: the least lateness."""
+    return [{"timeout_ms": asked, "rows": rows, "least_us": late * 1000} for asked, late in late_ms.items()]
+
+
+def always_after(ms: int, *asked: int) -> list[Row]:
+    return answers({each: ms - each for each in asked})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        answers({100: 0.3}),
+        answers({50: 1, 150: 0.5, 300: 2, 400: 0}),
+        answers({50: 19, 400: 0}),  # too little to prove anything
+        answers({50: 100, 150: 99, 300: 101, 400: 100}),  # all alike: the limit of lateness judges that
+        answers({50: 0, 400: 300}),  # who asks for more waits longer than it should: late
+        always_after(400, *range(380, 400)),
+        [*answers({50: 350}, rows=4), *answers({400: 0})],  # too few
+    ],
+)
+def test_these_may_be_honest(rows: list[Row]) -> None:
+    assert own_times(rows, 0) is None
+
+
+@pytest.mark.parametrize("rows", [always_after(400, 50, 150, 300, 400), always_after(1_000, 900, 1_000)])
+def test_a_time_of_its_own_is_found(rows: list[Row]) -> None:
+    assert own_times(rows, 0)
+
+
+def test_a_phrase_says_what_was_asked_and_what_came() -> None:
+    assert own_times(always_after(400, 50, 400), 0) == (
+        "time-outs do not follow their requests: where some 94 ms were asked for, each was at least 350 ms late, "
+        "where 356 ms were, 0 ms"
+    )
+
+
+def test_what_the_machine_explains_proves_nothing() -> None:
+    assert own_times(always_after(400, 50, 400), 350) is None
