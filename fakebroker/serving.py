@@ -67,8 +67,8 @@ def serve_until_signal(
     exit_with_parent: bool = False,
     **arguments: Any,
 ) -> str | None:
-    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; a second one ends the process at once. If it
-    is to `exit_with_parent`, the end of stdin ends it too.
+    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; the process dies of a second one at once. If
+    it is to `exit_with_parent`, the end of stdin ends it too.
     `unknown` are names of settings that were given and mean nothing; `arguments` count before those of a `scenario`.
     Without a `control` there is none.
     Returns what is wrong with an option or went wrong at the start, as a sentence; None if nothing did."""
@@ -195,6 +195,7 @@ async def _serve(
         await stopped.wait()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)  # the next one is the end, and no KeyboardInterrupt
         _leave_to_the_system(cluster._running)
         return None
     finally:

@@ -1,13 +1,15 @@
-"""`python -m conformance.producer.real_time`: Kafka's producer and ours, each with its own wake-ups, in real time.
+"""`python -m conformance.producer.real_time` compares Kafka's producer with ours in real time.
 
-Theory   The judge of sequences (judge.py) steps both sides by one clock, so it cannot see when a side would wake up.
-         Here each side is a process of its own, beside a cluster of its own that is silent, slow, or dies. It says
-         after how long each record was called back, and with what.
-         A verdict needs the same outcome on both sides, and times of ours within wide limits, in multiples of the
-         time-out T. Each process also says by how much a thread that only sleeps was late. Where that is too much the
-         round does not count and is played again, so a busy machine decides nothing. Where Kafka is not within the
-         limits in most rounds, nothing is decided either. In some it is not: with a T below a second its clock may be
-         on the very millisecond of the limit, and it sleeps for T again (docs/decisions.md, 157).
+Theory   The judge of sequences (judge.py) steps both producers by one clock. It cannot see when a producer would wake
+         up by itself. Here each producer runs in its own process and wakes up by itself. Each has its own cluster,
+         which is silent, slow, or dies. The process reports the result of each record, and the time until it came.
+         The verdict is "the same" if both producers report the same result, and our times are within wide limits.
+         The limits are multiples of the time-out T.
+         A busy machine must not decide. Each process measures how late a sleeping thread wakes up. A round with a
+         thread that was too late is played again.
+         No verdict is given if Kafka's producer is outside the limits in most rounds. This happens with a T below a
+         second: Kafka's clock can show the very millisecond of the limit, and its sender sleeps for T again
+         (docs/decisions.md, 157).
 Units    milliseconds; limits are multiples of T.
 """
 
@@ -38,14 +40,19 @@ Do = Callable[[FakeCluster], object]
 
 
 class Limits(NamedTuple):
-    """In multiples of T: from the first, and below the second."""
+    """A range of times, in multiples of T. `first` is included, `below` is not."""
 
     first: float
     below: float
 
 
 class Scene(NamedTuple):
-    """`before` the record is sent, `after` it was called back. `retries`: as Kafka has them by default, else none."""
+    """A way in which a broker fails.
+
+    before    runs before the record is sent
+    after     runs after its callback
+    retries   True: Kafka's default number of retries; False: none
+    """
 
     name: str
     limits: Callable[[str], Limits]
@@ -55,8 +62,12 @@ class Scene(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Of one record: the class and the text of the error, or "offset", with N for each number; when, and by how much
-    the process was late meanwhile."""
+    """The result of one record.
+
+    outcome   class and text of the error, or "offset"; N replaces each number
+    ms        time from the send to the callback
+    late_ms   how late a sleeping thread of the process woke up meanwhile
+    """
 
     outcome: str
     ms: float
@@ -89,16 +100,16 @@ def _start(kafka: FakeCluster) -> None:
 
 
 def _nothing(_: FakeCluster) -> None:
-    """The broker is as it was."""
+    """Leave the broker as it is."""
 
 
 def _once(_: str) -> Limits:
-    """Where one attempt is given up."""
+    """Return the limits of a record with one attempt."""
     return Limits(1, 1.5)
 
 
 def _given_up(generation: str) -> Limits:
-    """Where all attempts fail: before KIP-91 the batch expires in the queue, a time-out after its attempt."""
+    """Return the limits if all attempts fail. Before KIP-91 the batch expires in the queue, T after its attempt."""
     return Limits(_DELIVERY, _DELIVERY + 0.5)
 
 
@@ -117,7 +128,7 @@ SCENES: Final = (
 
 
 class Verdict(NamedTuple):
-    """`differs`: why, or "". `undecided`: why nothing can be said, or ""."""
+    """`differs` says what differs, `undecided` why there is no verdict. Both are empty if the producers agree."""
 
     differs: str = ""
     undecided: str = ""

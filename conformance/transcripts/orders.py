@@ -1,40 +1,43 @@
-"""Lists whose order means nothing: Kafka has them in that of a hash table, or of partitions."""
+"""Lists of answers that are compared without their order.
+
+Kafka walks a hash table or the partitions of an internal topic to fill them. Decision 159 says which orders are ported.
+"""
 
 from __future__ import annotations
 
-# By the name of the field: what they are sorted by.
+# The fields that a list is sorted by before it is compared, by the name of the list.
 SORTED_BY = {
     "brokers": ("node_id",),
     "responses": ("name", "topic", "topic_id"),
     "partition_responses": ("index",),
-    # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
+    # ListOffsets, OffsetForLeaderEpoch, Metadata: the order of a hash table.
     "topics": ("name", "topic", "topic_id"),
-    # Of groups: by the coordinators' partitions, and by the hash of a random id.
+    # APIs of groups: the order of the coordinators' partitions, and of hashes of random ids.
     "groups": ("group_id",),
     "results": ("group_id", "user", "name", "topic_name", "log_dir"),
     "members": ("member_id", "group_instance_id"),
     "partitions": ("partition_index", "partition"),
-    # Of DescribeConfigs `results` stay in the order of the request.
+    # `results` of DescribeConfigs are sorted by none of the fields above, so they stay in the order of the request.
     "config_resources": ("resource_type", "resource_name"),
-    # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
+    # CreatePartitions, AlterReplicaLogDirs, ElectLeaders, DescribeProducers: the order of a hash table.
     "replica_election_results": ("topic",),
     "active_producers": ("producer_id",),
     "observers": ("replica_id",),
-    # Of transactions: the same.
+    # APIs of transactions: the order of a hash table.
     "results_by_topic_v3_and_below": ("name",),
     "results_by_transaction": ("transactional_id",),
     "topic_results": ("name",),
     "results_by_partition": ("partition_index",),
     "transaction_states": ("transactional_id",),
     "markers": ("producer_id",),
-    # Of consumer groups: by the hash of a random id.
+    # ConsumerGroupDescribe and ConsumerGroupHeartbeat: the order of hashes of random ids.
     "topic_partitions": ("topic_name", "topic_id"),
 }
 
-# Such lists of plain values.
+# Lists of plain values that are sorted.
 SORTED_VALUES = frozenset({"partitions", "subscribed_topic_names"})
 
-# Such lists that are compared as maps, because one side may have more: what is the key.
+# Lists that are compared as maps, since one side may have more entries: the field that is the key.
 KEYED_BY = {
     "api_keys": "api_key",
     "supported_features": "name",

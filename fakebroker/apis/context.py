@@ -114,12 +114,12 @@ class RequestContext:
 
     @property
     def now_ms(self) -> int:
-        """Monotonic milliseconds, as of now: of a request that has waited, later than `now`."""
+        """Monotonic milliseconds at this moment. If the request has waited, this is later than `now`."""
         return self._sockets.clock.now.mono_ms
 
     @property
     def client_ms(self) -> int:
-        """The same as clients measure it: without what was skipped."""
+        """Monotonic milliseconds without the time that the clock has skipped: clients measure this time."""
         return self._sockets.clock.client_ms
 
     # Who asks, while it is not answered.

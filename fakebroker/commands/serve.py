@@ -228,7 +228,7 @@ def run(options: Namespace) -> int:
         _refuse_with_toxiproxy(options)
         first_port = given.get("port", 0)
         toxiproxy = ToxiproxySpec(options.toxiproxy_port, options.host or _LOOPBACK, first_port)
-        given["port"] = 0
+        given |= {"port": 0, "advertised_port": first_port}  # of the proxies: what clients know
     control = None if asked is None else ControlSpec(*asked)
     with logging_to_stderr():
         problem = serve_until_signal(

@@ -1,14 +1,14 @@
-"""The order in which Kafka goes through its hash tables.
+"""The order in which Kafka iterates over its hash tables.
 
-Purpose  Which member gets which partitions depends on it, which group is described first, and in which order client
-         quotas are told. With it our assignors give what Kafka's give, member by member.
-Theory   `HashMap`: the slot is the low bits of a hash into which its high bits are mixed. `TimelineHashMap`: the slot
-         is the high bits of a product; in a slot the last one comes first. Neither order changes within a slot
-         when a table grows, so both are stable sorts by slot.
+Purpose  This order decides which member gets which partitions, which group is described first, and the order of client
+         quotas in an answer. Our assignors give each member the same partitions as Kafka's do.
+Theory   `HashMap`: the high bits of the hash are mixed into the low bits, and the low bits are the slot.
+         `TimelineHashMap`: the slot is the high bits of a product, and the newest key of a slot comes first.
+         A table that grows keeps the order within each slot, so both orders are stable sorts by slot.
 Source   java.util.HashMap, String.hashCode;
          server-common/.../timeline/{BaseHashTable,SnapshottableHashTable}.java @ 4.2.
-Differs  Slots of more than eight keys are lists, not trees. A timeline's table never shrinks in Kafka; here it is as
-         large as its keys ask for.
+Differs  Slots of more than eight keys are lists, not trees. Kafka's TimelineHashMap never shrinks. Here its size
+         follows from the present keys.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _MASK_32, _MASK_64 = (1 << 32) - 1, (1 << 64) - 1
 
 @lru_cache(maxsize=1 << 16)
 def hash_code(text: str) -> int:
-    """`String.hashCode` as a number of 32 bits without a sign."""
+    """Return `String.hashCode` as an unsigned number of 32 bits."""
     return java_hash(text) & _MASK_32
 
 
 def hash_map_order(keys: Iterable[str], capacity: int = 16) -> list[str]:
-    """Of a HashMap to which `keys` were put in this order. It had that capacity at first."""
+    """Return the keys in the order of a HashMap that began with this capacity and got them in the given order."""
     added = list(dict.fromkeys(keys))
     return in_slots(added, hash_code, grown_capacity(len(added), capacity))
 
 
 def in_slots(added: Iterable[K], hash_of: Callable[[K], int], capacity: int) -> list[K]:
-    """The keys of a HashMap of that capacity, slot by slot. In each slot they are in the order of `added`."""
+    """Return the keys of a HashMap of this capacity, slot by slot. Each slot has its keys in the order of `added`."""
     mask = capacity - 1
 
     def slot(key: K) -> int:  # `slot_of`, without a call for each key
@@ -49,24 +49,24 @@ def in_slots(added: Iterable[K], hash_of: Callable[[K], int], capacity: int) -> 
 
 
 def slot_of(code: int, capacity: int) -> int:
-    """Where a HashMap of that capacity has a key with this hash code."""
+    """Return the slot of a key with this hash code, in a HashMap of this capacity."""
     return (code ^ code >> 16) & capacity - 1
 
 
 def grown_capacity(size: int, capacity: int) -> int:
-    """Of a HashMap that had that capacity at first, once it has so many keys."""
+    """Return the capacity of a HashMap that began with `capacity` and has `size` keys."""
     while size > capacity * 0.75:
         capacity *= 2
     return capacity
 
 
 def asked_capacity(size: int) -> int:
-    """Of an empty HashMap whose constructor was given that size."""
+    """Return the capacity of an empty HashMap whose constructor got this size."""
     return 1 << max(size - 1, 0).bit_length()
 
 
 def timeline_order(keys: Iterable[str]) -> list[str]:
-    """Of a TimelineHashMap to which `keys` were added in this order."""
+    """Return the keys in the order of a TimelineHashMap that got them in the given order."""
     added = list(dict.fromkeys(keys))
     capacity = 2
     while len(added) * 0.75 > capacity:
@@ -83,18 +83,18 @@ def timeline_order(keys: Iterable[str]) -> list[str]:
 
 
 def partition_order(topic: str, partitions: Iterable[int]) -> list[int]:
-    """Of a HashMap of TopicPartitions of one topic to which these were added in this order."""
+    """Return the partitions of one topic in the order of a HashMap that got its TopicPartitions in this order."""
     added = list(dict.fromkeys(partitions))
     name = hash_code(topic)
     return in_slots(added, lambda index: 31 * (31 + index) + name & _MASK_32, grown_capacity(len(added), 16))
 
 
 def hash_set_order(partitions: Collection[int]) -> list[int]:
-    """Of a HashSet of small numbers. Those of one slot are taken to have come in ascending order."""
+    """Return small numbers in the order of a HashSet that got the numbers of each slot in ascending order."""
     capacity = max(16, copied_capacity(len(partitions)))
     return sorted(partitions, key=lambda partition: (partition & capacity - 1, partition))
 
 
 def copied_capacity(size: int) -> int:
-    """Of a HashMap that is made as a copy of one of that size."""
+    """Return the capacity of a HashMap that is a copy of one with `size` keys."""
     return 1 << (int(size / 0.75 + 1) - 1).bit_length() if size else 16

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from itertools import takewhile
 
 from conformance.cases import all_cases
 from conformance.report import PAGE, page, results
 from conformance.scenario import Case
 from conformance.suite import Outcome
 from conformance.transcripts.compare import Finding
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of the first table behind a heading, without its head."""
+    lines = PAGE.read_text().partition(heading)[2].splitlines() if heading else PAGE.read_text().splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("|--"))
+    table = takewhile(lambda line: line.startswith("|"), lines[first + 1 :])
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table]
 
 
 def test_groups_are_counted_and_each_reason_stands_once() -> None:
@@ -36,11 +46,45 @@ def test_groups_are_counted_and_each_reason_stands_once() -> None:
 
 
 def test_the_page_is_about_the_cases_of_today() -> None:
-    text = PAGE.read_text()
+    head, groups = rows(""), rows("## Cases by group")
     counts = Counter(case.group for case in all_cases())
-    assert f"| cases | {counts.total()} |" in text
-    for group, count in counts.items():
-        assert f"| {group} | {count} |" in text
+    assert {group: int(cases) for group, cases, _, _ in groups} == counts
+    assert int(dict(head)["cases"]) == counts.total()
+
+
+def test_the_counts_of_the_page_add_up() -> None:
+    head, groups, reasons = dict(rows("")), rows("## Cases by group"), rows("## Why cases differ")
+    assert all(int(cases) == int(same) + int(explained) for _, cases, same, explained in groups)
+    assert sum(int(same) for _, _, same, _ in groups) == int(head["the same in every field"])
+    assert sum(int(explained) for *_, explained in groups) == int(head["different for a reason given below"])
+    explained_in = {group: int(explained) for group, *_, explained in groups if int(explained)}
+    named_in = {reason: set(re.findall(r"`([^/`]+)/", names)) for reason, _, names in reasons}
+    assert set().union(*named_in.values()) == explained_in.keys()
+    for reason, cases, _ in reasons:
+        assert int(cases) <= sum(explained_in[group] for group in named_in[reason]), reason
+    for group, explained in explained_in.items():
+        assert explained <= sum(int(cases) for reason, cases, _ in reasons if group in named_in[reason]), group
+
+
+def test_the_head_of_the_page_counts_its_walks_and_streams() -> None:
+    text, head = PAGE.read_text(), dict(rows(""))
+    assert re.findall(r"^(\d+) streams, ", text, re.MULTILINE) == [head["generated streams"]]
+    walks = [int(count) for count in re.findall(r"^- [\w-]+: (\d+) walks, ", text, re.MULTILINE)]
+    assert sum(walks) == int(head["walks of groups and producers, and plans of brokers that die"])
+
+
+def test_cases_that_the_page_names_exist() -> None:
+    names = {case.name for case in all_cases()}
+    groups = {case.group for case in all_cases()}
+    for reason, cases, where in rows("## Why cases differ"):
+        named = re.findall(r"`([^`]+)`", where)
+        assert all(name in names or name.removesuffix("/*") in groups for name in named), reason
+        assert len(named) == int(cases) or named[0].endswith("/*"), reason
+
+
+def test_the_reasons_of_the_page_stand_in_its_order() -> None:
+    reasons = [(-int(cases), reason) for reason, cases, _ in rows("## Why cases differ")]
+    assert reasons == sorted(reasons)
 
 
 def test_nothing_is_left_unexplained() -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from support.command_line import run
 from support.messages import decode_response
+from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
 from support.serving import Serving
@@ -245,6 +246,16 @@ def test_a_toxic_of_that_name_is_there(toxic: Toxic) -> None:
     assert toxic.ask("POST", "/proxies/kafka1/toxics", body, 409)["error"] == "toxic already exists"
     assert toxic.ask("GET", "/proxies/kafka1/toxics/latency_downstream")["attributes"]["latency"] == 0
     assert toxic.ask("GET", "/version")["version"].startswith("2.")
+
+
+def test_leader_epochs_do_not_begin_at_0_on_a_port_that_the_user_named() -> None:
+    """Clients may know the proxy from an earlier cluster, and would take a leader epoch that went back for stale."""
+    port = free_ports(1)
+    with Serving("--port", str(port), "--brokers", "1", "--topic", "t", "--toxiproxy-port", "0") as serving:
+        assert serving.facts["bootstrap_servers"] == f"127.0.0.1:{port}"
+        with RawClient(serving.endpoint(1)) as client:
+            _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
+    assert answer.topics[0].partitions[0].leader_epoch > 0
 
 
 def test_it_does_not_go_with_ports_that_are_advertised() -> None:

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas and AlterClientQuotas: entities of users, client ids and addresses, and their defaults."""
+"""Cases of DescribeClientQuotas and AlterClientQuotas: quotas of users, client ids and addresses, and of defaults."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _bad(what: str, entity: Entity, ops: Sequence[tuple[str, float | None]]) -> 
 
 
 def _orders() -> tuple[bytes, ...]:
-    """Of one entity with one quota after the other; and of many entities, which come at once and go one by one."""
+    """Compare the order of one entity's quotas, set one by one, and the order of many entities, removed one by one."""
     both = [("user", "User1"), ("client-id", "Client1")]
     quotas = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
     users = ["alice", "User1", "bob", "carol", "dave", "eve", "AaAa", "BBBB", "AaBB", "BBAa"]

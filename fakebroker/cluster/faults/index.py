@@ -1,8 +1,9 @@
-"""Which faults may fit a request, by its API key; those of Produce that name topics by these as well, and by the
-partitions that they name, so that very many others cost next to nothing.
+"""An index of the faults that may fit a request.
 
-Theory   The dispatcher asks for each request, so this is compiled. What a Produce says from its list of topics to the
-         index of its first partition is looked up as it stands in the frame; only what is new there is taken apart.
+Theory   Faults are found by API key. Faults of Produce that name topics are found by topic and partition, too, so that
+         thousands of faults for other topics cost almost nothing.
+         The dispatcher looks up each request, so this module is compiled. The key of a Produce is the bytes of its
+         frame from the list of topics to the index of the first partition. They are decoded only if they are new.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Key = TypeVar("Key")
 
 @final
 class Index:
-    """In the order in which they were installed. Who `asks_always` wants to be asked where nothing fits, too."""
+    """Faults in the order in which they were installed. `asks_always`: the engine is also asked if no fault fits."""
 
     def __init__(self, resolve: Callable[[UUID | None, str | None], tuple[UUID | None, str | None]]) -> None:
         self.asks_always = False
@@ -45,7 +46,8 @@ class Index:
         self._none: list[Armed] = []
         self._known: dict[bytes, list[Armed]] = {}  # by place, of topics by name
         self._known_by_id: dict[bytes, list[Armed]] = {}  # an id has one name for ever
-        # Of the request before: to compare costs less than to hash, and neighbours often are for the same partition.
+        # The answer to the last Produce. The next one is often for the same partition, and comparing the bytes of its
+        # place is cheaper than hashing them.
         self._last_known: dict[bytes, list[Armed]] | None = None
         self._last_place = b""
         self._last_found = self._none
@@ -75,7 +77,7 @@ class Index:
                 del self._produce[topic]
 
     def find(self, header: RequestHeader, frame: bytes | LargeFrame) -> list[Armed]:
-        """Those that may fit."""
+        """Return the faults that may fit this request."""
         key = header.api_key
         if key != _PRODUCE or not self._produce:
             return self._by_key.get(key, self._none)

@@ -1,7 +1,7 @@
-"""Timers of a coordinator's state: session timeouts, rebalance timeouts. Each has a key, and there is one of a key.
+"""Timers of a coordinator's state, such as session timeouts and rebalance timeouts. A key has one timer at most.
 
-Theory   A timer's operation is a write operation of the partition to which the timer belongs: what it comes to is
-         written like anything else. The timers of a partition go when its leader goes.
+Theory   The operation of a timer is a write operation of the timer's partition, and its records are written like all
+         others. The timers of a partition end when its leader changes.
 Units    milliseconds of the monotonic clock.
 Source   coordinator-common/.../common/runtime/CoordinatorTimer.java @ 4.0.
 """
@@ -33,12 +33,12 @@ class CoordinatorTimer(ABC):
         retry_backoff_ms: int = RETRY_BACKOFF_MS,
         is_awaited: bool = False,
     ) -> None:
-        """Run the operation in so long; one that is scheduled under this key is replaced. If it fails (the
-        records could not be written) and `retry` holds, it runs again after the backoff.
+        """Run the operation after the delay, in place of the one that is scheduled under this key. If its records
+        cannot be written and `retry` holds, it runs again after the backoff.
 
-        `is_awaited`: a client waits for it, as members do for the end of the first rebalance, so a skip of the clock
-        brings it nearer. Otherwise it is what a client has to do in time, as its next heartbeat, and a skip moves it
-        along."""
+        `is_awaited`: clients wait for the operation, as members do for the end of the first rebalance. A skip of the
+        clock brings it nearer. Otherwise the delay is a limit for a client, as for its next heartbeat. A skip moves
+        that limit along, so the client keeps all of its time."""
 
     @abstractmethod
     def schedule_if_absent(

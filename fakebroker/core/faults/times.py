@@ -85,6 +85,8 @@ every_time: Final = Times()
 
 def times(n: int) -> Times:
     """The first n matches."""
+    if n != 0:  # for which there is a sentence of its own
+        reading.whole(n, "'times'", 1)
     return Times(count=n)
 
 

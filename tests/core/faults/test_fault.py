@@ -136,6 +136,8 @@ BAD: list[tuple[Any, str]] = [
     ({"do": {"a": 1, "b": 2}}, "an action has one verb, as in {'delay': 100}: {'a': 1, 'b': 2} has 2"),
     ({"do": {"move_leader": {"partition": 1}}}, "'partition' of 'move_leader' needs a 'topic' beside it"),
     ({"do": "drop", "times": 0}, "'times' is 0, which is never: say 'once', a number from 1, or 'every_time'"),
+    ({"do": "drop", "times": -1}, "'times' must be 1 or more, not -1"),
+    ({"do": "drop", "times": 2**63}, "'times' must be 1 to 9223372036854775807, not 9223372036854775808"),
     ({"do": "drop", "times": "ones"}, "'times' is 'once', 'every_time', a number or a mapping, not 'ones'"),
     ({"do": "drop", "times": {"evry": 1}}, "'times' has no 'evry': 'every' may be meant"),
     ({"do": "drop", "times": {"probability": 2}}, "'probability' must be a number from 0 to 1, not 2"),

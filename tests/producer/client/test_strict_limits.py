@@ -46,6 +46,7 @@ class World:
     def __init__(
         self, generation: str, brokers: int = 1, partitions: int = 1, replicas: int = 1, **settings: object
     ) -> None:
+        self.broker_ids = range(1, brokers + 1)
         self.simulation = Simulation(brokers)
         self.simulation.topic("t", max(brokers, partitions), replicas)
         self.producers = SimulatedProducers(self.simulation)
@@ -71,6 +72,15 @@ class World:
         self.advance(ms)
         self.told.clear()
         self.start_ms = self.producers.now_ms
+
+    def send_to_both_partitions_in_silence(self, apart_ms: int) -> None:
+        """All brokers are paused. The second record follows the first so much later; both limits have passed then."""
+        for broker_id in self.broker_ids:
+            self.simulation.pause(broker_id)
+        self.send(partition=0)
+        self.advance(apart_ms)
+        self.send(partition=1)
+        self.advance(2 * T_MS)
 
     def advance(self, ms: int) -> None:
         self.producers.advance(ms)
@@ -131,12 +141,7 @@ def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str)
     world.advance(20)
     world.told.clear()
     world.start_ms = world.producers.now_ms
-    world.simulation.pause(1)
-    world.simulation.pause(2)
-    world.send(partition=0)
-    world.advance(1)
-    world.send(partition=1)
-    world.advance(2 * T_MS)
+    world.send_to_both_partitions_in_silence(1)
     assert world.told == [T_MS + 2, T_MS + 2]
 
 
@@ -225,11 +230,7 @@ def test_a_batch_in_the_queue_of_2_0_expires_a_millisecond_after_its_limit() -> 
     """It waits behind the only request that may be in flight, whose connection is closed at the same moment."""
     world = World("2.0", partitions=2, max_in_flight_requests_per_connection=1)
     world.settle()
-    world.simulation.pause(1)
-    world.send(partition=0)
-    world.advance(10)
-    world.send(partition=1)
-    world.advance(2 * T_MS)
+    world.send_to_both_partitions_in_silence(10)
     assert world.told == [T_MS + 11, T_MS + 11]
 
 

@@ -1,8 +1,8 @@
-"""What is asked of the consumer groups of one partition of __consumer_offsets.
+"""The consumer groups of one partition of __consumer_offsets, and the requests that they handle.
 
-Theory   Heartbeats are write operations, descriptions read operations. Members that speak the classic protocol come by
-         way of the classic groups. A group is there as soon as its first record is
-         replayed, and gone with its last one.
+Theory   Heartbeats are write operations, descriptions are read operations. Requests of members that speak the classic
+         protocol arrive through the classic groups. A group exists from the replay of its first record to that of its
+         last tombstone.
 Source   group-coordinator/.../GroupMetadataManager.java getOrMaybeCreateConsumerGroup, consumerGroupDescribe, onLoaded
          @ 4.4.
 """
@@ -42,7 +42,7 @@ from fakebroker.protocol.errors import KafkaError
 
 @final
 class ConsumerGroups(GroupManager):
-    """Raises KafkaError for what is answered with that error."""
+    """Each method raises KafkaError with the error code of the response."""
 
     def __init__(self, services: GroupServices, classic: ClassicGroups) -> None:
         self._topics = TopicsView(services.metadata)
@@ -66,8 +66,8 @@ class ConsumerGroups(GroupManager):
         return describe_group(group, committed_offset, self._tools.default_assignor, self._topics)
 
     def _find_or_make(self, group_id: str, is_joining: bool, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """Raises GROUP_ID_NOT_FOUND, or UNKNOWN_MEMBER_ID for a group of an earlier life. A group that is made is found
-        by nobody else until its records are replayed."""
+        """Raise GROUP_ID_NOT_FOUND, or UNKNOWN_MEMBER_ID for a group of an earlier life. Other requests do not find a
+        new group before its records are replayed."""
         group = self._tools.groups.get(group_id)
         if group is None:
             if not is_joining:
@@ -92,8 +92,8 @@ class ConsumerGroups(GroupManager):
         return dict.fromkeys(self._replay.kinds, lambda key, value, _: self._replay.replay(key, value))
 
     def _find_persisted(self, group_id: str, is_wanted: bool) -> ConsumerGroup | None:
-        """Offsets that were committed before there was a group are those of this one. Raises ValueError if there is a
-        group of another type."""
+        """Return the group; make one if it is missing and `is_wanted`. The new group takes over offsets that were
+        committed before. Raise ValueError for a group of another type."""
         group = self._tools.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -108,7 +108,7 @@ class ConsumerGroups(GroupManager):
         self._tools.groups.pop(group_id)
 
     def on_loaded(self) -> None:
-        """All members have their session timeout from now on."""
+        """Start the session timeouts of all members."""
         for group in self._tools.groups.values():
             if isinstance(group, ConsumerGroup):
                 for member in group.members.all():
