@@ -271,7 +271,8 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
     spread(spark, planned)
-    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None), None
+    known = [run["scenario"]["name"] for run in runs if has_journal(run)]
+    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known), None
     journal = journal_of(spark, out, runs)
 
     def keep(frame: DataFrame) -> DataFrame:
@@ -281,7 +282,6 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         return gathered(spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET)), planned)
 
     if journal is not None:
-        known = [run["scenario"]["name"] for run in runs if has_journal(run)]
         judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms, keep)
     else:
         judged = keep(judged)

@@ -195,6 +195,20 @@ DUE_CASES: dict[str, tuple[Row, str | None, int]] = {
 HISTORIES |= {name: History((DUE | row,), [problem]) for name, (row, problem, _) in DUE_CASES.items()}
 
 
+# Of brokers that are not known to be exact.
+ROUNDED = {
+    "a millisecond early": History((TIMED_OUT | {"answered_us": 100_000},), [None]),
+    "more than a millisecond early": History((TIMED_OUT | {"answered_us": 99_999},), ["early"]),
+    "pipelined, each a millisecond early": History(
+        (TIMED_OUT | {"answered_us": 100_000}, PIPELINED | {"answered_us": 199_000}), [None, None]
+    ),
+    "pipelined, and more than that": History(
+        (TIMED_OUT | {"answered_us": 100_000}, PIPELINED | {"answered_us": 198_999}), [None, "early"]
+    ),
+}
+HISTORIES |= ROUNDED
+
+
 def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
     """The judged rows of each. All are judged at once, each as a run of its own: what takes long is the plan."""
     names = list(HISTORIES)
@@ -203,7 +217,8 @@ def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
     ]
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
     found: dict[str, list[Judged]] = {name: [] for name in names}
-    for row in judge(spark, frame).orderBy("connection", "sequence").collect():
+    exact = {row["run"] for row in rows if names[int(row["run"].split()[0])] not in ROUNDED}
+    for row in judge(spark, frame, exact=exact).orderBy("connection", "sequence").collect():
         found[names[int(row["run"].split()[0])]].append(row)
     return found
 

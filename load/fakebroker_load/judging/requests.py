@@ -10,6 +10,8 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
                    pipelined request could look early when it is not. Hence early is judged by the earliest moment at
                    which the request can have been handled: behind each earlier request of its connection, counted from
                    that one's sending, lie at least the timeouts that the answers in between claim to have waited.
+         rounding  Kafka takes a time-out from a clock of whole milliseconds, so it comes up to a millisecond early:
+                   4.4.0 was 16 to 256 us early. Only where a journal tells of it (`exact`) is that held against it.
          Rows are dealt out once, by connection: all that is asked of a connection's rows is asked there.
          A request is confirmed when `problem` is null. The cases are in SQL below, in the order in which they are
          looked for. A value that is not there (null) never confirms anything.
@@ -32,7 +34,7 @@ Units    *_us is microseconds after the start of the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +71,7 @@ WITH chained AS (
         max(correlation_id) OVER before AS previous_correlation_id,
         coalesce(client, 'raw') = 'raw' AS is_raw,
         max(answered_us + coalesce(throttle_ms, 0) * 1000L) OVER before AS free_us,
-        coalesce(sum(if(error_code = {TIMED_OUT}, timeout_ms * 1000L, 0L)
+        coalesce(sum(if(error_code = {TIMED_OUT}, greatest(timeout_ms * 1000L - {{rounding_us}}, 0L), 0L)
             + greatest(coalesce(throttle_ms, 0) - 1, 0) * 1000L) OVER before, 0L) AS waited_us,
         coalesce(max(throttle_ms) OVER before, 0) > 0 AS was_throttled,
         if(outcome = 'answered' AND array_contains(also, CAST(error_code AS STRING)), error_code, expected_error)
@@ -90,7 +92,8 @@ late AS (
     SELECT *,
         if(due_high_us IS NULL, answered_us - handled_us - wait_us,
             greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
-        must_wait AND answered_us < handled_at_least_us + wait_us OR coalesce(answered_us < due_low_us, false) AS early,
+        must_wait AND answered_us < handled_at_least_us + wait_us - {{rounding_us}}
+            OR coalesce(answered_us < due_low_us, false) AS early,
         was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
     FROM timed
 ),
@@ -187,6 +190,7 @@ RARE = {
     "twice": """SELECT run, topic, partition, base_offset, true AS is_twice FROM {requests}
         WHERE base_offset IS NOT NULL GROUP BY run, topic, partition, base_offset HAVING count(*) > 1""",
 }
+_ROUNDING_US = 1_000
 FEW = 100_000  # so many rows each executor may well have all of
 
 
@@ -208,15 +212,18 @@ def judge(
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
     expected_rows: int | None = None,
+    exact: Collection[str] | None = None,
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
-    read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them."""
+    read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them.
+    `exact` are the runs whose brokers round no time-out down, None: all."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
     text = JUDGED.format(
         few=f"/*+ BROADCAST({', '.join(few)}) */",
         limit_us=limit_us(lateness_limit_ms),
+        rounding_us=rounding_us(exact),
         **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
         **{name: f"({text})" for name, text in RARE.items()},
     )
@@ -236,6 +243,13 @@ def limit_us(limits_ms: LatenessLimits) -> str:
         return f"{limits_ms * 1000}L"
     cases = " ".join(f"WHEN {quoted(run)} THEN {limit_ms * 1000}L" for run, limit_ms in limits_ms.items())
     return f"CASE run {cases} ELSE {DEFAULT_LATENESS_LIMIT_MS * 1000}L END"
+
+
+def rounding_us(exact: Collection[str] | None) -> str:
+    """In microseconds, as SQL. All runs are exact if it is None."""
+    if exact is None:
+        return "0L"
+    return f"if(run IN ({', '.join(map(quoted, exact))}), 0L, {_ROUNDING_US}L)" if exact else f"{_ROUNDING_US}L"
 
 
 def quoted(text: str) -> str:
