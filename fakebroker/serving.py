@@ -133,15 +133,6 @@ async def _serve(
         loop.add_signal_handler(number, stopped.set)
     if exit_with_parent:
         parent.when_parent_ends(loop, stopped.set)
-    try:
-        await cluster.start()
-    except ValueError as error:  # what the scenario asks for is refused
-        return str(error)
-    except OSError as error:
-        if error.filename is not None:
-            return f"--journal {error.filename}: {error.strerror}"
-        return _why_not_listening(error)
-
     toxiproxy: Toxiproxy | None = None
     control: Control | None = None
 
@@ -164,6 +155,19 @@ async def _serve(
             except (ValueError, KafkaError) as error:
                 raise ValueError(f"--fault {json.dumps(fault.to_json())}: {error}") from None
 
+    cluster._set_ups.append(set_up)
+    if spec is not None:
+        control = Control(cluster, spec.host, spec.token)
+        if spec.is_wanted:
+            control.load()
+    try:
+        await cluster.start()
+    except ValueError as error:  # what the scenario or an option asks for is refused
+        return str(error)
+    except OSError as error:
+        if error.filename is not None:
+            return f"--journal {error.filename}: {error.strerror}"
+        return _why_not_listening(error)
     try:
         if proxied is not None:
             toxiproxy = new_toxiproxy(cluster)
@@ -173,15 +177,10 @@ async def _serve(
                 return (
                     f"cannot listen for toxiproxy: {error.strerror or error}; take another --toxiproxy-port or --port"
                 )
-        if spec is not None:
-            control = Control(cluster, set_up, spec.host, spec.token)
+        if control is not None and spec is not None:
             problem = await _start_control(control, cluster, spec)
             if problem is not None:
                 return problem
-        try:
-            set_up(cluster)
-        except ValueError as error:
-            return str(error)
         collect_what_is_new()
         facts = _facts(cluster, control)
         if toxiproxy is not None:
@@ -225,9 +224,6 @@ async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: Cont
         if spec.is_wanted:
             return f"{problem}; take another --control-port, or --control-port 0 for a free one"
         log.info("%s; serving without it (--control-port, --no-control)", problem)
-        return None
-    if spec.is_wanted:
-        control.load()
     return None
 
 

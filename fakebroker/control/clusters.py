@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from itertools import count
 from typing import TypeVar
 
 from fakebroker.control.bodies import NewCluster, NewTopic
-from fakebroker.control.errors import ControlError, given, not_found
+from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.hosted import Hosted, Lease
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
@@ -24,14 +24,9 @@ V = TypeVar("V", str | int | bool, str | int | bool | None)
 class Clusters:
     """`main` is the one that the process is there for."""
 
-    def __init__(
-        self,
-        main: AsyncFakeCluster,
-        set_up: Callable[[AsyncFakeCluster], None] = lambda cluster: None,
-        host: str | None = None,
-    ) -> None:
-        """`set_up` makes what the main one has from the start; `host` is where the others listen."""
-        self.main = Hosted(main, set_up)
+    def __init__(self, main: AsyncFakeCluster, host: str | None = None) -> None:
+        """`host` is where the others listen."""
+        self.main = Hosted(main)
         self._host = host
         self._others: dict[str, tuple[Hosted, Lease]] = {}
         self._numbers = count(1)
@@ -41,12 +36,16 @@ class Clusters:
     @asynccontextmanager
     async def use(self, cluster_id: str | None) -> AsyncIterator[Hosted]:
         """The cluster of that id, which stays there meanwhile; None is the main one."""
-        if cluster_id is None:
-            yield self.main
-        else:
-            hosted, lease = self._find(cluster_id)
+        hosted, lease = (self.main, nullcontext()) if cluster_id is None else self._find(cluster_id)
+        try:
             with lease:
                 yield hosted
+        except RuntimeError as error:
+            if hosted.cluster._driver is not None:
+                raise
+            if cluster_id is not None:  # it was stopped meanwhile
+                self._find(cluster_id)
+            raise conflict(str(error)) from None
 
     def _find(self, cluster_id: str) -> tuple[Hosted, Lease]:
         found = self._others.get(cluster_id)
@@ -81,15 +80,9 @@ class Clusters:
                     clock=new.clock,
                     journal=0,
                 )
+            hosted = Hosted(cluster, f"c{next(self._numbers)}")
+            cluster._set_ups.append(partial(_make_topics, new.topics))
             await cluster.start()
-            try:
-                set_up = partial(_make_topics, new.topics)
-                hosted = Hosted(cluster, set_up, f"c{next(self._numbers)}")
-                assert hosted.told  # from the start
-                set_up(cluster)
-            except BaseException:
-                await cluster.stop()
-                raise
         finally:
             self._in_making -= 1
         cluster_id = hosted.cluster_id

@@ -22,24 +22,18 @@ from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 
 
 class Hosted:
-    """`cluster_id` is None for the one that the process is there for, which has no lease. `set_up` makes what it has
-    from the start, and so after a reset."""
+    """`cluster_id` is None for the one that the process is there for, which has no lease."""
 
-    def __init__(
-        self,
-        cluster: AsyncFakeCluster,
-        set_up: Callable[[AsyncFakeCluster], None] = lambda cluster: None,
-        cluster_id: str | None = None,
-    ) -> None:
+    def __init__(self, cluster: AsyncFakeCluster, cluster_id: str | None = None) -> None:
         self.cluster = cluster
-        self._set_up = set_up
+        cluster._set_ups.insert(0, self._begin)
         self.cluster_id = cluster_id
         self.changes = Changes()
         self.waiting = Waiting(self.changes, lambda: cluster.clock.elapsed_ms, cluster.clock.kind != "manual")
-        self.turn = asyncio.Lock()  # of who moves the clock, or starts and stops brokers
         self.streams = 0  # of events that are read
         self.is_ending = False
         self.journal = JournalInHand(self._snapshot, self._clear)
+        self._listens = cluster_id is not None
         self._told: Told | None = None
         self._listened_to: Cluster | None = None
 
@@ -60,7 +54,7 @@ class Hosted:
     @property
     def told(self) -> Told:
         """What it has told since somebody listens, which is now at the latest."""
-        core = self.core
+        core, self._listens = self.core, True
         if self._told is None or self._listened_to is not core:
             self._told = Told(core, self.changes.tell)
             self._listened_to = core
@@ -77,11 +71,16 @@ class Hosted:
                 meter.isr_is(partition.topic_partition, partition.leader_id, len(partition.isr_ids))
             asyncio.get_running_loop().call_soon(self._tell_isr, meter, partitions)
 
-    async def reset(self) -> None:
-        """As it was at the start."""
-        await self.cluster.reset()
-        assert self.told
-        self._set_up(self.cluster)
+    def listen(self) -> None:
+        """From now on; if it does not run yet, from its first event on."""
+        self._listens = True
+        if self.cluster._driver is not None:
+            assert self.told
+
+    def _begin(self, cluster: AsyncFakeCluster) -> None:
+        """It has been started or reset: listen to the new one from its first event on, if somebody does at all."""
+        if self._listens:
+            assert self.told
 
     def _clear(self) -> None:
         self.told.journal.clear()

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol, cast
 
 from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.running.one_port import bound_host, on_one_port, without_brackets
+from fakebroker.server.running.one_port import Port, bound_host, without_brackets
 
 log = logging.getLogger("fakebroker")
 
@@ -25,7 +25,6 @@ DEFAULT_PORT = 9644
 LOOPBACK = "127.0.0.1"
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 _GRACE_S = 2.0  # for requests that are in hand at the end
-SetUp = Callable[[AsyncFakeCluster], None]
 
 
 def missing() -> str | None:
@@ -50,14 +49,13 @@ def new_toxiproxy(cluster: AsyncFakeCluster) -> Toxiproxy:
 
 
 class Control:
-    """The control of a cluster, from `start` to `stop`. `set_up` makes what the cluster has from its start."""
+    """The control of a cluster, from `start` to `stop`."""
 
-    def __init__(self, cluster: AsyncFakeCluster, set_up: SetUp, host: str, token: str | None) -> None:
+    def __init__(self, cluster: AsyncFakeCluster, host: str, token: str | None) -> None:
         self._cluster = cluster
-        self._set_up = set_up
         self._host = host
         self._token = token
-        self._listener: asyncio.Server | None = None
+        self._port: Port | None = None
         self._loading: asyncio.Task[None] | None = None
         self._service: Any = None  # service.Service, once it is imported
         self._early: set[_Early] = set()
@@ -65,20 +63,18 @@ class Control:
 
     async def start(self, port: int) -> None:
         """Listen. Raises OSError."""
-        loop = asyncio.get_running_loop()
-        host = bound_host(without_brackets(self._host))
-        self._listener = await on_one_port(lambda port: loop.create_server(self._accept, host, port), port)
-        taken = self._listener.sockets[0].getsockname()[1]
+        self._port = await Port.take(bound_host(without_brackets(self._host)), port)
+        await self._port.open(self._accept)
         told = f"[{self._host}]" if ":" in self._host and not self._host.startswith("[") else self._host
-        self.url = f"http://{told}:{taken}"
+        self.url = f"http://{told}:{self._port.number}"
 
     def load(self) -> None:
-        """Import what serves it, and listen to the cluster from now on."""
+        """Import what serves it, and listen to the cluster from now on, or from its start."""
         self._begin(import_module("fakebroker.control.service"))
         self._service.listen()
 
     def _begin(self, module: Any) -> None:
-        self._service = module.Service(self._cluster, self._set_up, self._host, self._token)
+        self._service = module.Service(self._cluster, self._host, self._token)
 
     def _accept(self) -> asyncio.Protocol:
         if self._service is not None:
@@ -105,8 +101,8 @@ class Control:
 
     async def stop(self) -> None:
         """Stop listening, end what is in hand, and stop the clusters that were made."""
-        if self._listener is not None:
-            self._listener.close()
+        if self._port is not None:
+            self._port.close()
         if self._loading is not None:
             await asyncio.wait((self._loading,))
         for early in list(self._early):

@@ -12,7 +12,6 @@ from uvicorn.server import ServerState
 
 from fakebroker.control.app import new_app
 from fakebroker.control.clusters import Clusters
-from fakebroker.control.listening import SetUp
 from fakebroker.control.newline import WithNewline
 from fakebroker.network.strangers import in_place_of_http
 from fakebroker.server.async_cluster import AsyncFakeCluster
@@ -119,13 +118,13 @@ _http_log.addFilter(_is_not_told_here)
 class Service(Served):
     """For a cluster that runs, and those that somebody makes beside it."""
 
-    def __init__(self, cluster: AsyncFakeCluster, set_up: SetUp, host: str, token: str | None) -> None:
-        self.clusters = Clusters(cluster, set_up, host)
+    def __init__(self, cluster: AsyncFakeCluster, host: str, token: str | None) -> None:
+        self.clusters = Clusters(cluster, host)
         super().__init__(new_app(self.clusters, token, host))
 
     def listen(self) -> None:
         """To the cluster, from now on."""
-        assert self.clusters.main.told
+        self.clusters.main.listen()
 
     async def stop(self, grace_s: float) -> None:
         await self.clusters.close()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TypeVar
 
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
@@ -27,13 +27,12 @@ from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import Lives
 from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
 
-if TYPE_CHECKING:
-    from fakebroker.server.scenario.scenario import Scenario
-
+T = TypeVar("T")
 log = logging.getLogger("fakebroker")
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
@@ -112,11 +111,11 @@ class AsyncFakeCluster(Administration):
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
         self._store: SpillFile | None = None
-        self._scenario: Scenario | None = None
+        self._set_ups: list[Callable[[AsyncFakeCluster], None]] = []  # what makes what it has from the start
         self._home = Home(self._descriptors)
         self._is_started = False
-        self._turn = asyncio.Lock()  # of who starts or stops it
-        self.clock = AsyncClock(clock, lambda: self._at_home)
+        self._changes = Changes()
+        self.clock = AsyncClock(clock, lambda: self._at_home, self._change)
         self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
@@ -124,7 +123,7 @@ class AsyncFakeCluster(Administration):
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
     def _new_broker(self, broker_id: int) -> AsyncBroker:
-        return AsyncBroker(broker_id, lambda: self._seen, lambda: self._listeners_at_home)
+        return AsyncBroker(broker_id, lambda: self._seen, self._change_broker)
 
     @classmethod
     def from_scenario(cls, path: str | PathLike[str], **arguments: Any) -> Self:
@@ -136,7 +135,7 @@ class AsyncFakeCluster(Administration):
         scenario = Scenario.read_file(path)
         scenario.check_arguments(cls)
         cluster = cls(**(scenario.arguments | arguments))
-        cluster._scenario = scenario
+        cluster._set_ups.append(scenario.set_up)
         return cluster
 
     async def __aenter__(self) -> Self:
@@ -153,10 +152,10 @@ class AsyncFakeCluster(Administration):
         if self._is_started:
             raise RuntimeError("the cluster is running already")
         self._is_started = True
-        if not self._turn.locked():
-            self._turn = asyncio.Lock()  # each is of one loop
+        if not self._changes.turn.locked():
+            self._changes = Changes()  # each is of one loop
         try:
-            async with self._turn:
+            async with self._changes.turn:
                 await self._start()
         except BaseException:
             self._is_started = False
@@ -165,21 +164,21 @@ class AsyncFakeCluster(Administration):
     async def _start(self) -> None:
         self._home.enter()
         clock = new_clock(self.clock.kind)
+        listeners = Listeners(self._arguments.place)
         try:
             journal = self._journal.open()
             self._store = SpillFile()
-            driver = self._new_driver(clock, journal)
-            self._listeners = Listeners(driver)
-            await self._listeners.start(self._arguments.place)
-            self._begin(driver)
+            await listeners.take(list(self.brokers))
+            self._begin(self._new_driver(clock, journal), listeners)
+            await listeners.serve()  # whoever connects finds what it has from the start
             for note in self._arguments.notes:
                 log.warning("%s", note)
         except BaseException:
-            listeners, self._listeners = self._listeners, None
-            begun, self._driver = self._driver, None
-            if begun is not None and listeners is not None:
+            begun, self._driver, self._listeners = self._driver, None, None
+            if begun is not None:
                 await listeners.stop()
                 self._lives.end(begun)
+            listeners.close()
             await self._journal.close()
             self._close_store()
             self._home.leave()
@@ -188,31 +187,40 @@ class AsyncFakeCluster(Administration):
     def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
         return new_driver(self._arguments, self._schedule, self._lives, clock, journal, self._store)
 
+    def _begin(self, driver: Driver, listeners: Listeners) -> None:
+        """Have it be the cluster, with what it has from the start: in one step, before any client sees it."""
+        listeners.drive(driver)
+        self._driver, self._listeners = driver, listeners
+        for set_up in self._set_ups:
+            set_up(self)
+
     async def reset(self) -> None:
         """Be as new, on the same ports: no topics, groups, transactions and quotas but those of its scenario; settings,
         followers, brokers, journal and clock as at the start. All connections are closed, and what was parked is not
         answered: clients connect again, and are given no id of the old life (docs/addresses.md). What is written to a
         journal_file goes on in it."""
-        self._at_home  # noqa: B018  or it is the wrong place to ask
-        async with self._turn:
-            old = self._store
-            try:
-                await self._running_listeners.replace(self._replace_driver)
-            finally:
-                if old is not None and old is not self._store:
-                    old.close()
+        await self._change(self._reset)
 
-    def _replace_driver(self) -> Driver:
-        self._lives.end(self._running)
-        self._store = SpillFile()
+    async def _reset(self, old: Driver) -> None:
+        listeners = self._running_listeners
+        self._lives.end(old)
+        store, self._store = self._store, SpillFile()
         driver = self._new_driver(new_clock(self.clock.kind), self._journal.renew())
-        self._begin(driver)
-        return driver
+        try:
+            self._begin(driver, listeners)
+        finally:
+            await listeners.retire(old)
+            if store is not None:
+                store.close()
 
-    def _begin(self, driver: Driver) -> None:
-        self._driver = driver
-        if self._scenario is not None:
-            self._scenario.set_up(self)
+    async def _change(self, change: Callable[[Driver], Coroutine[Any, Any, T]]) -> T:
+        """Make a change of the cluster that runs when its turn comes, whoever asks for it. Raises RuntimeError if it
+        has been stopped by then."""
+        self._at_home  # noqa: B018  or it is the wrong place to ask
+        return await self._changes.make(lambda: change(self._running))
+
+    async def _change_broker(self, change: Callable[[Listeners], Coroutine[Any, Any, None]]) -> None:
+        await self._change(lambda _: change(self._running_listeners))
 
     async def stop(self) -> None:
         """Close everything. Requests that are parked are not answered. One who is cancelled here leaves it to be done.
@@ -223,25 +231,26 @@ class AsyncFakeCluster(Administration):
             self._home.check()
         finally:
             self._forget_if_gone()
-        await asyncio.shield(asyncio.ensure_future(self._stop()))
+        await asyncio.shield(asyncio.ensure_future(self._changes.make(self._stop)))
 
     async def _stop(self) -> None:
-        async with self._turn:
-            listeners, self._listeners = self._listeners, None
-            driver, self._driver = self._driver, None
-            if listeners is not None:
-                self.faults.tell_unfired()
-                await listeners.stop()
-                self._lives.end(driver)
-                await self._journal.close()
-                self._close_store()
-                self._home.leave()
-                self._is_started = False
+        listeners, self._listeners = self._listeners, None
+        driver, self._driver = self._driver, None
+        if listeners is not None:
+            self.faults.tell_unfired()
+            await listeners.stop()
+            self._lives.end(driver)
+            await self._journal.close()
+            self._close_store()
+            self._home.leave()
+            self._is_started = False
 
     def _forget_if_gone(self) -> None:
-        """If its loop was closed while it ran, all that was open is closed with that."""
+        """If its loop was closed while it ran, its connections are closed with that."""
         if self._home.is_gone:
             self._lives.end(self._driver)
+            if self._listeners is not None:
+                self._listeners.close()
             self._driver = self._listeners = None
             self._journal.close_at_once()
             self._close_store()
@@ -307,13 +316,8 @@ class AsyncFakeCluster(Administration):
         return self._driver
 
     @property
-    def _listeners_at_home(self) -> Listeners:
-        self._home.check()
-        return self._running_listeners
-
-    @property
     def _running_listeners(self) -> Listeners:
-        if self._driver is None or self._listeners is None:
+        if self._listeners is None:
             raise RuntimeError(NOT_RUNNING)
         return self._listeners
 

@@ -4,7 +4,7 @@ of it in docs/replication.md."""
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fakebroker.core.broker_registry import ids_in_words
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -22,13 +22,17 @@ class Brokers(dict[int, B]):
         raise KeyError(f"there is no broker {broker_id!r}: the ids are {ids_in_words(list(self))}")
 
 
+class _Change(Protocol):
+    def __call__(self, change: Callable[[Listeners], Coroutine[Any, Any, None]], /) -> Coroutine[Any, Any, None]: ...
+
+
 class AsyncBroker:
     """A broker of an `AsyncFakeCluster`; the keys of `brokers` are its ids."""
 
-    def __init__(self, broker_id: int, driver: Callable[[], Driver], listeners: Callable[[], Listeners]) -> None:
+    def __init__(self, broker_id: int, driver: Callable[[], Driver], change: _Change) -> None:
         self.broker_id = broker_id
         self._driver = driver
-        self._listeners = listeners
+        self._change = change
 
     @property
     def is_running(self) -> bool:
@@ -48,27 +52,27 @@ class AsyncBroker:
         """Stop it in order (SIGTERM). It leaves every ISR, what it led goes to the next in-sync replica, or to nobody,
         and who waits there is answered NOT_LEADER_OR_FOLLOWER; then its connections close, and it is fenced. Nothing
         happens if it is stopped. Raises ValueError if it is paused."""
-        await self._listeners().stop_broker(self.broker_id)
+        await self._change(lambda listeners: listeners.stop_broker(self.broker_id))
 
     async def kill(self) -> None:
         """Kill its process (SIGKILL). Its connections are gone, and nothing is answered; until its session ends, after
         broker.session.timeout.ms, it is still in sync, and leads. Nothing happens if it is stopped."""
-        await self._listeners().kill_broker(self.broker_id)
+        await self._change(lambda listeners: listeners.kill_broker(self.broker_id))
 
     async def pause(self) -> None:
         """Let its process stand still (SIGSTOP) with its sockets open: nothing is read or answered, no time comes for
         it. Its session runs on. Raises ValueError if it does not run."""
-        await self._listeners().pause_broker(self.broker_id)
+        await self._change(lambda listeners: listeners.pause_broker(self.broker_id))
 
     async def resume(self) -> None:
         """Let it go on where it stood (SIGCONT). Raises ValueError if it is not paused, and does not run either."""
-        await self._listeners().resume_broker(self.broker_id)
+        await self._change(lambda listeners: listeners.resume_broker(self.broker_id))
 
     async def start(self) -> None:
         """Start it anew, on the same port: at once, or, if it was killed, when the session of its last life has ended;
         it is `starting` until then. Its replicas drop what the present leaders do not have, and follow them. Nothing
-        happens if it runs. Raises OSError if the port is taken, ValueError if it is paused."""
-        await self._listeners().start_broker(self.broker_id)
+        happens if it runs. Raises ValueError if it is paused."""
+        await self._change(lambda listeners: listeners.start_broker(self.broker_id))
 
 
 class _Call(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.server.driver import Driver
@@ -13,6 +13,10 @@ T = TypeVar("T")
 MAX_ADVANCE_MS = 366 * 24 * 3_600_000
 
 
+class _Change(Protocol):
+    def __call__(self, change: Callable[[Driver], Coroutine[Any, Any, T]], /) -> Coroutine[Any, Any, T]: ...
+
+
 class AsyncClock:
     """The clock of an `AsyncFakeCluster`. `kind` is "real", "manual" or "auto" (clocks.py).
 
@@ -20,9 +24,10 @@ class AsyncClock:
     one, and all but `kind` while the cluster is not running.
     """
 
-    def __init__(self, kind: str, driver: Callable[[], Driver]) -> None:
+    def __init__(self, kind: str, driver: Callable[[], Driver], change: _Change) -> None:
         self.kind = kind
         self._driver = driver
+        self._change = change
 
     @property
     def elapsed_ms(self) -> int:
@@ -39,21 +44,31 @@ class AsyncClock:
         before, and all that is answered is written when this returns. It is one step for the clients: what they send
         in reaction comes after it."""
         require(WHOLE_NUMBER, ms=ms)
-        if not 0 <= ms <= MAX_ADVANCE_MS:
-            raise ValueError(f"a clock is advanced by 0 to {MAX_ADVANCE_MS} ms, not {ms}")
-        await self._movable().advance(ms)
+        await self.advance_by(lambda: ms)
+
+    async def advance_by(self, how_far: Callable[[], int]) -> int:
+        """The same, as far as it turns out to be when its turn comes. Returns that."""
+        self._check_movable()
+
+        async def advance(driver: Driver) -> int:
+            ms = how_far()
+            if not 0 <= ms <= MAX_ADVANCE_MS:
+                raise ValueError(f"a clock is advanced by 0 to {MAX_ADVANCE_MS} ms, not {ms}")
+            await driver.advance(ms)
+            return ms
+
+        return await self._change(advance)
 
     async def advance_to_next_deadline(self) -> int | None:
         """Let time pass until the next thing that is pending: a request that waits, a connection that is throttled, a
         record on its way to a follower, a step of a follower's script. Returns how many milliseconds that was; None,
         and no time passes, if nothing is. What the broker does from time to time is done on the way."""
-        return await self._movable().advance_to_next_deadline()
+        self._check_movable()
+        return await self._change(Driver.advance_to_next_deadline)
 
-    def _movable(self) -> Driver:
-        driver = self._driver()
-        if not driver.clock.can_move:
+    def _check_movable(self) -> None:
+        if not self._driver().clock.can_move:
             raise RuntimeError('the clock is the real one, which nobody moves: take clock="manual" or clock="auto"')
-        return driver
 
 
 class _Call(Protocol):

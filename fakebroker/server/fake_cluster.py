@@ -86,7 +86,7 @@ class FakeCluster:
         scenario = Scenario.read_file(path)
         scenario.check_arguments(AsyncFakeCluster)
         cluster = cls(**(scenario.arguments | arguments))
-        cluster._cluster._scenario = scenario
+        cluster._cluster._set_ups.append(scenario.set_up)
         return cluster
 
     def __enter__(self) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import socket
@@ -18,6 +19,7 @@ from support.watchdog import LIMIT_S, join, wait_until
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, loops
+from fakebroker.server.running.one_port import Port
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
 NEVER_MS = 60_000
@@ -218,20 +220,75 @@ def test_brokers_of_a_cluster_that_does_not_run() -> None:
             use()
 
 
-def test_the_port_of_a_stopped_broker_may_be_gone_after_all(
-    kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kafka.brokers[2].stop()
-    endpoint = kafka.brokers[2].endpoint
-    listeners = kafka._cluster._running_listeners
-    for kept in listeners._reserved.pop(2):
-        kept.close()
-    with socket.create_server((endpoint.host, endpoint.port)):
-        with pytest.raises(OSError, match="in use"):
+def test_nobody_ever_gets_the_port_of_a_broker_that_stops_and_starts(kafka: FakeCluster) -> None:
+    """Neither a program that listens there, nor a client as the port at its own end."""
+    endpoint, over, got = kafka.brokers[2].endpoint, threading.Event(), []
+
+    def take() -> None:
+        while not over.is_set():
+            with socket.socket() as other:
+                other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    other.bind((endpoint.host, endpoint.port))
+                    other.listen()
+                    got.append(other)
+                except OSError:
+                    pass
+
+    thief = threading.Thread(target=take)
+    thief.start()
+    try:
+        for _ in range(30):
+            kafka.brokers[2].stop()
             kafka.brokers[2].start()
-        assert not kafka.brokers[2].is_running
+            kafka.brokers[2].kill()
+            kafka.reset()
+    finally:
+        over.set()
+        join(thief)
+    assert got == []
+
+
+def test_a_port_that_cannot_be_opened_is_told(kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    kafka.brokers[2].stop()
+    monkeypatch.setattr(Port, "open", fails)
+    with pytest.raises(OSError, match="Too many open files"):
+        kafka.brokers[2].start()
+    monkeypatch.undo()
+    kafka.brokers[2].stop()
     kafka.brokers[2].start()
     assert leader(kafka, 2) == (1, [1, 2, 3])
+
+
+def test_who_connects_while_brokers_restart_holds_up_nobody(kafka: FakeCluster) -> None:
+    """A connection that was accepted for a life of a broker, and is served by its next one, is not waited for."""
+    over = threading.Event()
+
+    def stay() -> None:
+        clients = []
+        while not over.is_set():
+            try:
+                clients.append(RawClient(kafka.brokers[1].endpoint))
+            except OSError:
+                continue
+            if len(clients) == 50:
+                clients.pop(0).socket.close()
+        for client in clients:
+            client.socket.close()
+
+    staying = [threading.Thread(target=stay) for _ in range(2)]
+    for thread in staying:
+        thread.start()
+    try:
+        for _ in range(10):
+            kafka.faults.rolling_restart(0).wait()
+        kafka.brokers[1].stop()
+    finally:
+        over.set()
+        join(*staying)
 
 
 def test_followers_are_throttled_scripted_and_handed_over(kafka: FakeCluster) -> None:

@@ -40,7 +40,7 @@ class Controlled:
         return self
 
     async def _start(self) -> None:
-        self.control = Control(self.kafka._cluster, lambda cluster: None, LOOPBACK, self.token)
+        self.control = Control(self.kafka._cluster, LOOPBACK, self.token)
         await self.control.start(0)
         if self._is_loaded:
             self.control.load()

@@ -62,8 +62,15 @@ def _delete(version: int, client: str, number: int, *names: str) -> bytes:
     return request(_DELETE, version, values | {"timeout": timedelta(seconds=30)}, number, client)
 
 
-def _mutated(name: str, why: str, *frames: bytes, before: tuple[bytes, ...] = (), after: tuple[str, ...] = ()) -> Case:
-    steps: tuple[Step, ...] = (SetQuota(f"mutation-{name}", {"controller_mutation_rate": _MUTATIONS}),)
+def _mutated(
+    name: str,
+    why: str,
+    *frames: bytes,
+    before: tuple[bytes, ...] = (),
+    after: tuple[str, ...] = (),
+    rate: float = _MUTATIONS,
+) -> Case:
+    steps: tuple[Step, ...] = (SetQuota(f"mutation-{name}", {"controller_mutation_rate": rate}),)
     if before:
         steps += Send(before, "admin"), Settle("admin")
     steps += (Pause(_APPLIED_MS),)
@@ -114,6 +121,18 @@ def _delete_and_again(version: int) -> Case:
     )
 
 
+def _next_to_nothing(name: str, version: int, rate: float) -> Case:
+    client = f"mutation-{name}-v{version}"
+    return _mutated(
+        f"{name}-v{version}",
+        "the wait is longer than a long has milliseconds: it becomes -1, so the answer tells none, and nobody is muted",
+        _create(version, client, 1, (f"{client}-1", 1)),
+        _create(version, client, 2, (f"{client}-2", 1)),
+        after=(f"{client}-1", f"{client}-2"),
+        rate=rate,
+    )
+
+
 CASES: list[Case] = [
     *(
         _fetched(
@@ -144,6 +163,8 @@ CASES: list[Case] = [
     ),
     _fetched("max-bytes", "what the client asks for is less than that", 12, 9_000, 9_000, 9_000, max_bytes=10_000),
     *(_create_and_again(version) for version in (5, 6, 7)),
+    *(_next_to_nothing("tiny", version, 1e-300) for version in (5, 7)),
+    _next_to_nothing("least", 7, 5e-324),
     *(_more_and_again(version) for version in (2, 3)),
     *(_delete_and_again(version) for version in (4, 5)),
     _mutated(

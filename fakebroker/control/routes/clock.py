@@ -24,12 +24,17 @@ async def set_clock(here: Here, body: ClockTo) -> Advanced:
     """Let it be so late; a clock does not go back."""
     if (body.elapsed_ms is None) == (body.wall_ms is None):
         raise ControlError(422, "INVALID_BODY", "one of elapsed_ms and wall_ms is to be given")
-    async with here.turn:
-        clock = here.cluster.clock
+    clock = here.cluster.clock
+
+    def ahead_ms() -> int:
         ms = body.elapsed_ms - clock.elapsed_ms if body.elapsed_ms is not None else (body.wall_ms or 0) - clock.wall_ms
         if ms < 0:
-            raise ControlError(422, "INVALID_ARGUMENT", f"a clock does not go back, by {-ms} ms")
-        return await _advance(here, ms)
+            raise ValueError(f"a clock does not go back, by {-ms} ms")
+        return _at_most(ms)
+
+    with given():
+        advanced_ms = await clock.advance_by(ahead_ms)
+    return _answer(here, advanced_ms)
 
 
 @router.post("/advance")
@@ -37,20 +42,17 @@ async def advance(here: Here, body: Advance) -> Advanced:
     """Let time pass for the broker, each deadline at its own time; what is answered is written when this returns."""
     if (body.ms is None) == (body.to is None):
         raise ControlError(422, "INVALID_BODY", 'one of ms and to is to be given, as in {"ms": 30000}')
-    async with here.turn:
-        if body.ms is not None:
-            return await _advance(here, body.ms)
-        with given():
-            advanced = await here.cluster.clock.advance_to_next_deadline()
-    return _answer(here, advanced)
-
-
-async def _advance(here: Hosted, ms: int) -> Advanced:
-    if ms > MAX_MS:
-        raise ControlError(422, "INVALID_ARGUMENT", f"a clock is advanced by 0 to {MAX_MS} ms at a time, not {ms}")
+    clock, ms = here.cluster.clock, body.ms
     with given():
-        await here.cluster.clock.advance(ms)
-    return _answer(here, ms)
+        if ms is None:
+            return _answer(here, await clock.advance_to_next_deadline())
+        return _answer(here, await clock.advance_by(lambda: _at_most(ms)))
+
+
+def _at_most(ms: int) -> int:
+    if ms > MAX_MS:
+        raise ValueError(f"a clock is advanced by 0 to {MAX_MS} ms at a time, not {ms}")
+    return ms
 
 
 def _answer(here: Hosted, advanced_ms: int | None) -> Advanced:

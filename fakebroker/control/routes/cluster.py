@@ -38,8 +38,7 @@ async def get_cluster(here: Here) -> ClusterNow:
 async def reset(here: Here) -> ClusterNow:
     """Be as at the start, on the same ports: no topics but those it was started with. Connections are closed, and
     what was parked is not answered."""
-    async with here.turn:
-        await here.reset()
+    await here.cluster.reset()
     return await cluster_now(here)
 
 
@@ -53,24 +52,23 @@ async def get_brokers(here: Here) -> BrokerList:
 async def change_broker(here: Here, broker_id: BrokerId, action: Action) -> BrokerNow:
     """Stop a broker in order, kill its process, let it stand still and go on, or start it again on the same port. A
     killed one is in sync, and leads, until its session ends (broker.session.timeout.ms)."""
-    async with here.turn:
-        if broker_id not in here.cluster.brokers:
-            there_are = ids_in_words(list(here.cluster.brokers))
-            raise not_found(f"there is no broker {broker_id}: the ids are {there_are}")
-        broker = here.cluster.brokers[broker_id]
-        acts = {
-            "stop": broker.stop,
-            "kill": broker.kill,
-            "pause": broker.pause,
-            "resume": broker.resume,
-            "start": broker.start,
-        }
-        try:
-            await acts[action]()
-        except (ValueError, RuntimeError) as error:  # not in the state that it is in
-            raise conflict(str(error)) from None
-        except OSError as error:
-            raise conflict(f"broker {broker_id} cannot listen: {error.strerror}") from None
+    if broker_id not in here.cluster.brokers:
+        there_are = ids_in_words(list(here.cluster.brokers))
+        raise not_found(f"there is no broker {broker_id}: the ids are {there_are}")
+    broker = here.cluster.brokers[broker_id]
+    acts = {
+        "stop": broker.stop,
+        "kill": broker.kill,
+        "pause": broker.pause,
+        "resume": broker.resume,
+        "start": broker.start,
+    }
+    try:
+        await acts[action]()
+    except ValueError as error:  # not in the state that it is in
+        raise conflict(str(error)) from None
+    except OSError as error:
+        raise conflict(f"broker {broker_id} cannot listen: {error.strerror}") from None
     leads = (await count_partitions(here.core)).led
     return next(now for now in brokers_now(here, leads) if now.id == broker_id)
 

@@ -26,7 +26,7 @@ class Proxies:
     async def stand_before(self, cluster: AsyncFakeCluster, host: str, first_port: int) -> None:
         """A proxy before each broker, of the n-th at first_port + n - 1; 0 takes free ones. Raises OSError."""
         there = _reached(cluster._arguments.place.host)
-        for number, broker_port in enumerate(cluster._listeners_at_home._ports.values(), 1):
+        for number, broker_port in enumerate(cluster._running_listeners.ports, 1):
             port = first_port and first_port + number - 1
             upstream = f"{there}:{broker_port}"
             proxy = Proxy(f"kafka{number}", f"{host}:{port}", upstream, self._random)
@@ -37,11 +37,13 @@ class Proxies:
             self.all[proxy.name] = proxy
 
     def advertise(self, cluster: AsyncFakeCluster) -> None:
-        """Have clients told of the proxies in place of the brokers: from now on, and again after a reset."""
+        """Have clients told of the proxies in place of the brokers, as far as they were not deleted: from now on, and
+        again after a reset."""
         core = cluster._running.cluster
         for number, broker_id in enumerate(core.registry.broker_ids, 1):
-            _, port = address_of(self.all[f"kafka{number}"].listen)
-            core.set_endpoint(broker_id, core.endpoint(broker_id).host, port)
+            if (proxy := self.all.get(f"kafka{number}")) is not None:
+                _, port = address_of(proxy.listen)
+                core.set_endpoint(broker_id, core.endpoint(broker_id).host, port)
 
     def find(self, name: str) -> Proxy:
         found = self.all.get(name)
@@ -51,45 +53,55 @@ class Proxies:
 
     async def create(self, body: Mapping[str, Any]) -> Proxy:
         """Raises ApiError."""
+        async with self._turn:
+            return await self._create(body)
+
+    async def _create(self, body: Mapping[str, Any]) -> Proxy:
         name, upstream = _text(body, "name", ""), _text(body, "upstream", "")
         if not name or not upstream:
             raise ApiError(400, f"missing required field: {'upstream' if name else 'name'}")
         enabled = _flag(body, "enabled", True)
         listen = _text(body, "listen", "") or "localhost:0"
         address_of(listen), address_of(upstream)
-        async with self._turn:
-            if name in self.all:
-                raise ApiError(409, "proxy already exists")
-            if len(self.all) >= _MAX_PROXIES:
-                raise ApiError(500, f"there are {_MAX_PROXIES} proxies already")
-            proxy = Proxy(name, listen, upstream, self._random)
-            if enabled:
-                await proxy.start()
-            self.all[name] = proxy
+        if name in self.all:
+            raise ApiError(409, "proxy already exists")
+        if len(self.all) >= _MAX_PROXIES:
+            raise ApiError(500, f"there are {_MAX_PROXIES} proxies already")
+        proxy = Proxy(name, listen, upstream, self._random)
+        if enabled:
+            await proxy.start()
+        self.all[name] = proxy
         return proxy
 
     async def put(self, body: Mapping[str, Any]) -> Proxy:
-        """Have it so: made if it is not there, made anew if it is another one."""
-        old = self.all.get(_text(body, "name", ""))
-        if old is not None:
+        """Have it so: made if it is not there; without its toxics, as if made anew, if it is another one."""
+        async with self._turn:
+            old = self.all.get(_text(body, "name", ""))
+            if old is None:
+                return await self._create(body)
             if (_text(body, "listen", ""), _text(body, "upstream", "")) == (old.listen, old.upstream):
-                await self.update(old, body)
-                return old
-            await self.delete(old.name)
-        return await self.create(body)
+                await self._update(old, body)
+            else:
+                await self._update(old, {"enabled": True, **body})
+                old.set([])
+            return old
 
     async def update(self, proxy: Proxy, body: Mapping[str, Any]) -> None:
+        async with self._turn:
+            if self.all.get(proxy.name) is not proxy:  # it was deleted meanwhile
+                raise ApiError(404, "proxy not found")
+            await self._update(proxy, body)
+
+    async def _update(self, proxy: Proxy, body: Mapping[str, Any]) -> None:
         listen = _text(body, "listen", "") or proxy.listen
         upstream = _text(body, "upstream", "") or proxy.upstream
         address_of(listen), address_of(upstream)
-        enabled = _flag(body, "enabled", proxy.enabled)
-        async with self._turn:
-            await proxy.update(listen, upstream, enabled)
+        await proxy.update(listen, upstream, _flag(body, "enabled", proxy.enabled))
 
     async def delete(self, name: str) -> None:
         async with self._turn:
-            await self.find(name).stop()
-            self.all.pop(name, None)
+            await self.find(name).close()
+            del self.all[name]
 
     async def reset(self) -> None:
         """Enable all, and remove all toxics."""
@@ -100,7 +112,7 @@ class Proxies:
 
     async def close(self) -> None:
         for proxy in self.all.values():
-            await proxy.stop()
+            await proxy.close()
 
 
 def _text(body: Mapping[str, Any], name: str, default: str) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 
 from fakebroker.control.toxiproxy.link import Link, reset
 from fakebroker.control.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, ApiError, Toxic
-from fakebroker.server.running.one_port import bound_host, on_one_port
+from fakebroker.server.running.one_port import Port, bound_host
 
 _CONNECT_S = 10.0
 
 
 class Proxy:
-    """`listen` and `upstream` are "host:port"; port 0 takes a free one, which `listen` has then."""
+    """`listen` and `upstream` are "host:port"; port 0 takes a free one, which `listen` has then. Once it has listened,
+    the port is kept while it is stopped, until `close` or another `listen`."""
 
     def __init__(self, name: str, listen: str, upstream: str, random: Random) -> None:
         self.name = name
@@ -25,13 +26,13 @@ class Proxy:
         self.upstream = upstream
         self.toxics: list[Toxic] = []
         self._random = random
-        self._listener: asyncio.Server | None = None
+        self._port: Port | None = None
         self._open: set[_Passage] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def enabled(self) -> bool:
-        return self._listener is not None
+        return self._port is not None and self._port.is_open
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -44,22 +45,29 @@ class Proxy:
 
     async def start(self) -> None:
         """Listen. Raises ApiError if it cannot."""
-        if self._listener is None:
-            host, port = address_of(self.listen)
-            try:
-                self._listener = await on_one_port(
-                    lambda port: asyncio.start_server(self._accept, bound_host(host), port), port
-                )
-            except OSError as error:
-                raise ApiError(500, f"listen tcp {self.listen}: {error.strerror or error}") from None
-            taken = self._listener.sockets[0].getsockname()[1]
-            self.listen = f"{_bracketed(host)}:{taken}"
+        host, port = address_of(self.listen)
+        try:
+            if self._port is None:
+                self._port = await Port.take(bound_host(host), port)
+            await self._port.open(self._new_protocol)
+        except OSError as error:
+            raise ApiError(500, f"listen tcp {self.listen}: {error.strerror or error}") from None
+        self.listen = f"{_bracketed(host)}:{self._port.number}"
+
+    def _new_protocol(self) -> asyncio.StreamReaderProtocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._accept)
+
+    async def close(self) -> None:
+        """Stop, and give up its port."""
+        await self.stop()
+        port, self._port = self._port, None
+        if port is not None:
+            port.close()
 
     async def stop(self) -> None:
-        """Close its port and all connections."""
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.close()
+        """Refuse connections, and close all that are open."""
+        if self._port is not None:
+            await self._port.refuse()
         for passage in list(self._open):
             passage.end(False)
         while self._tasks:
@@ -68,7 +76,7 @@ class Proxy:
     async def update(self, listen: str, upstream: str, enabled: bool) -> None:
         """Anything but being stopped or started closes the connections, as in toxiproxy."""
         if (listen, upstream) != (self.listen, self.upstream):
-            await self.stop()
+            await (self.stop() if listen == self.listen else self.close())
             self.listen, self.upstream = listen, upstream
         await (self.start() if enabled else self.stop())
 
@@ -101,7 +109,8 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         try:
-            if self._listener is None:
+            is_accepted = self.enabled
+            if not is_accepted:
                 reset(writer)
                 return
             host, port = address_of(self.upstream)

@@ -19,6 +19,7 @@ from typing import Final, final
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.java_numbers import java_round, low_int
 from fakebroker.core.quota.quota import QuotaBounds, Tags
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -80,13 +81,14 @@ class ControllerMutationQuota:
                 self._violated(tokens, now_ms)
 
     def throttle_time_ms(self, now_ms: int) -> int:
-        """For how long from now the client is to wait."""
+        """For how long from now the client is to wait. As in Kafka this is the lower half of a long: of more than 25
+        days some other number, and a negative one, as of a rate of 1e-300, does not throttle."""
         if self._throttle_time_ms == 0:
             return 0
-        return max(self._throttle_time_ms - (now_ms - self._recorded_ms), 0)
+        return low_int(max(self._throttle_time_ms - (now_ms - self._recorded_ms), 0))
 
     def _violated(self, tokens: float, now_ms: int) -> None:
-        self._throttle_time_ms = math.floor(-tokens / self._bound * 1000 + 0.5)  # Math.round
+        self._throttle_time_ms = java_round(-tokens / self._bound * 1000)
         self._recorded_ms = now_ms
 
 

@@ -24,6 +24,7 @@ import math
 from typing import NamedTuple
 
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.java_numbers import java_round, low_int
 from fakebroker.core.quota.rate import Rate
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
@@ -155,12 +156,12 @@ class ClientQuotaManager(QuotaBounds):
 
     def _throttle_time_ms(self, rate: float, bound: float, window_size_ms: int) -> int:
         delay_ms = (rate - bound) / bound * window_size_ms if bound else math.inf
-        throttle_time_ms = min(math.floor(min(delay_ms, 2.0**63) + 0.5), 2**63 - 1)  # Math.round
+        throttle_time_ms = java_round(delay_ms)
         if self._max_throttle_time_ms is not None:
             throttle_time_ms = min(throttle_time_ms, self._max_throttle_time_ms)
         # Kafka's `.toInt`: more than 2^31 - 1 ms (25 days) becomes some other number, and a negative one does not
         # throttle at all.
-        return (throttle_time_ms + 2**31) % 2**32 - 2**31
+        return low_int(throttle_time_ms)
 
     def _get_or_create_sensor(self, tags: Tags, now_ms: int) -> Rate:
         sensor = self._sensors.get(tags)

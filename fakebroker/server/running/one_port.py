@@ -1,33 +1,172 @@
-"""A listener on all addresses of a host, with one port for all of them.
+"""A port that stays taken: on all addresses of a host, whether it is listened on or not.
 
 Theory   A name such as localhost has an address of each family. The system gives each of them a port of its own when a
          free one is asked for, but clients are told one port, and take any of the addresses.
+         A socket that is bound and does not listen refuses connections, and nobody else gets its port: neither another
+         listener nor a client as the port at its own end. So from `take` to `close` one such socket keeps the port on
+         each address. Those that listen share it with them: on Linux sockets of one user do if all of them have
+         SO_REUSEPORT. The keeper has no SO_REUSEADDR, so that shares it with nobody. It has SO_REUSEPORT only once it
+         is bound, and not while it would let two clusters take the same port.
+         Elsewhere a connection might be given to a socket that does not listen. There the keeper is closed while
+         others listen, and bound again in the same step in which they are closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any, Self
+
+from fakebroker.server.turn.turns import turns
 
 _TRIES = 20  # of ports that are free on one address and taken on another
+_BACKLOG = 100  # asyncio's
+# asyncio loses, and leaks, what it has accepted in the turn before the listener closes (python/cpython#109564). So it
+# accepts nobody any more, and lets in those whom it has accepted, before that.
+_TURNS_BEFORE_CLOSE = 4
+
+_CAN_SHARE = sys.platform == "linux"
+
+_Info = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 
 
-async def on_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: int) -> asyncio.Server:
-    """Let `listen` take that port, or, if it is 0, one that is free on all addresses. Raises OSError."""
-    for _ in range(_TRIES):
-        listener = await listen(port)
-        first, *others = (sock.getsockname()[1] for sock in listener.sockets)
-        if all(other == first for other in others):
-            return listener
-        listener.close()
-        await listener.wait_closed()
-        try:
-            return await listen(first)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
+class Port:
+    """Made by `take`; refuses connections until `open`. Use it on one event loop."""
+
+    def __init__(self, addresses: list[_Info], keepers: list[socket.socket]) -> None:
+        self._addresses = addresses
+        self._keepers = keepers
+        self._servers: list[asyncio.Server] = []
+        self.number: int = keepers[0].getsockname()[1]
+
+    @classmethod
+    async def take(cls, host: str | None, port: int) -> Self:
+        """Take that port, or, if it is 0, one that is free on all addresses. Raises OSError, of which socket.gaierror
+        is one, and ValueError for a host that no resolver can be asked for."""
+        found = await _addresses(host, port)
+        for _ in range(_TRIES):
+            addresses: list[_Info] = []
+            keepers: list[socket.socket] = []
+            try:
+                for info in found:
+                    keeper = _keeper(info, keepers[0].getsockname()[1] if keepers else port)
+                    if keeper is not None:
+                        addresses.append(info)
+                        keepers.append(keeper)
+            except OSError as error:
+                _close_all(keepers)
+                if error.errno == errno.EADDRINUSE and not port:
+                    continue
                 raise
-    raise OSError(errno.EADDRINUSE, f"no port is free on all addresses of the host, in {_TRIES} tries")
+            if not keepers:
+                raise OSError(errno.EADDRNOTAVAIL, f"this machine has none of the addresses of {host!r}")
+            return cls(addresses, keepers)
+        raise OSError(errno.EADDRINUSE, f"no port is free on all addresses of the host, in {_TRIES} tries")
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._servers)
+
+    async def open(self, new_protocol: Callable[[], asyncio.BaseProtocol], backlog: int = _BACKLOG) -> None:
+        """Accept connections; nothing happens if it does. Raises OSError, and refuses them then."""
+        if self.is_open:
+            return
+        loop = asyncio.get_running_loop()
+        if not _CAN_SHARE:
+            _close_all(self._keepers)
+        try:
+            for info in self._addresses:
+                sock = _bound(info, self.number, shares=_CAN_SHARE)
+                try:
+                    server = await loop.create_server(new_protocol, sock=sock, backlog=backlog, start_serving=False)
+                except BaseException:
+                    sock.close()
+                    raise
+                self._servers.append(server)
+                await server.start_serving()
+        except BaseException:
+            self._refuse()
+            raise
+
+    async def refuse(self) -> None:
+        """Refuse connections, once those are let in that are accepted by now."""
+        if self.is_open:
+            await turns(_TURNS_BEFORE_CLOSE)
+            loop = asyncio.get_running_loop()
+            for server in self._servers:
+                for sock in server.sockets:
+                    loop.remove_reader(sock.fileno())
+            await turns(_TURNS_BEFORE_CLOSE)
+            self._refuse()
+
+    def _refuse(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        if not _CAN_SHARE:
+            _close_all(self._keepers)
+            self._keepers += filter(None, [_keeper(info, self.number) for info in self._addresses])
+
+    def close(self) -> None:
+        """Give it up at once."""
+        self._refuse()
+        _close_all(self._keepers)
+
+    def descriptors(self) -> list[int]:
+        """Of all that is open."""
+        listening = [sock for server in self._servers for sock in server.sockets]
+        return [sock.fileno() for sock in (*self._keepers, *listening)]
+
+
+async def _addresses(host: str | None, port: int) -> list[_Info]:
+    """Of a name the loop asks a resolver; nobody has to be asked for an address."""
+    asked: dict[str, Any] = {"type": socket.SOCK_STREAM, "flags": socket.AI_PASSIVE | socket.AI_NUMERICHOST}
+    try:
+        found = socket.getaddrinfo(host, port, **asked)
+    except (socket.gaierror, ValueError):
+        asked["flags"] = socket.AI_PASSIVE
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, **asked)
+    return list(dict.fromkeys(found))
+
+
+def _keeper(info: _Info, port: int) -> socket.socket | None:
+    """None if this machine has no such family, or not that address."""
+    try:
+        sock = _bound(info, port)
+    except OSError as error:
+        if error.errno in (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL):
+            return None
+        raise
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    if _CAN_SHARE:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return sock
+
+
+def _bound(info: _Info, port: int, shares: bool = False) -> socket.socket:
+    family, kind, protocol, _, address = info
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of an earlier life may be there
+        if shares:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((address[0], port, *address[2:]))
+    except OSError as error:
+        sock.close()
+        why = f"error while attempting to bind on address {(address[0], port)!r}: {(error.strerror or '').lower()}"
+        raise OSError(error.errno, why) from None
+    return sock
+
+
+def _close_all(sockets: list[socket.socket]) -> None:
+    for sock in sockets:
+        sock.close()
+    sockets.clear()
 
 
 def bound_host(host: str) -> str | None:

@@ -162,3 +162,39 @@ def test_delete_topics(simulation: Simulation, version: int, error: int) -> None
     assert sorted(errors) == sorted([3, 0, error])
     assert throttle_time_ms == (1_000 if error else 2_000)
     assert (simulation.cluster.metadata.topic("too") is None) == (error == 0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "throttle_ms"),
+    [
+        (1e-300, 0),  # Kafka computes 2^63 - 1 ms, of which the lower half is -1
+        (5e-324, 0),
+        (2.0**-80, 0),
+        (1e-10, 1_316_123_912),  # 10^13 ms less the eleven seconds of a full bucket, the lower half of which is 15 days
+        (1e308, None),
+    ],
+)
+@pytest.mark.parametrize("version", [5, 7])
+def test_extreme_rates(simulation: Simulation, rate: float, throttle_ms: int | None, version: int) -> None:
+    """Of a bucket that holds next to nothing, or more than there are numbers."""
+    simulation.cluster.alter_client_quotas(ME, {"controller_mutation_rate": rate})
+    client = simulation.connect()
+    is_strict = version >= 6
+    assert create(client, version, ("a", 1)) == ([0], 0 if is_strict else throttle_ms or 0)
+    if is_strict:
+        again = ([0], 0) if throttle_ms is None else ([THROTTLED], throttle_ms)
+        assert create(client, version, ("b", 1)) == again
+    assert (client.connection.state is State.THROTTLED) == bool(throttle_ms)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 5e-324])
+def test_extreme_rates_of_what_is_added_and_deleted(simulation: Simulation, rate: float) -> None:
+    simulation.cluster.alter_client_quotas(ME, {"controller_mutation_rate": rate})
+    client = simulation.connect()
+    assert create(client, 7, ("a", 1)) == ([0], 0)
+    more = [{"name": "there", "count": 4, "assignments": None}]
+    answer = ask(client, CREATE_PARTITIONS, 3, topics=more, timeout=timedelta(seconds=1), validate_only=False)
+    assert told(answer, "results") == ([THROTTLED], 0)
+    names = [{"name": "there", "topic_id": None}]
+    answer = ask(client, DELETE_TOPICS, 6, topics=names, timeout=timedelta(seconds=1))
+    assert told(answer, "responses") == ([THROTTLED], 0)

@@ -248,3 +248,18 @@ def test_removing_by_name_and_altogether() -> None:
 def test_a_window_is_at_least_one(name: str) -> None:
     with pytest.raises(ConfigError, match=name):
         BrokerConfig().with_text({name: "0"})
+
+
+@pytest.mark.parametrize(
+    ("bound", "throttle_ms"),
+    [
+        (1e-300, -1),  # the lower half of 2^63 - 1: does not throttle
+        (5e-324, -1),
+        (1e308, 0),
+    ],
+)
+def test_extreme_bounds(bound: float, throttle_ms: int) -> None:
+    entity = QuotaEntity("u", "c")
+    assert record(manager_with({entity: bound}), 1e9) == throttle_ms
+    assert record(manager_with({entity: bound}, 1_000), 1e9) == (1_000 if throttle_ms else 0)
+    assert manager_with({entity: bound}).max_value_in_quota_window("u", "c") == bound * 10

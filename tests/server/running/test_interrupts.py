@@ -175,7 +175,7 @@ def test_a_start_that_hangs_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) 
         reached.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("fakebroker.server.listeners.Listeners.start", hang)
+    monkeypatch.setattr("fakebroker.server.listeners.Listeners.take", hang)
     kafka = FakeCluster()
     with signal_when(reached), pytest.raises(Interrupted):
         kafka.start()
