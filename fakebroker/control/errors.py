@@ -35,6 +35,7 @@ CODES: Mapping[str, str] = {
     "INVALID_ARGUMENT": "422: a value that cannot be",
     "TOO_MANY": "429: clusters or waiting requests",
     "INTERNAL_ERROR": "500: a bug",
+    "STOPPING": "503: the cluster is about to stop, so there is nothing to wait for",
 }
 _STATUS: Mapping[ErrorCode, int] = {
     ErrorCode.unknown_topic_or_partition: 404,
@@ -65,6 +66,10 @@ def not_found(message: str) -> ControlError:
 
 def conflict(message: str) -> ControlError:
     return ControlError(409, "CONFLICT", message)
+
+
+def stopping() -> ControlError:
+    return ControlError(503, "STOPPING", "the cluster is about to stop: what the request waits for will not happen")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fakebroker.control.errors import error_answer
@@ -45,7 +46,10 @@ class Guard:
             await error_answer(*refused)(scope, receive, send)
             return
         scope = _of_cluster(_as_json(scope))
-        body = await _body(receive)
+        try:
+            body = await _body(receive)
+        except ClientDisconnect:
+            return
         if body is None:
             await error_answer(413, "TOO_LARGE", f"a body has at most {MAX_BODY_BYTES} bytes")(scope, receive, send)
             return
@@ -89,11 +93,13 @@ class Guard:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it; None if it is too large."""
+    """All of it; None if it is too large. Raises ClientDisconnect if the rest will not come."""
     parts: list[bytes] = []
     left = MAX_BODY_BYTES
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         parts.append(message.get("body", b""))
         left -= len(parts[-1])
         if left < 0:

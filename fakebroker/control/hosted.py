@@ -38,15 +38,13 @@ class Hosted:
         self.waiting = Waiting(self.changes, lambda: cluster.clock.elapsed_ms, cluster.clock.kind != "manual")
         self.turn = asyncio.Lock()  # of who moves the clock, or starts and stops brokers
         self.streams = 0  # of events that are read
-        self.is_ending = False
         self.journal = JournalInHand(self._snapshot, self._clear)
         self._told: Told | None = None
         self._listened_to: Cluster | None = None
 
     def end(self) -> None:
-        """It is about to stop: streams of its events end."""
-        self.is_ending = True
-        self.changes.tell()
+        """It is about to stop: waits and streams of its events end."""
+        self.changes.end()
 
     @property
     def driver(self) -> Driver:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter
 from typing import TypeVar
 
-from fakebroker.control.errors import ControlError
+from fakebroker.control.errors import ControlError, stopping
 
 T = TypeVar("T")
 
@@ -22,10 +23,12 @@ _REST = 10  # times as long as a look took, until the next
 
 
 class Changes:
-    """Tells all who wait that something may have changed, and counts how often."""
+    """Tells all who wait that something may have changed, and counts how often. `ended` is set when nothing more will:
+    the cluster is about to stop."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.ended = asyncio.Event()
         self._waiting: set[asyncio.Future[None]] = set()
 
     def tell(self) -> None:
@@ -36,6 +39,11 @@ class Changes:
                 if not waiting.done():
                     waiting.set_result(None)
             self._waiting.clear()
+
+    def end(self) -> None:
+        """Nothing more will happen."""
+        self.ended.set()
+        self.tell()
 
     async def next(self, limit_s: float) -> None:
         """Return when something happens, or when the limit is over."""
@@ -58,7 +66,7 @@ class Waiting:
 
     async def until(self, look: Callable[[], T | None], timeout_ms: int, timeout_wall_ms: int) -> T | None:
         """What `look` gives as soon as it gives anything; None when a limit is over. Raises ControlError if too many
-        wait."""
+        wait, and if the cluster stops."""
         if self.count >= MAX_WAITING:
             raise ControlError(429, "TOO_MANY", f"{MAX_WAITING} requests of this cluster wait already")
         self.count += 1
@@ -80,8 +88,13 @@ class Waiting:
             left_s, left_ms = end_s - loop.time(), end_ms - self._elapsed_ms()
             if left_s <= 0 or left_ms <= 0:
                 return None
+            if self._changes.ended.is_set():
+                raise stopping()
             limit_s = min(left_s, left_ms / 1000) if self._goes else left_s
             await self._changes.next(limit_s)
             rest_s = min(cost_s * _REST, end_s - loop.time())
             if rest_s > 0:
-                await asyncio.sleep(rest_s)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changes.ended.wait(), rest_s)
+            if self._changes.ended.is_set():
+                raise stopping()

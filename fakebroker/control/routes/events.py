@@ -72,7 +72,7 @@ async def _lines(
     overview_at_s = alive_at_s = loop.time()
     seen = -1
     yield ": the events of a cluster\n\n"
-    while not here.is_ending:
+    while not here.changes.ended.is_set():
         if here.told is not told:  # it was reset
             told, number = here.told, 0
             yield "event: reset\ndata: {}\n\n"

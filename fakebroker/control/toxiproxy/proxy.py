@@ -28,6 +28,7 @@ class Proxy:
         self._listener: asyncio.Server | None = None
         self._open: set[_Passage] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
 
     @property
     def enabled(self) -> bool:
@@ -62,6 +63,8 @@ class Proxy:
             listener.close()
         for passage in list(self._open):
             passage.end(False)
+        for task in self._connecting:
+            task.cancel()
         while self._tasks:
             await asyncio.wait(list(self._tasks))
 
@@ -105,12 +108,15 @@ class Proxy:
                 reset(writer)
                 return
             host, port = address_of(self.upstream)
+            self._connecting.add(task)
             try:
                 async with asyncio.timeout(_CONNECT_S):
                     there = await asyncio.open_connection(host, port)
-            except (OSError, TimeoutError):
+            except (OSError, TimeoutError, asyncio.CancelledError):  # cancelled by `stop`
                 writer.close()
                 return
+            finally:
+                self._connecting.discard(task)
             if not self.enabled:  # meanwhile
                 reset(writer)
                 reset(there[1])

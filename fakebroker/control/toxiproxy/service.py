@@ -11,8 +11,6 @@ from fakebroker.control.toxiproxy.api import new_api
 from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
-_GRACE_S = 2.0
-
 
 class Toxiproxy:
     """Of a cluster that runs, until `stop`."""
@@ -39,5 +37,5 @@ class Toxiproxy:
     async def stop(self) -> None:
         if self._listener is not None:
             self._listener.close()
-        await self._served.stop(_GRACE_S)
+        await self._served.stop()
         await self.proxies.close()
