@@ -15,14 +15,14 @@ from starlette.responses import StreamingResponse
 
 from fakebroker.control.bodies import JournalQuery
 from fakebroker.control.errors import ControlError
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.overview import overview
 from fakebroker.control.routes.journal import matcher
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import to_json
 
-router = APIRouter(tags=["journal"])
+router = APIRouter(tags=["journal"], route_class=Route)
 
 MAX_STREAMS = 20  # of a cluster
 _AT_ONCE = 500  # events in a write; what a client is further behind is read on the next

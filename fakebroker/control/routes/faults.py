@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict
 
 from fakebroker.control.bodies import FaultWait, Release
 from fakebroker.control.errors import ControlError, conflict, given, not_found
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.faults.fault import Fault
 from fakebroker.server.arising.in_hand import AsyncArisen
 from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
 
 MAX_FAULTS = 10_000
-router = APIRouter(prefix="/faults", tags=["faults"])
+router = APIRouter(prefix="/faults", tags=["faults"], route_class=Route)
 
 FaultId = Annotated[str, Path(max_length=100)]
 NewFault = Annotated[

@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from fakebroker.control.answers import named
 from fakebroker.control.bodies import Expectation, JournalQuery
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import to_json
 from fakebroker.core.journal.view import ProduceView
 
-router = APIRouter(prefix="/journal", tags=["journal"])
+router = APIRouter(prefix="/journal", tags=["journal"], route_class=Route)
 
 _FIELDS = (
     "topic",

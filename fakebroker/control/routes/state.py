@@ -9,14 +9,14 @@ from pydantic import BaseModel
 
 from fakebroker.control.bodies import GroupWait, ParkedWait
 from fakebroker.control.groups import GroupLine, GroupNow, find_group, list_groups
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.told import Waits
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.error_code import ErrorCode
 
-router = APIRouter()
+router = APIRouter(route_class=Route)
 
 _IS_SHOWN = 1000
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from fakebroker.control.toxiproxy.proxy import Proxy, address_of
-from fakebroker.control.toxiproxy.toxics import ApiError, bad_request
+from fakebroker.control.toxiproxy.toxics import ApiError, bad_request, name_of, text
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
 _MAX_PROXIES = 1_000
@@ -50,11 +50,11 @@ class Proxies:
 
     async def create(self, body: Mapping[str, Any]) -> Proxy:
         """Raises ApiError."""
-        name, upstream = _text(body, "name", ""), _text(body, "upstream", "")
+        name, upstream = name_of(body), text(body, "upstream", "")
         if not name or not upstream:
             raise ApiError(400, f"missing required field: {'upstream' if name else 'name'}")
         enabled = _flag(body, "enabled", True)
-        listen = _text(body, "listen", "") or "localhost:0"
+        listen = text(body, "listen", "") or "localhost:0"
         address_of(listen), address_of(upstream)
         async with self._turn:
             if name in self.all:
@@ -69,17 +69,17 @@ class Proxies:
 
     async def put(self, body: Mapping[str, Any]) -> Proxy:
         """Have it so: made if it is not there, made anew if it is another one."""
-        old = self.all.get(_text(body, "name", ""))
+        old = self.all.get(name_of(body))
         if old is not None:
-            if (_text(body, "listen", ""), _text(body, "upstream", "")) == (old.listen, old.upstream):
+            if (text(body, "listen", ""), text(body, "upstream", "")) == (old.listen, old.upstream):
                 await self.update(old, body)
                 return old
             await self.delete(old.name)
         return await self.create(body)
 
     async def update(self, proxy: Proxy, body: Mapping[str, Any]) -> None:
-        listen = _text(body, "listen", "") or proxy.listen
-        upstream = _text(body, "upstream", "") or proxy.upstream
+        listen = text(body, "listen", "") or proxy.listen
+        upstream = text(body, "upstream", "") or proxy.upstream
         address_of(listen), address_of(upstream)
         enabled = _flag(body, "enabled", proxy.enabled)
         async with self._turn:
@@ -100,15 +100,6 @@ class Proxies:
     async def close(self) -> None:
         for proxy in self.all.values():
             await proxy.stop()
-
-
-def _text(body: Mapping[str, Any], name: str, default: str) -> str:
-    value = body.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise bad_request(f"{name} is a string")
-    return value
 
 
 def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
