@@ -86,7 +86,7 @@ class Hosted:
 
     def _snapshot(self) -> Snapshot:
         journal = self.told.journal
-        return Snapshot(journal.events(), journal.dropped)
+        return Snapshot(journal.events(), journal.dropped, self.core.metadata.topic_names())
 
 
 class Lease:

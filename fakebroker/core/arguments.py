@@ -1,6 +1,6 @@
 """Arguments of the Python API, checked for their types: a slip is told at once, in a sentence that says what is right.
 
-Booleans are no numbers here. What is missing or out of bounds is for others to tell.
+Booleans are no numbers here. What is missing is for others to tell.
 """
 
 from __future__ import annotations
@@ -34,3 +34,10 @@ def require(kind: Kind, **arguments: object) -> None:
     for name, value in arguments.items():
         if not isinstance(value, kind.types) or (isinstance(value, bool) and bool not in kind.types):
             raise TypeError(f"{name} must be {kind.words}, not {value!r}")
+
+
+def require_at_least(least: int, **arguments: float | None) -> None:
+    """Raise ValueError for a number below `least`, or for one that is no number. None is left out."""
+    for name, value in arguments.items():
+        if value is not None and not value >= least:
+            raise ValueError(f"{name} must be {least} or more, not {value}")

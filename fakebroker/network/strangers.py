@@ -3,8 +3,9 @@
 Theory   The first four bytes of a request are its length. Those of other protocols are letters, or the type and version
          of a TLS record, and give a length above any limit. A SASL token without SaslHandshake has a length, and then
          no header.
-Source   RFC 8446 (TLSPlaintext), RFC 4616 (SASL PLAIN), RFC 5802 (the GS2 header), RFC 2743 (GSSAPI tokens); the order
-         of requests before KIP-43.
+Source   RFC 8446 (TLSPlaintext), RFC 9110 and RFC 5789 (HTTP's methods), RFC 9113 (the preface of HTTP/2), HAProxy's
+         proxy-protocol.txt (versions 1 and 2), RFC 4616 (SASL PLAIN), RFC 5802 (the GS2 header), RFC 2743 (GSSAPI
+         tokens); the order of requests before KIP-43.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import re
 from typing import Final
 
 _HANDSHAKE: Final = b"\x16\x03"  # of TLS: the record type, and the major version
-_METHODS: Final = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI ")
+_METHODS: Final = "CONNECT DELETE GET HEAD OPTIONS PATCH POST PRI PUT TRACE"  # PRI begins a connection of HTTP/2
+_HTTP: Final = tuple(f"{method} "[:4].encode() for method in _METHODS.split())
+_PROXY: Final = (b"PROX", b"\r\n\r\n")  # versions 1 and 2: each signature is longer
 _PLAIN: Final = re.compile(rb"[^\0]*\0[^\0]+\0[^\0]+")
 _GS2: Final = re.compile(rb"(n|y|p=[^,]+),(a=[^,]*)?,")
 _GSSAPI: Final = b"\x60"
@@ -24,11 +27,11 @@ def in_place_of_length(length: int) -> str:
     first = length.to_bytes(4, "big")
     if first.startswith(_HANDSHAKE):
         return " It begins as TLS does: this listener is plain text, so the client needs security.protocol=PLAINTEXT."
-    if first in _METHODS:
+    if first in _HTTP:
         return " It begins as HTTP does: this port speaks Kafka's protocol, and the HTTP control has a port of its own."
     if first == b"SSH-":
         return " It begins as SSH does: this port speaks Kafka's protocol."
-    if first == b"PROX":
+    if first in _PROXY:
         return " It begins as the PROXY protocol does: the proxy in front of this port must not send that header."
     return ""
 
@@ -51,4 +54,6 @@ def in_place_of_http(first: bytes) -> str:
         return "it speaks TLS, and the control is plain HTTP: its URL begins with http://"
     if first.startswith(b"SSH-"):
         return "it speaks SSH, and this is the HTTP control"
+    if first.startswith(_PROXY):
+        return "it begins as the PROXY protocol does, and this is the HTTP control: a proxy must not send that header"
     return ""

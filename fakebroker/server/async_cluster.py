@@ -260,7 +260,8 @@ class AsyncFakeCluster(Administration):
 
     def _snapshot_journal(self) -> Snapshot:
         self._home.check_process()
-        return self._journal.snapshot()
+        topics = () if self._driver is None else self._driver.cluster.metadata.topic_names()
+        return self._journal.snapshot()._replace(topics=topics)
 
     def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> AsyncHeld:
         """A barrier: the requests that fit stand still at a point (before the work) until they are released, or the

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from fakebroker.cluster.faults.engine import Faults as Engine
+from fakebroker.core.arguments import NUMBER_OR_NONE, WHOLE_NUMBER, WHOLE_NUMBER_OR_NONE, require, require_at_least
 from fakebroker.core.faults import reading
 from fakebroker.core.faults.actions import Hold
 from fakebroker.core.faults.armed import Armed
@@ -57,11 +58,13 @@ class AsyncFault:
 
     async def wait(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
         """Wait until it has acted n times, so many real seconds at most; how often it has. Raises TimeoutError."""
+        _check(n, timeout)
         await self._until(lambda: self._armed.hits >= n, f"acted {n} times", lambda: self._armed.hits, timeout)
         return self._armed.hits
 
     async def wait_held(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
         """The same until n requests stand at its barrier."""
+        _check(n, timeout)
         await self._until(lambda: self._armed.held >= n, f"held {n} requests", lambda: self._armed.held, timeout)
         return self._armed.held
 
@@ -83,6 +86,8 @@ class AsyncFault:
 
     def release(self, count: int | None = None) -> int:
         """Let those go on that it holds, or the first so many; how many that were."""
+        require(WHOLE_NUMBER_OR_NONE, count=count)
+        require_at_least(0, count=count)
         released = self._engine.release(self._armed, count)
         self._go_on()
         return released
@@ -99,6 +104,12 @@ class AsyncFault:
 
     def __repr__(self) -> str:
         return f"<fault {self.id}: {self.fault}; {self.hits} hits>"
+
+
+def _check(n: int, timeout: float | None) -> None:
+    require(WHOLE_NUMBER, n=n)
+    require(NUMBER_OR_NONE, timeout=timeout)
+    require_at_least(0, n=n, timeout=timeout)
 
 
 _Handles = list[AsyncFault]

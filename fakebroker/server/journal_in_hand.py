@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
+from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require, require_at_least
 from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.journal import to_lines
 from fakebroker.core.journal.view import ProduceView, view_produce
 
 
 class Snapshot(NamedTuple):
-    """The events at one moment, and how many older ones were dropped."""
+    """The events at one moment, how many older ones were dropped, and the topics that exist, if the cluster runs."""
 
     events: list[Event]
     dropped: int
+    topics: Sequence[str] = ()
 
 
 class JournalInHand:
@@ -50,8 +51,9 @@ class JournalInHand:
         """What became of the Produce requests, partition by partition; what is left out means all."""
         require(STRING_OR_NONE, topic=topic, client_id=client_id)
         require(WHOLE_NUMBER_OR_NONE, partition=partition)
-        events, dropped = self._snapshot()
-        return view_produce(events, dropped, topic, partition, client_id)
+        require_at_least(0, partition=partition)
+        events, dropped, topics = self._snapshot()
+        return view_produce(events, dropped, topic, partition, client_id, topics)
 
     def requests(self, *, api: str | None = None, client_id: str | None = None) -> list[Request]:
         """The requests that were handled, of an API by Kafka's name ("Produce", "Metadata") and of a client."""

@@ -85,6 +85,14 @@ def test_what_was_expected(controlled: Controlled) -> None:
     }
 
 
+def test_to_expect_nothing_of_a_misspelt_topic(controlled: Controlled) -> None:
+    controlled.ask("POST", "/v1/topics", {"name": "orders"}, 201)
+    refused = controlled.ask("POST", "/v1/journal/expect", {"topic": "odrers", "count": 0})
+    assert (refused["matches"], refused["count"]) == (False, 0)
+    assert refused["reason"].startswith("there is no topic 'odrers', and the journal knows none: 'orders' may be meant")
+    assert controlled.ask("POST", "/v1/journal/expect", {"topic": "orders-dlq", "count": 0})["matches"]
+
+
 def test_waiting_for_what_is_expected(controlled: Controlled) -> None:
     controlled.kafka.create_topic("t")
     found: list[Any] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPMethod
+
 import pytest
 
 from fakebroker.network.strangers import in_place_of_header, in_place_of_http, in_place_of_length
@@ -12,15 +14,15 @@ from fakebroker.network.strangers import in_place_of_header, in_place_of_http, i
     [
         (b"\x16\x03\x01\x02", "TLS"),
         (b"\x16\x03\x03\x00", "TLS"),
-        (b"GET ", "HTTP"),
-        (b"POST", "HTTP"),
-        (b"PRI ", "HTTP"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP"),
+        *((f"{method} * HTTP/1.1".encode(), "HTTP") for method in HTTPMethod),
         (b"SSH-", "SSH"),
-        (b"PROX", "PROXY"),
+        (b"PROXY TCP4 192.0.2.1 192.0.2.2 56324 9092\r\n", "PROXY"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c", "PROXY"),
     ],
 )
 def test_other_protocols_in_place_of_a_length(first: bytes, word: str) -> None:
-    told = in_place_of_length(int.from_bytes(first, "big"))
+    told = in_place_of_length(int.from_bytes(first[:4], "big"))
     assert told.startswith((f" It begins as {word}", f" It begins as the {word} protocol"))
 
 
@@ -47,4 +49,6 @@ def test_what_comes_in_place_of_http() -> None:
     assert "Kafka" in in_place_of_http(b"\0\0\0\x20\0\x12\0\3")
     assert "TLS" in in_place_of_http(b"\x16\x03\x01\x02\0\x01")
     assert "SSH" in in_place_of_http(b"SSH-2.0-x")
+    assert "PROXY" in in_place_of_http(b"PROXY TCP4 192.0.2.1 192.0.2.2 56324 9644\r\n")
+    assert "PROXY" in in_place_of_http(b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c")
     assert in_place_of_http(b"GET / HTTP/1.1") == in_place_of_http(b"nonsense") == ""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 from support.log_reader import read_values
+from support.ports import can_listen
 from support.watchdog import run
 
 from fakebroker import AsyncProducer, FakeCluster
@@ -135,16 +135,7 @@ def test_a_mistake_of_the_machine_fails_everybody_who_waits(monkeypatch: pytest.
         run(work(kafka))
 
 
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6) as tried:
-            tried.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.skipif(not can_listen("::1"), reason="this machine has no IPv6")
 def test_a_broker_at_an_address_of_ipv6() -> None:
     async def work(kafka: FakeCluster) -> None:
         async with AsyncProducer({"bootstrap.servers": kafka.bootstrap_servers}) as sender:

@@ -85,6 +85,10 @@ CLOSING = {
     "HTTP": (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "It begins as HTTP does: this port speaks Kafka's protocol"),
     "SSH": (b"SSH-2.0-OpenSSH_9.6\r\n", "It begins as SSH does"),
     "the PROXY protocol": (b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", "It begins as the PROXY protocol does"),
+    "the PROXY protocol, version 2": (
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\0\0\1\x0a\0\0\2\0\1\0\2",
+        "It begins as the PROXY protocol does",
+    ),
     "SASL PLAIN without a handshake": (frame(b"\0alice\0secret"), "It looks like a SASL token that no SaslHandshake"),
     "SCRAM without a handshake": (frame(b"n,,n=alice,r=abc"), "It looks like a SASL token that no SaslHandshake"),
     "GSSAPI without a handshake": (frame(b"\x60\x82\x02\x00"), "It looks like a SASL token that no SaslHandshake"),

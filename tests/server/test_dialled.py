@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
 import pytest
 from support.messages import decode_response
-from support.ports import free_ports
+from support.ports import can_listen, free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, metadata, produce, request
 from support.watchdog import LIMIT_S
@@ -18,16 +17,6 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 PRODUCE, FIND_COORDINATOR, DESCRIBE_CLUSTER = 0, 10, 60
 NOT_LEADER_OR_FOLLOWER = 6
 ADDRESSES = ["127.0.0.1", "127.0.0.2"]
-
-
-def can_listen(address: str) -> bool:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        with socket.socket(family) as found:
-            found.bind((address, 0))
-    except OSError:
-        return False
-    return True
 
 
 pytestmark = pytest.mark.skipif(not can_listen("127.0.0.2"), reason="this system has one loopback address")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +12,21 @@ import pytest
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.server import fake_cluster, loops
+
+OF_A_WAIT: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"n": "1"}, TypeError, "n must be a whole number, not '1'"),
+    ({"n": None}, TypeError, "n must be a whole number, not None"),
+    ({"n": -1}, ValueError, "n must be 0 or more, not -1"),
+    ({"timeout": "1"}, TypeError, "timeout must be a number or None, not '1'"),
+    ({"timeout": True}, TypeError, "timeout must be a number or None, not True"),
+    ({"timeout": -1}, ValueError, "timeout must be 0 or more, not -1"),
+    ({"timeout": math.nan}, ValueError, "timeout must be 0 or more, not nan"),
+]
+OF_A_RELEASE: list[tuple[Any, type[Exception], str]] = [
+    ("1", TypeError, "count must be a whole number or None, not '1'"),
+    (True, TypeError, "count must be a whole number or None, not True"),
+    (-1, ValueError, "count must be 0 or more, not -1"),
+]
 
 OF_A_CLUSTER: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"brokers": "3"}, TypeError, "brokers must be a whole number or None, not '3'"),
@@ -79,6 +95,9 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda k: k.move_leader("t", 0, 1.0), TypeError, r"broker must be a whole number, not 1\.0"),
     (lambda k: k.journal.produce(topic=5), TypeError, "topic must be a string or None, not 5"),
     (lambda k: k.journal.produce(partition="0"), TypeError, "partition must be a whole number or None, not '0'"),
+    (lambda k: k.journal.produce(partition=-1), ValueError, "partition must be 0 or more, not -1"),
+    (lambda k: k.journal.produce().expect(within_ms=-1), ValueError, "within_ms must be 0 or more, not -1"),
+    (lambda k: k.journal.produce().expect(count=-1), ValueError, "count must be 0 or more, not -1"),
     (lambda k: k.journal.requests(api=0), TypeError, "api must be a string or None, not 0"),
     (lambda k: k.followers.lag("5"), TypeError, "lag_ms must be a whole number, not '5'"),
     (lambda k: k.followers.lag(1.5, "t"), TypeError, r"lag_ms must be a whole number, not 1\.5"),
@@ -123,6 +142,23 @@ def test_of_a_call(
 ) -> None:
     with pytest.raises(error, match=f"^{sentence}$"):
         call(kafka)
+
+
+@pytest.mark.parametrize(("arguments", "error", "sentence"), OF_A_WAIT, ids=lambda value: str(value)[:40])
+def test_of_a_wait(kafka: FakeCluster, arguments: dict[str, Any], error: type[Exception], sentence: str) -> None:
+    with kafka.hold(api="Produce") as held:
+        for wait in (held.fault.wait, held.fault.wait_held):
+            with pytest.raises(error, match=f"^{sentence}$"):
+                wait(**arguments)
+    if "timeout" in arguments:
+        with kafka.faults.slow_disk(1, 10) as slow, pytest.raises(error, match=f"^{sentence}$"):
+            slow.wait(**arguments)
+
+
+@pytest.mark.parametrize(("count", "error", "sentence"), OF_A_RELEASE, ids=lambda value: str(value)[:40])
+def test_of_a_release(kafka: FakeCluster, count: Any, error: type[Exception], sentence: str) -> None:
+    with kafka.hold(api="Produce") as held, pytest.raises(error, match=f"^{sentence}$"):
+        held.release(count)
 
 
 def test_of_a_call_of_the_async_cluster() -> None:

@@ -23,3 +23,13 @@ def free_ports(count: int) -> int:
                 continue
             return first
     raise AssertionError("no free ports")
+
+
+def can_listen(address: str) -> bool:
+    """Whether this system has the address."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        socket.create_server((address, 0), family=family).close()
+    except OSError:
+        return False
+    return True

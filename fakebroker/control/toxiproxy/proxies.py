@@ -10,6 +10,7 @@ from typing import Any
 from fakebroker.control.toxiproxy.proxy import Proxy, address_of
 from fakebroker.control.toxiproxy.toxics import ApiError, bad_request, name_of, text
 from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.made.everywhere import told_of
 
 _MAX_PROXIES = 1_000
 
@@ -112,6 +113,6 @@ def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def _reached(host: str) -> str:
-    """Of an address that is listened on: where it is reached from here."""
-    everywhere = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}
-    return everywhere.get(host, f"[{host}]" if ":" in host else host)
+    """Return where an address that is listened on is reached from here."""
+    host = told_of(host).host
+    return f"[{host}]" if ":" in host else host

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+_MOST = 2**63 - 1
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -50,12 +51,12 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"; there are {', '.join(names)}"
 
 
-def whole(value: object, where: str, least: int | None = None, most: int = 2**63 - 1) -> int:
+def whole(value: object, where: str, least: int = -_MOST, most: int = _MOST) -> int:
     """The value, if it is a whole number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{where} must be a whole number, not {shown(value)}")
-    if (least is not None and value < least) or value > most:
-        bounds = f"{least} to {most}" if least is not None and most < 2**63 - 1 else f"{least} or more"
+    if not least <= value <= most:
+        bounds = f"{least} or more" if value < least and most == _MOST else f"{least} to {most}"
         raise ValueError(f"{where} must be {bounds}, not {shown(value)}")
     return value
 

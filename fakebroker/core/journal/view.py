@@ -6,8 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, overload
 
-from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
-from fakebroker.core.journal.events import Answer, Append, Dropped, Event, PartitionAnswer, Produce, Request
+from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require, require_at_least
+from fakebroker.core.journal.events import (
+    Answer,
+    Append,
+    Dropped,
+    Event,
+    PartitionAnswer,
+    Produce,
+    Request,
+    TopicCreated,
+)
+from fakebroker.core.journal.misspelt import meant_by
 from fakebroker.protocol.error_code import error_from_name, kafka_name
 
 _SHOWN = 20  # of what was there, in the message of an assertion that fails
@@ -62,13 +72,16 @@ class ProduceView(Sequence[ProducedPartition]):
         dropped: int,
         wanted: str = "",
         others: Sequence[ProducedPartition] = (),
+        slip: str = "",
     ) -> None:
-        """`wanted` says in words which requests these are, if not all; `others` are those that are not among them."""
+        """`wanted` says in words which requests these are, if not all; `others` are those that are not among them.
+        `slip` is a sentence about a topic that is probably misspelt."""
         self._entries = entries
         self._requests = requests
         self._dropped = dropped
         self._wanted = wanted
         self._others = others
+        self._slip = slip
 
     @overload
     def __getitem__(self, index: int) -> ProducedPartition: ...
@@ -93,10 +106,12 @@ class ProduceView(Sequence[ProducedPartition]):
         count       exactly so many; at least one if not given
         within_ms   only those that were answered at most so long after they were handled, by the broker's clock
 
-        Raises ValueError for an error that Kafka does not have. An answer counts although its client had gone.
+        To expect none fails if the topic is probably misspelt: it never existed, and another one is spelt almost like
+        it. Raises ValueError for an error that Kafka does not have. An answer counts although its client had gone.
         """
         require(STRING_OR_NONE, error=error)
         require(WHOLE_NUMBER_OR_NONE, count=count, within_ms=within_ms)
+        require_at_least(0, count=count, within_ms=within_ms)
         name = None if error is None else kafka_name(error_from_name(error))
         matching = [entry for entry in self._entries if _matches(entry, name, within_ms)]
         wanted = "at least 1" if count is None else str(count)
@@ -111,6 +126,8 @@ class ProduceView(Sequence[ProducedPartition]):
                 f"expected {wanted} answered {name or 'at all'}{in_time}, found {len(matching)} "
                 f"of {len(self)}{self._wanted}{self._list()}"
             )
+        if not matching and self._slip:
+            raise AssertionError(self._slip)
         return ProduceView(matching, self._requests, self._dropped)
 
     def _list(self) -> str:
@@ -142,14 +159,20 @@ def _matches(entry: ProducedPartition, error: str | None, within_ms: int | None)
 
 
 def view_produce(
-    events: Iterable[Event], dropped: int, topic: str | None, partition: int | None, client_id: str | None
+    events: Iterable[Event],
+    dropped: int,
+    topic: str | None,
+    partition: int | None,
+    client_id: str | None,
+    topics: Iterable[str] = (),
 ) -> ProduceView:
     """The Produce requests to a topic, to partitions of that number, of a client; None means all. `dropped` events
-    came before these."""
+    came before these. `topics` exist now."""
     requests: dict[int, Request] = {}
     asked: list[Produce] = []
     appended: dict[tuple[int, str, int], Append] = {}
     answers: dict[int, Answer] = {}
+    created = set(topics)
     for event in events:
         match event:
             case Request(api="Produce"):
@@ -160,6 +183,8 @@ def view_produce(
                 appended[event.request, event.topic, event.partition] = event
             case Answer():
                 answers[event.request] = event
+            case TopicCreated():
+                created.add(event.topic)
             case Dropped():
                 dropped += event.events
     entries: list[ProducedPartition] = []
@@ -169,7 +194,18 @@ def view_produce(
         for name, index in dict.fromkeys(produce.partitions):
             meant = topic in (None, name) and partition in (None, index) and client_id in (None, request.client_id)
             (entries if meant else others).append(_entry(request, produce, name, index, appended, answers))
-    return ProduceView(entries, requests, dropped, _wanted(topic, partition, client_id), others)
+    slip = "" if topic is None else _slip(topic, created.union(entry.topic for entry in (*entries, *others)))
+    return ProduceView(entries, requests, dropped, _wanted(topic, partition, client_id), others, slip)
+
+
+def _slip(topic: str, known: Iterable[str]) -> str:
+    meant = meant_by(topic, known)
+    if meant is None:
+        return ""
+    return (
+        f"there is no topic {topic!r}, and the journal knows none: {meant!r} may be meant. "
+        f"If it is not, `assert not kafka.journal.produce(topic={topic!r})` says the same"
+    )
 
 
 def _wanted(topic: str | None, partition: int | None, client_id: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from fakebroker.cluster.arising.arisen import Arisen
 from fakebroker.cluster.arising.arising import Arising
+from fakebroker.core.arguments import NUMBER_OR_NONE, require, require_at_least
 from fakebroker.core.faults.presets import (
     BOTH,
     FullDisk,
@@ -56,6 +57,8 @@ class AsyncArisen:
     async def wait(self, timeout: float | None = WAIT_S) -> None:
         """Wait until it is done, or over, so many real seconds at most. Raises TimeoutError. With a manual clock
         somebody else has to let time pass."""
+        require(NUMBER_OR_NONE, timeout=timeout)
+        require_at_least(0, timeout=timeout)
         changed = asyncio.Event()
         self._arisen.on_change.append(changed.set)
         try:

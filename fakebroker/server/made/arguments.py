@@ -22,6 +22,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
+from fakebroker.server.made.everywhere import told_of
 from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
@@ -37,8 +38,6 @@ _DEFAULTS: Mapping[str, Mapping[str, int]] = {
 }
 _LOCALHOST = "127.0.0.1"
 _USUAL_BROKERS = 3
-# What clients are told of a host that is every address. `::` has both families, as in Kafka, and so has localhost.
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "localhost", "": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,10 @@ def _place(
     told = address if host is None and port is None and not is_dialled else Address()
     host = without_brackets(next(each for each in (host, address.host, _LOCALHOST) if each is not None))
     port = port if port is not None else address.port or 0
-    advertised_host = without_brackets(advertised_host or told.advertised_host or _WILDCARDS.get(host, host))
+    advertised_host = without_brackets(advertised_host or told.advertised_host or "")
+    if not advertised_host:
+        advertised_host, is_told_dialled = told_of(host)
+        is_dialled = is_dialled or is_told_dialled
     advertised_port = advertised_port if advertised_port is not None else told.advertised_port or 0
     for name, first in (("port", port), ("advertised_port", advertised_port)):
         most = 65_536 - brokers

@@ -139,6 +139,7 @@ BAD: list[tuple[Any, str]] = [
     ({"do": "drop", "times": -1}, "'times' must be 1 or more, not -1"),
     ({"do": "drop", "times": {"count": -1, "every": 2}}, "'count' must be 1 or more, not -1"),
     ({"do": "drop", "times": {"on_call": 0}}, "'on_call' must be 1 or more, not 0"),
+    ({"do": "drop", "times": 2**63}, "'times' must be 1 to 9223372036854775807, not 9223372036854775808"),
     ({"do": "drop", "times": "ones"}, "'times' is 'once', 'every_time', a number or a mapping, not 'ones'"),
     ({"do": "drop", "times": {"evry": 1}}, "'times' has no 'evry': 'every' may be meant"),
     ({"do": "drop", "times": {"probability": 2}}, "'probability' must be a number from 0 to 1, not 2"),

@@ -8,6 +8,7 @@ import pytest
 
 from fakebroker.core.errors import KafkaError
 from fakebroker.server.made.arguments import Arguments, Place
+from fakebroker.server.made.everywhere import Told
 
 KRAFT = {
     "process.roles": "broker,controller",
@@ -47,12 +48,13 @@ def test_a_server_properties_is_one_broker_where_it_says() -> None:
     assert made(KRAFT).notes == ()
 
 
-def test_arguments_count_before_settings() -> None:
+def test_arguments_count_before_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fakebroker.server.made.arguments.told_of", lambda host: Told(f"told of {host!r}", True))
     assert made(KRAFT, brokers=2).broker_ids == (1, 2)
     assert made(KRAFT, broker_ids=[4]).broker_ids == (4,)
-    assert made(KRAFT, port=5).place == Place("", 5, "127.0.0.1", 0)
-    assert made(KRAFT, port=0).place == Place("", 0, "127.0.0.1", 0)
-    assert made(KRAFT, host="::1").place == Place("::1", 9092, "::1", 0)
+    assert made(KRAFT, port=5).place == Place("", 5, "told of ''", 0, True)
+    assert made(KRAFT, port=0).place == Place("", 0, "told of ''", 0, True)
+    assert made(KRAFT, host="::1").place == Place("::1", 9092, "told of '::1'", 0, True)
     assert made(KRAFT, advertised_host="a").place == Place("", 9092, "a", 19092)
     assert made(KRAFT, advertised_port=9).place == Place("", 9092, "kafka", 9)
 

@@ -11,22 +11,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.ports import can_listen
 from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.made.everywhere import told_of
 from fakebroker.server.running.one_port import bound_host, on_one_port, without_brackets
 
-
-def has_ipv6() -> bool:
-    try:
-        with socket.create_server(("::1", 0), family=socket.AF_INET6):
-            return True
-    except OSError:
-        return False
-
-
-needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this system has no IPv6")
+needs_ipv6 = pytest.mark.skipif(not can_listen("::1"), reason="this system has no IPv6")
 
 
 def connects(address: str, port: int) -> bool:
@@ -106,7 +99,7 @@ def test_every_address_is_every_family(host: str) -> None:
         for broker in kafka.endpoints:
             assert connects("127.0.0.1", broker.port)
             assert connects("::1", broker.port)
-        assert kafka.endpoints[0].host == ("127.0.0.1" if not host else "localhost")
+        assert kafka.endpoints[0].host == told_of("").host
 
 
 @needs_ipv6
