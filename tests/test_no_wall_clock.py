@@ -50,6 +50,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("server/test_fake_cluster.py", "call_soon_threadsafe"): "both orders are right",
     ("server/test_fake_cluster.py", "close"): "both orders are right",
     # Not times, though they look like them.
+    ("control/test_control_bounded.py", "test"): "seconds of a virtual loop",
     ("control/test_control_stop.py", "test"): "seconds of a virtual loop",
     ("control/test_control_stop.py", "reset"): "seconds of a virtual loop",
     ("control/test_toxiproxy.py", "test_timeout_closes_when_it_is_over"): "milliseconds of a toxic",

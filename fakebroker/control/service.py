@@ -26,6 +26,7 @@ _HEADERS_BYTES = 65_536
 _CONNECTIONS = 1_000
 _TURNS_TO_CLOSE = 3  # of the loop, from abort() to connection_lost()
 _CLIENTS_S = 0.1  # for clients to take what is written, at the end
+_UNREAD_S = 30  # that a client may let a response wait
 _WORK_S = 2.0  # for what the application does for a request then
 
 
@@ -103,11 +104,30 @@ class _Connection(H11Protocol):
         super().__init__(config, state, {}, asyncio.get_running_loop())
         self._told = told
         self._has_begun = False
+        self._unread: asyncio.TimerHandle | None = None
         self.lost: asyncio.Future[None] = self.loop.create_future()
         self.logger = _http_log
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(_UNREAD_S, self._give_up)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_timer()
+
+    def _forget_timer(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _give_up(self) -> None:
+        self._told.warning("cut the connection from %s: it has read nothing for %d s", self._peer, _UNREAD_S)
+        self.transport.abort()
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._forget_timer()
         if not self.lost.done():
             self.lost.set_result(None)
 

@@ -12,6 +12,7 @@ from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.faults.fault import Fault
+from fakebroker.protocol.slices import Slices
 from fakebroker.server.arising.in_hand import AsyncArisen
 from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
 
@@ -126,7 +127,8 @@ async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> Faul
     """Wait until it has acted `hits` times, and holds `held` requests. One that has arisen has to be done as well."""
     handle = _find(here, fault_id)
 
-    def look() -> bool | None:
+    def look() -> Slices[bool | None]:
+        yield
         if isinstance(handle, AsyncArisen):
             return True if handle.hits >= body.hits and not body.held and (handle.is_done or handle.is_over) else None
         return True if handle.hits >= body.hits and handle.held >= body.held else None

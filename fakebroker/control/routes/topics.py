@@ -80,7 +80,8 @@ async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> To
 @router.post("/topics/{topic}/compact", tags=["topics"])
 async def compact(here: Here, topic: TopicName) -> Compacted:
     """Compact a topic with cleanup.policy=compact now. How many partitions were cleaned."""
-    return Compacted(partitions=here.cluster.compact(topic))
+    async with here.turn:  # a reset takes the log away
+        return Compacted(partitions=await here.work.do(here.cluster._compact_in_slices(topic)))
 
 
 @router.put("/partitions/{topic}/{index}/leader", tags=["topics"])
