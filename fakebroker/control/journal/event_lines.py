@@ -17,7 +17,7 @@ from fakebroker.protocol.slices import Slices
 _KEPT: Final = 10_000  # encoded events, for readers that follow; one that is further behind has them encoded anew
 _AT_ONCE: Final = 1_000  # events in a write; what a reader is further behind comes with the next
 _ENCODED_OF_A_SLICE: Final = 16
-_LOOKED_AT: Final = 512  # events in a slice that are not encoded
+_LOOKED_AT: Final = 256  # events in a slice that are not encoded
 
 
 class Lines(NamedTuple):

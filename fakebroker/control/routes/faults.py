@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
 
 from fakebroker.control.bodies import FaultWait, Release
 from fakebroker.control.errors import ControlError, conflict, given, not_found
@@ -17,6 +18,7 @@ from fakebroker.server.arising.in_hand import AsyncArisen
 from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
 
 MAX_FAULTS = 10_000
+_LISTED = 16  # in a slice
 router = APIRouter(prefix="/faults", tags=["faults"], route_class=Route)
 
 FaultId = Annotated[str, Path(max_length=100)]
@@ -94,12 +96,21 @@ async def add_fault(here: Here, fault: NewFault) -> FaultNow:
     return _now(handle)
 
 
-@router.get("")
-async def get_faults(here: Here) -> FaultList:
+@router.get("", response_model=FaultList)
+async def get_faults(here: Here) -> Response:
     """All that were installed, those that have acted for the last time as well; and those that have arisen and are not
     over."""
-    faults = here.cluster.faults
-    return FaultList(faults=[*map(_now, faults.list()), *map(_now, _lasting(faults))])
+    return Response(await here.work.do(_list(here.cluster.faults)), media_type="application/json")
+
+
+def _list(faults: AsyncFaults) -> Slices[str]:
+    """A FaultList."""
+    lines: list[str] = []
+    for handle in (*faults.list(), *_lasting(faults)):
+        lines.append(_now(handle).model_dump_json())
+        if len(lines) % _LISTED == 0:
+            yield
+    return f'{{"faults":[{",".join(lines)}]}}'
 
 
 @router.delete("")

@@ -35,7 +35,7 @@ _FIELDS = (
     "fault",
 )
 _IS_SHOWN = 1000  # entries of an answer
-_LOOKED_AT = 512  # events in a slice
+_LOOKED_AT = 256  # events in a slice
 _ENCODED = 16  # events in a slice
 
 
