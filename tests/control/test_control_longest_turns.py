@@ -1,7 +1,7 @@
-"""The longest turn of each HTTP call does not grow with what the cluster has: counted in function calls, at two sizes.
+"""The longest turn of each HTTP call does not grow with what the cluster has: function calls are counted.
 
-Theory   A turn is one round of the event loop. `GROWS` are the calls of which it does grow, with the reason; a call that
-         is mended has to leave the list, and a path that is new has to be named here.
+Theory   A turn is one round of the event loop. Two sizes are compared. `GROWS` are the calls whose longest turn grows,
+         with the reason; one that is mended has to leave the list, and a path that is new has to be named here.
 Limits   What is done in C, or in a loop that calls nothing, is not seen: a list that is copied, the search for a time
          line. The bodies are small.
 """

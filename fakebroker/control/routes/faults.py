@@ -106,7 +106,8 @@ async def get_faults(here: Here) -> Response:
 def _list(faults: AsyncFaults) -> Slices[str]:
     """A FaultList."""
     lines: list[str] = []
-    for handle in (*faults.list(), *_lasting(faults)):
+    handles: list[AsyncFault | AsyncArisen] = [*faults.list(), *_lasting(faults)]
+    for handle in handles:
         lines.append(_now(handle).model_dump_json())
         if len(lines) % _LISTED == 0:
             yield
