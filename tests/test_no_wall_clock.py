@@ -50,6 +50,9 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("server/test_fake_cluster.py", "call_soon_threadsafe"): "both orders are right",
     ("server/test_fake_cluster.py", "close"): "both orders are right",
     # Not times, though they look like them.
+    ("control/test_control_bounded.py", "test"): "seconds of a virtual loop",
+    ("control/test_control_stop.py", "test"): "seconds of a virtual loop",
+    ("control/test_control_stop.py", "reset"): "seconds of a virtual loop",
     ("control/test_toxiproxy.py", "test_timeout_closes_when_it_is_over"): "milliseconds of a toxic",
     ("server/test_faults_in_hand.py", "test_a_fault_is_added_acts_is_waited_for_and_removed"): "a count of requests",
     ("server/test_faults_in_hand.py", "test_a_barrier_from_any_thread"): "a count of requests",

@@ -39,6 +39,7 @@ from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.core.transactions.service import TransactionService
 from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import Slices, finish
 
 
 class Members(HasNow):
@@ -206,6 +207,9 @@ class Members(HasNow):
 
     def compact(self, topic: str, now: Now) -> int:
         """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
+        return finish(self.compact_in_slices(topic, now))
+
+    def compact_in_slices(self, topic: str, now: Now) -> Slices[int]:
         self._enter(now)
         return self.log_cleaner.compact(self.controller.existing(topic).partitions, now)
 

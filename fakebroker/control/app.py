@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from copy import deepcopy
 from importlib.resources import files
 from typing import Any
@@ -49,6 +51,7 @@ def new_api(clusters: Clusters) -> FastAPI:
         title="fakebroker",
         version=fakebroker.__version__,
         description=_ABOUT + "; ".join(f"`{code}` ({text})" for code, text in CODES.items()),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         responses={"default": {"model": Refusal, "description": "what is wrong"}},
@@ -68,6 +71,15 @@ def new_api(clusters: Clusters) -> FastAPI:
         return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
 
     _describe(app)
+    described: asyncio.Future[bytes] | None = None
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def show_description() -> Response:
+        nonlocal described
+        if described is None:  # it takes long, once: in a thread, so that the loop goes on
+            described = asyncio.get_running_loop().run_in_executor(None, lambda: json.dumps(app.openapi()).encode())
+        return Response(await asyncio.shield(described), media_type="application/json")
+
     return app
 
 

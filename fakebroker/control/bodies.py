@@ -18,6 +18,7 @@ MAX_MS = 366 * 24 * 3_600_000
 Name = Annotated[str, Field(max_length=1000)]
 Id = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+BrokerId = Annotated[str, Field(pattern="^[0-9]{1,10}$")]  # as the name of a member
 Setting = str | bool | int | float
 Step = Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_MS)], Name], Field(strict=False)]  # JSON has lists
 Settings = dict[Name, Setting]
@@ -272,7 +273,7 @@ class NewCluster(Strict):
     followers: Name = Field("instant", description="instant, lagging:MS, throttled:BYTES_PER_S, frozen, external")
     config: dict[Name, Setting] = Field(default_factory=dict, description="settings of the brokers, by Kafka's names")
     features: dict[Name, int] = Field(default_factory=dict)
-    racks: dict[str, Name] = Field(default_factory=dict, description="by broker id")
+    racks: dict[BrokerId, Name] = Field(default_factory=dict, description="by broker id")
     defaults: Literal["fakebroker", "kafka", "test"] = "fakebroker"
     seed: int = Field(0, ge=0, le=2**53)
     life: Literal["new", "first"] = Field("new", description="first: ids follow from the seed")

@@ -35,6 +35,7 @@ CODES: Mapping[str, str] = {
     "INVALID_ARGUMENT": "422: a value that cannot be",
     "TOO_MANY": "429: clusters or waiting requests",
     "INTERNAL_ERROR": "500: a bug",
+    "STOPPING": "503: the cluster is about to stop, so there is nothing to wait for",
 }
 _STATUS: Mapping[ErrorCode, int] = {
     ErrorCode.unknown_topic_or_partition: 404,
@@ -65,6 +66,10 @@ def not_found(message: str) -> ControlError:
 
 def conflict(message: str) -> ControlError:
     return ControlError(409, "CONFLICT", message)
+
+
+def stopping() -> ControlError:
+    return ControlError(503, "STOPPING", "the cluster is about to stop: what the request waits for will not happen")
 
 
 @contextmanager
@@ -109,18 +114,18 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
-        message = str(error.detail)
+        message, path = str(error.detail), shown(request.scope["path"])
         if error.status_code == 404:
-            message = f"there is no path {request.url.path}; /openapi.json has those there are"
+            message = f"there is no path {path}; /openapi.json has those there are"
         elif error.status_code == 405:
-            message = f"{request.url.path} has no {request.method}; /openapi.json has what there is"
+            message = f"{path} has no {request.method}; /openapi.json has what there is"
         answer = error_answer(error.status_code, _OF_STATUS.get(error.status_code, "INVALID_BODY"), message)
         answer.headers.update(error.headers or {})
         return answer
 
     @app.exception_handler(Exception)
     async def _bug(request: Request, error: Exception) -> Response:
-        log.error("bug in fakebroker: %s %s failed", request.method, request.url.path, exc_info=error)
+        log.error("bug in fakebroker: %s %s failed", request.method, request.scope["path"], exc_info=error)
         return error_answer(500, "INTERNAL_ERROR", f"a bug in fakebroker: {type(error).__name__}; its log has more")
 
 
@@ -136,7 +141,11 @@ def _sentence(problem: Mapping[str, Any], where: str) -> str:
         return text
     if kind == "missing":
         return f"{where} is missing"
-    shown = repr(problem.get("input"))
-    if len(shown) > _SHOWN:
-        shown = shown[: _SHOWN - 3] + "..."
-    return f"{where} is to be {text}, and not {shown}"
+    if kind == "int_parsing_size":
+        text = "a number of fewer digits"
+    return f"{where} is to be {text}, and not {shown(json.dumps(problem.get('input'), default=repr))}"
+
+
+def shown(text: str) -> str:
+    """A part of a message that somebody else wrote, not too long."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fakebroker.control.errors import error_answer
 
 MAX_BODY_BYTES = 1_048_576
 _LEFT_UNREAD = 64 * MAX_BODY_BYTES  # of a body that is refused: who sends all of it first reads the answer then
+_SHOWN = 80  # characters of a header, in a message
 _OF_CLUSTERS = "/v1/clusters/"
 _OPEN = ("/", "/favicon.ico")
 
@@ -45,7 +47,10 @@ class Guard:
             await error_answer(*refused)(scope, receive, send)
             return
         scope = _of_cluster(_as_json(scope))
-        body = await _body(receive)
+        try:
+            body = await _body(receive)
+        except ClientDisconnect:
+            return
         if body is None:
             await error_answer(413, "TOO_LARGE", f"a body has at most {MAX_BODY_BYTES} bytes")(scope, receive, send)
             return
@@ -63,11 +68,14 @@ class Guard:
     def _refused(self, path: str, headers: Mapping[bytes, str]) -> tuple[int, str, str] | None:
         host = headers.get(b"host", "")
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            return 403, "FORBIDDEN", f"a page of {origin!a} may not ask here"
+        name = _name(f"//{host}")
+        if name is None and host:
+            return 403, "FORBIDDEN", f"Host is {_shown(host)}, which is no address"
+        if origin is not None and (not _name(origin) or urlsplit(origin).netloc.lower() != host.lower()):
+            return 403, "FORBIDDEN", f"a page of {_shown(origin)} may not ask here"
         if self._token is None:
-            if not self._is_ours(host):
-                return 403, "FORBIDDEN", f"Host is {host!a}: without a token it is an address or localhost"
+            if not self._is_ours(name):
+                return 403, "FORBIDDEN", f"Host is {_shown(host)}: without a token it is an address or localhost"
         elif path not in _OPEN:
             scheme, _, token = headers.get(b"authorization", "").partition(" ")
             right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
@@ -75,25 +83,35 @@ class Guard:
                 return 401, "UNAUTHORIZED", "the header Authorization: Bearer TOKEN is missing or wrong"
         return None
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_ours(self, name: str | None) -> bool:
+        if name is None:
+            return False
         try:
-            name = urlsplit(f"//{host}").hostname
-            if name is None:
-                return False
-            if name in ("localhost", self._host):
-                return True
-            ip_address(name)
+            return name in ("localhost", self._host) or bool(ip_address(name))
         except ValueError:
             return False
-        return True
+
+
+def _name(url: str) -> str | None:
+    """The host of a URL, in small letters; None if there is none, or it is no URL."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _shown(text: str) -> str:
+    return ascii(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it; None if it is too large."""
+    """All of it; None if it is too large. Raises ClientDisconnect if the rest will not come."""
     parts: list[bytes] = []
     left = MAX_BODY_BYTES
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         parts.append(message.get("body", b""))
         left -= len(parts[-1])
         if left < 0:

@@ -1,14 +1,17 @@
-"""The cluster that a request is about: the main one, or that of /v1/clusters/ID/."""
+"""What a path is given: the cluster that a request is about, the main one or that of /v1/clusters/ID/, and its body."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Annotated
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
 
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.hosted import Hosted
+from fakebroker.control.json_body import read_json
 
 
 def clusters_of(request: Request) -> Clusters:
@@ -29,3 +32,20 @@ async def _here(request: Request) -> AsyncIterator[Hosted]:
 
 All = Annotated[Clusters, Depends(_clusters)]
 Here = Annotated[Hosted, Depends(_here)]
+
+
+class Route(APIRoute):
+    """A path whose body is read by `read_json`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def read_and_handle(request: Request) -> Response:
+            return await handle(_JsonRequest(request.scope, request.receive))
+
+        return read_and_handle
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        return read_json(await self.body())

@@ -11,8 +11,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.control.journal.event_lines import EventLines
+from fakebroker.control.journal.expecting import ProducesSoFar
 from fakebroker.control.metrics.counts import by_few
 from fakebroker.control.metrics.meter import Meter
+from fakebroker.control.sliced_work import SlicedWork
 from fakebroker.control.told import Told
 from fakebroker.control.waiting import Changes, Waiting
 from fakebroker.core.replication.partition import Partition
@@ -29,18 +32,21 @@ class Hosted:
         cluster._set_ups.insert(0, self._begin)
         self.cluster_id = cluster_id
         self.changes = Changes()
-        self.waiting = Waiting(self.changes, lambda: cluster.clock.elapsed_ms, cluster.clock.kind != "manual")
+        self.work = SlicedWork()
+        goes = cluster.clock.kind != "manual"
+        self.waiting = Waiting(self.changes, self.work, lambda: cluster.clock.elapsed_ms, goes)
         self.streams = 0  # of events that are read
-        self.is_ending = False
+        self.lines = EventLines()
         self.journal = JournalInHand(self._snapshot, self._clear)
         self._listens = cluster_id is not None
+        self.produces = ProducesSoFar(lambda: self.told, self.work)
         self._told: Told | None = None
         self._listened_to: Cluster | None = None
 
     def end(self) -> None:
-        """It is about to stop: streams of its events end."""
-        self.is_ending = True
-        self.changes.tell()
+        """It is about to stop: waits and streams of its events end."""
+        self.work.end()
+        self.changes.end()
 
     @property
     def driver(self) -> Driver:

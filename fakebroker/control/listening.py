@@ -24,7 +24,6 @@ log = logging.getLogger("fakebroker")
 DEFAULT_PORT = 9644
 LOOPBACK = "127.0.0.1"
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
-_GRACE_S = 2.0  # for requests that are in hand at the end
 
 
 def missing() -> str | None:
@@ -108,7 +107,7 @@ class Control:
         for early in list(self._early):
             early.abort()
         if self._service is not None:
-            await self._service.stop(_GRACE_S)
+            await self._service.stop()
 
 
 class _Early(asyncio.Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
@@ -23,6 +24,9 @@ log = logging.getLogger("fakebroker")
 _HEADERS_BYTES = 65_536
 _CONNECTIONS = 1_000
 _TURNS_TO_CLOSE = 3  # of the loop, from abort() to connection_lost()
+_CLIENTS_S = 0.1  # for clients to take what is written, at the end
+_UNREAD_S = 30  # that a client may let a response wait
+_WORK_S = 2.0  # for what the application does for a request then
 
 
 class Served:
@@ -60,24 +64,36 @@ class Served:
             if not self._is_ending:
                 raise
 
-    async def stop(self, grace_s: float) -> None:
-        """End what is in hand, within so many seconds."""
-        for connection in list(self._state.connections):
-            connection.shutdown()
-        await self._finish(grace_s)
-        self._is_ending = True
-        for connection in list(self._state.connections):
-            if connection.transport is not None:
+    async def stop(self) -> None:
+        """End what is in hand. A request whose body is not there is dropped, and a client that does not read its
+        response is not waited for."""
+        for connection in self._connections:
+            if connection.awaits_body:
                 connection.transport.abort()
+            else:
+                connection.shutdown()
+        await _wait([*self._state.tasks, *(connection.lost for connection in self._connections)], _CLIENTS_S)
+        self._is_ending = True
+        for connection in self._connections:
+            if connection.awaits_reader:
+                connection.transport.abort()
+        await _wait(self._state.tasks, _WORK_S)
+        for connection in self._connections:
+            connection.transport.abort()
         await turns(_TURNS_TO_CLOSE)
         for task in list(self._state.tasks):
             task.cancel()
-        await self._finish(grace_s)
+        await _wait(self._state.tasks, _WORK_S)
         self._told.settle()
 
-    async def _finish(self, limit_s: float) -> None:
-        if self._state.tasks:
-            await asyncio.wait(list(self._state.tasks), timeout=limit_s)
+    @property
+    def _connections(self) -> list[_Connection]:
+        return [connection for connection in self._state.connections if isinstance(connection, _Connection)]
+
+
+async def _wait(for_these: Iterable[asyncio.Future[None]], limit_s: float) -> None:
+    if there := list(for_these):
+        await asyncio.wait(there, timeout=limit_s)
 
 
 class _Connection(H11Protocol):
@@ -87,7 +103,42 @@ class _Connection(H11Protocol):
         super().__init__(config, state, {}, asyncio.get_running_loop())
         self._told = told
         self._has_begun = False
+        self._unread: asyncio.TimerHandle | None = None
+        self.lost: asyncio.Future[None] = self.loop.create_future()
         self.logger = _http_log
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(_UNREAD_S, self._give_up)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_timer()
+
+    def _forget_timer(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _give_up(self) -> None:
+        self._told.warning("cut the connection from %s: it has read nothing for %d s", self._peer, _UNREAD_S)
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget_timer()
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    @property
+    def awaits_body(self) -> bool:
+        """Return True if the client has not sent all of its request."""
+        return self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body
+
+    @property
+    def awaits_reader(self) -> bool:
+        """Return True if the client has not taken all of its response."""
+        return self.flow.write_paused or self.transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
         if not self._has_begun:
@@ -126,6 +177,6 @@ class Service(Served):
         """To the cluster, from now on."""
         self.clusters.main.listen()
 
-    async def stop(self, grace_s: float) -> None:
+    async def stop(self) -> None:
         await self.clusters.close()
-        await super().stop(grace_s)
+        await super().stop()

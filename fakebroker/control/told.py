@@ -110,8 +110,12 @@ class Told:
         self.waits.pop(request.request, None)
         self.meter.forget(request.request)
 
+    @property
+    def first(self) -> int:
+        """The number of the first event that is still there."""
+        return self.total - len(self.journal)
+
     def since(self, number: int) -> tuple[int, list[Event]]:
         """The events from that number on that are still there, and the number of the first of them."""
-        kept = self.journal.events()
-        first = self.total - len(kept)
-        return max(number, first), kept[max(number - first, 0) :]
+        first = min(max(number, self.first), self.total)
+        return first, self.journal.last(self.total - first)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from fakebroker.core.arguments import MAPPING, STRING, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
 from fakebroker.server.made.arguments import read_assignments
 from fakebroker.server.settings import texts
@@ -95,8 +96,11 @@ class Administration:
         """Compact a topic with `cleanup.policy=compact` now, as if its active segments had just been closed and were
         dirty enough. What is not committed, or younger than `min.compaction.lag.ms`, stays, and so do marks of deleted
         keys for `delete.retention.ms`. Returns how many partitions were cleaned."""
+        return finish(self._compact_in_slices(topic))
+
+    def _compact_in_slices(self, topic: str) -> Slices[int]:
         require(STRING, topic=topic)
         driver = self._at_home
-        cleaned = driver.cluster.compact(topic, driver.clock.stamp())
+        cleaned = yield from driver.cluster.compact_in_slices(topic, driver.clock.stamp())
         driver.settle()
         return cleaned

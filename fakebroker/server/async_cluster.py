@@ -264,8 +264,7 @@ class AsyncFakeCluster(Administration):
 
     def _descriptors(self) -> list[int]:
         """All that it has open."""
-        found = self._journal.descriptors()
-        return found if self._listeners is None else found + self._listeners.descriptors()
+        return self._journal.descriptors() + ([] if self._listeners is None else self._listeners.descriptors())
 
     def _snapshot_journal(self) -> Snapshot:
         self._home.check_process()

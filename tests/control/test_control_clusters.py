@@ -72,7 +72,7 @@ def test_a_cluster_that_cannot_be_made_leaves_nothing(controlled: Controlled) ->
         ({"followers": "asleep"}, 422, "INVALID_ARGUMENT"),
         ({"config": {"min.insync.replicas": "many"}}, 400, "INVALID_CONFIG"),
         ({"topics": [{"name": "t"}, {"name": "t"}]}, 409, "TOPIC_ALREADY_EXISTS"),
-        ({"racks": {"x": "a"}}, 422, "INVALID_ARGUMENT"),
+        ({"racks": {"x": "a"}}, 422, "INVALID_BODY"),
         ({"topics": [{"nane": "t"}]}, 422, "INVALID_BODY"),
     ):
         assert controlled.refused("POST", "/v1/clusters", new, status=status)["code"] == code

@@ -1,14 +1,20 @@
 """The whole OpenAPI, drawn at: no answer is a bug of ours, nothing hangs, each answer is as it is described, and the
-cluster is sound afterwards."""
+cluster is sound afterwards.
+
+What schemathesis draws is valid text and small numbers, one call at a time. support/hostile.py draws the rest: strings
+that no UTF-8 has, numbers of thousands of digits, odd headers, in sequences of calls after which all lists are read.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -20,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from support import doses
 from support.controlled import Controlled
+from support.hostile import PYTHONS, Call, Operation, calls, check_is_json, in_path
 from support.raw_client import RawClient
 from support.requests import Produced, produce
 from support.watchdog import LIMIT_S
@@ -31,6 +38,7 @@ from fakebroker.control.clusters import Clusters
 pytestmark = pytest.mark.changes_shared_cluster
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+LATE = (("ms", 10_000), ("elapsed_ms", 10_000), ("lag_ms", 10_000), ("lease_ms", 600_000))
 NOT_DRAWN = "^/v1/events$|^/v1/clusters/{cluster_id}/"  # it has no end; the same as without the id
 EXAMPLES = doses.count(6, 20)  # of each: forty things that can be asked, in two ways
 
@@ -66,12 +74,84 @@ def test_whatever_is_asked_is_answered(drawn_at: Controlled, name: str, mode: Ge
         pytest.skip("there is nothing that could be asked wrongly")
 
 
+FAULT = {
+    "properties": {
+        "when": {
+            "type": "object",
+            "properties": {
+                **{name: {"type": "string"} for name in ("api", "client_id", "topic", "group", "resource", "at")},
+                **{name: {"type": "integer"} for name in ("broker", "partition", "from_ms", "until_ms")},
+            },
+        },
+        "do": {"enum": ["disconnect", "drop", "NOT_ENOUGH_REPLICAS", {"delay": 1}, "hold"]},
+        "times": {"anyOf": [{"enum": ["once", "every_time", {"every": 2}]}, {"type": "integer"}]},
+        "preset": {"enum": ["full_disk", "gc_pause"]},
+    },
+    "required": ["do"],
+    "type": "object",
+}
+
+
+def operations() -> Iterator[Operation]:
+    """All that can be called and ends, but those of other clusters."""
+    for path, methods in DOCUMENT["paths"].items():
+        if re.match(NOT_DRAWN, path):
+            continue
+        for method, described in methods.items():
+            parameters = described.get("parameters", ())
+            body = described.get("requestBody")
+            yield Operation(
+                method.upper(),
+                path,
+                FAULT if path == "/v1/faults" and body else body and body["content"]["application/json"]["schema"],
+                {each["name"]: each["schema"] for each in parameters if each["in"] == "path"},
+                {each["name"]: each["schema"] for each in parameters if each["in"] == "query"},
+                DOCUMENT["components"]["schemas"],
+            )
+
+
+ALL = list(operations())
+READ = [one.path for one in ALL if one.method == "GET" and not one.in_path and "timeline" not in one.path]
+HOSTILE = [one for one in ALL if one.body or one.in_path or one.in_query]
+
+
+@given(drawn=st.lists(calls(HOSTILE), min_size=3, max_size=12))
+@settings(suppress_health_check=list(HealthCheck), max_examples=doses.count(25, 500))
+@example(drawn=[Call("POST", "/v1/faults", {"do": "drop", "when": {"client_id": "\ud800"}}, True)])
+@example(drawn=[Call("POST", "/v1/faults", {"do": "drop", "times": -1}, True)])
+@example(drawn=[Call("POST", "/v1/clusters", {"racks": {"x": "a"}}, True)])
+@example(drawn=[Call("GET", "/v1/cluster", header=(b"Origin", b"http://["))])
+def test_hostile_calls_are_refused_in_words_and_leave_lists_that_can_be_read(
+    drawn_at: Controlled, drawn: list[Call]
+) -> None:
+    for call in drawn:
+        bound(call.path, call.body)
+        answer = call.on(drawn_at.http)
+        assert answer.status_code < 500, (call, answer.text)
+        if answer.content and answer.headers.get("content-type") == "application/json":
+            told = check_is_json(answer)
+            if answer.status_code >= 400:
+                assert not PYTHONS.search(told["error"]["message"]), told
+    for path in READ:
+        answer = drawn_at.http.get(path)
+        assert answer.status_code == 200, answer.text
+        if answer.headers["content-type"] == "application/json":
+            check_is_json(answer)
+    for fault in drawn_at.get("/v1/faults")["faults"]:
+        assert fault.get("times") != -1
+    for topic in drawn_at.get("/v1/topics")["topics"]:
+        drawn_at.ask("DELETE", f"/v1/topics/{in_path(topic['name'])}", status=204)
+    for cluster in drawn_at.get("/v1/clusters")["clusters"]:
+        drawn_at.ask("DELETE", f"/v1/clusters/{cluster['id']}", status=204)
+    drawn_at.ask("DELETE", "/v1/faults")
+
+
 def bound(name: str, body: Any) -> None:
-    """Nobody waits for long, and no cluster is large."""
+    """Nobody waits for long, no cluster is large, and no clock is advanced by days."""
     if isinstance(body, dict):
         if name.endswith(("/wait", "/expect")):
             body["timeout_wall_ms"] = 2
-        for member, most in (("brokers", 3), ("partitions", 50), ("replication_factor", 3)):
+        for member, most in (("brokers", 3), ("partitions", 50), ("replication_factor", 3), *LATE):
             if isinstance(body.get(member), int):
                 body[member] = min(body[member], most)
 

@@ -101,8 +101,8 @@ def test_slips_about_followers_are_one_sentence(controlled: Controlled) -> None:
             {"behavior": "frozen"},
             "there is no member 'behavior' (did you mean behaviour?); there are behaviour, lag_ms",
         ),
-        ({"behaviour": "frozen", "partition": "0"}, "partition is to be a valid integer, and not '0'"),
-        ({"behaviour": "frozen", "partition": True}, "partition is to be a valid integer, and not True"),
+        ({"behaviour": "frozen", "partition": "0"}, 'partition is to be a valid integer, and not "0"'),
+        ({"behaviour": "frozen", "partition": True}, "partition is to be a valid integer, and not true"),
         ({"script": [[0, "asleep"]]}, "followers are 'instant', 'lagging:MS'"),
     ):
         assert controlled.refused("PUT", "/v1/followers", body)["message"].startswith(sentence)

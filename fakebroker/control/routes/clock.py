@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from fakebroker.control.answers import Advanced, ClockNow, clock_now
 from fakebroker.control.bodies import MAX_MS, Advance, ClockTo
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 
-router = APIRouter(prefix="/clock", tags=["clock"])
+router = APIRouter(prefix="/clock", tags=["clock"], route_class=Route)
 
 
 @router.get("")

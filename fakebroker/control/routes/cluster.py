@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from fakebroker.control.answers import BrokerNow, ClusterNow, brokers_now, cluster_now
 from fakebroker.control.bodies import Lease, NewCluster
 from fakebroker.control.errors import conflict, not_found
-from fakebroker.control.here import All, Here
+from fakebroker.control.here import All, Here, Route
 from fakebroker.control.metrics.counts import count_partitions
 from fakebroker.core.broker_registry import ids_in_words
 
-router = APIRouter()
+router = APIRouter(route_class=Route)
 
 Action = Literal["stop", "kill", "pause", "resume", "start"]
 BrokerId = Annotated[int, Path(ge=0, le=2**31 - 1)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
@@ -15,17 +16,16 @@ from starlette.responses import StreamingResponse
 
 from fakebroker.control.bodies import JournalQuery
 from fakebroker.control.errors import ControlError
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.overview import overview
 from fakebroker.control.routes.journal import matcher
 from fakebroker.core.journal.events import Event
-from fakebroker.core.journal.json_lines import to_json
 
-router = APIRouter(tags=["journal"])
+log = logging.getLogger("fakebroker")
+router = APIRouter(tags=["journal"], route_class=Route)
 
 MAX_STREAMS = 20  # of a cluster
-_AT_ONCE = 500  # events in a write; what a client is further behind is read on the next
 _PAUSE_S = 0.05  # between two writes
 _OVERVIEW_S = 0.25  # between two of the whole
 _ALIVE_S = 15.0  # a comment, so that nobody in between closes a quiet stream
@@ -42,9 +42,9 @@ class EventsQuery(JournalQuery):
 @router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
 async def get_events(here: Here, request: Request, query: Annotated[EventsQuery, Query()]) -> StreamingResponse:
     """A stream of the journal's events: `event:` is the kind, `id:` the number, `data:` the JSON. It begins behind
-    `after` (or the header Last-Event-ID), else with what happens next. Who is so slow that events are gone by then is
-    told how
-    many (`dropped`)."""
+    `after` (or the header Last-Event-ID), else with what happens next; if events behind that are gone, `dropped` says
+    how many. A stream whose reader is so slow that events are gone before it reads them ends with `end`, which says
+    so."""
     matches = matcher(query)
     last_id = request.headers.get("last-event-id", "")
     after = query.after
@@ -53,11 +53,13 @@ async def get_events(here: Here, request: Request, query: Annotated[EventsQuery,
     if here.streams >= MAX_STREAMS:
         raise ControlError(429, "TOO_MANY", f"{MAX_STREAMS} read the events of this cluster already")
 
-    async def stream() -> AsyncIterator[str]:
+    async def stream() -> AsyncIterator[str | bytes]:
         here.streams += 1
         try:
             async for text in _lines(here, after, matches, query.overview):
                 yield text
+        except ControlError:  # the cluster stops
+            pass
         finally:
             here.streams -= 1
 
@@ -66,37 +68,40 @@ async def get_events(here: Here, request: Request, query: Annotated[EventsQuery,
 
 async def _lines(
     here: Hosted, number: int, matches: Callable[[Event], bool], with_overview: bool
-) -> AsyncIterator[str]:
+) -> AsyncIterator[str | bytes]:
     loop = asyncio.get_running_loop()
     told = here.told
     overview_at_s = alive_at_s = loop.time()
     seen = -1
+    has_begun = False
     yield ": the events of a cluster\n\n"
-    while not here.is_ending:
+    while not here.changes.ended.is_set():
         if here.told is not told:  # it was reset
             told, number = here.told, 0
             yield "event: reset\ndata: {}\n\n"
-        first, events = told.since(number)
-        parts: list[str] = []
-        if first > number:
-            parts.append(f'event: dropped\ndata: {{"events": {first - number}}}\n\n')
-        for place, event in enumerate(events[:_AT_ONCE]):
-            if matches(event):
-                line = to_json(event)
-                kind = json.loads(line)["event"]
-                parts.append(f"id: {first + place}\nevent: {kind}\ndata: {line}\n\n")
-        number = first + min(len(events), _AT_ONCE)
+        changes = here.changes.count
+        lines = await here.work.do(here.lines.read(told, number, matches))
+        if lines.missed and has_begun:
+            reason = f"the reader is {told.total - number} events behind, and {lines.missed} of them are gone"
+            log.warning("ended a stream of events: %s", reason)
+            yield f"event: end\ndata: {json.dumps({'reason': reason})}\n\n"
+            return
+        parts: list[bytes] = []
+        if lines.missed:
+            parts.append(b'event: dropped\ndata: {"events": %d}\n\n' % lines.missed)
+        parts.append(lines.text)
+        number, has_begun = lines.number, True
         now_s = loop.time()
         if with_overview and here.changes.count != seen and now_s >= overview_at_s:
             seen = here.changes.count
             overview_at_s = now_s + _OVERVIEW_S
-            parts.append(f"event: overview\ndata: {(await overview(here)).model_dump_json()}\n\n")
+            parts.append(f"event: overview\ndata: {(await overview(here)).model_dump_json()}\n\n".encode())
         if now_s >= alive_at_s:
             alive_at_s = now_s + _ALIVE_S
-            parts.append(": alive\n\n")
-        if parts:
-            yield "".join(parts)
-        if len(events) <= _AT_ONCE:
+            parts.append(b": alive\n\n")
+        if text := b"".join(parts):
+            yield text
+        if lines.is_all:
             is_seen = not with_overview or seen == here.changes.count
-            await here.changes.next((alive_at_s if is_seen else overview_at_s) - loop.time())
-        await asyncio.sleep(_PAUSE_S)
+            await here.changes.next(changes, (alive_at_s if is_seen else overview_at_s) - loop.time())
+            await here.changes.rest(_PAUSE_S)

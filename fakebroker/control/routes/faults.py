@@ -6,17 +6,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
 
 from fakebroker.control.bodies import FaultWait, Release
 from fakebroker.control.errors import ControlError, conflict, given, not_found
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.faults.fault import Fault
+from fakebroker.protocol.slices import Slices
 from fakebroker.server.arising.in_hand import AsyncArisen
 from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
 
 MAX_FAULTS = 10_000
-router = APIRouter(prefix="/faults", tags=["faults"])
+_LISTED = 16  # in a slice
+router = APIRouter(prefix="/faults", tags=["faults"], route_class=Route)
 
 FaultId = Annotated[str, Path(max_length=100)]
 NewFault = Annotated[
@@ -93,12 +96,22 @@ async def add_fault(here: Here, fault: NewFault) -> FaultNow:
     return _now(handle)
 
 
-@router.get("")
-async def get_faults(here: Here) -> FaultList:
+@router.get("", response_model=FaultList)
+async def get_faults(here: Here) -> Response:
     """All that were installed, those that have acted for the last time as well; and those that have arisen and are not
     over."""
-    faults = here.cluster.faults
-    return FaultList(faults=[*map(_now, faults.list()), *map(_now, _lasting(faults))])
+    return Response(await here.work.do(_list(here.cluster.faults)), media_type="application/json")
+
+
+def _list(faults: AsyncFaults) -> Slices[str]:
+    """A FaultList."""
+    lines: list[str] = []
+    handles: list[AsyncFault | AsyncArisen] = [*faults.list(), *_lasting(faults)]
+    for handle in handles:
+        lines.append(_now(handle).model_dump_json())
+        if len(lines) % _LISTED == 0:
+            yield
+    return f'{{"faults":[{",".join(lines)}]}}'
 
 
 @router.delete("")
@@ -126,7 +139,8 @@ async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> Faul
     """Wait until it has acted `hits` times, and holds `held` requests. One that has arisen has to be done as well."""
     handle = _find(here, fault_id)
 
-    def look() -> bool | None:
+    def look() -> Slices[bool | None]:
+        yield
         if isinstance(handle, AsyncArisen):
             return True if handle.hits >= body.hits and not body.held and (handle.is_done or handle.is_over) else None
         return True if handle.hits >= body.hits and handle.held >= body.held else None

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
+from starlette.responses import Response
 
 from fakebroker.control.answers import named
 from fakebroker.control.bodies import Expectation, JournalQuery
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
+from fakebroker.control.journal.expecting import Expecting
+from fakebroker.control.told import Told
 from fakebroker.core.journal.events import Event
-from fakebroker.core.journal.json_lines import to_json
+from fakebroker.core.journal.json_lines import KINDS, to_json
 from fakebroker.core.journal.view import ProduceView
+from fakebroker.protocol.slices import Slices
 
-router = APIRouter(prefix="/journal", tags=["journal"])
+router = APIRouter(prefix="/journal", tags=["journal"], route_class=Route)
 
 _FIELDS = (
     "topic",
@@ -32,6 +35,8 @@ _FIELDS = (
     "fault",
 )
 _IS_SHOWN = 1000  # entries of an answer
+_LOOKED_AT = 256  # events in a slice
+_ENCODED = 16  # events in a slice
 
 
 class JournalPage(BaseModel):
@@ -54,27 +59,36 @@ class Expected(BaseModel):
     entries: list[dict[str, Any]]
 
 
-@router.get("")
-async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> JournalPage:
+@router.get("", response_model=JournalPage)
+async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> Response:
     """Events, filtered and page by page. Without `after` the last ones. They are kept from the first call on (from the
     start with --control-port), the last 100,000 of them."""
-    told = here.told
+    return Response(await here.work.do(_page(here.told, query)), media_type="application/json")
+
+
+def _page(told: Told, query: JournalQuery) -> Slices[str]:
+    """A JournalPage."""
     matches = matcher(query)
-    if query.after is None:
-        first, found = told.since(0)
-        chosen = _last(((first + place, event) for place, event in enumerate(found)), matches, query.limit)
-        following = told.total
-    else:
-        first, found = told.since(query.after)
-        chosen, following = [], told.total
-        for number, event in enumerate(found, first):
-            if matches(event):
-                if len(chosen) == query.limit:
-                    following = chosen[-1][0] + 1
-                    break
-                chosen.append((number, event))
-    lines = [{"seq": number, **json.loads(to_json(event))} for number, event in chosen]
-    return JournalPage(events=lines, next=following, total=told.total, dropped=told.journal.dropped)
+    first, events = told.since(query.after or 0)
+    total = following = told.total
+    chosen: list[tuple[int, Event]] = []
+    is_last = query.after is None
+    for place, event in enumerate(reversed(events) if is_last else events):
+        if place % _LOOKED_AT == _LOOKED_AT - 1:
+            yield
+        if matches(event):
+            if len(chosen) == query.limit:
+                following = total if is_last else chosen[-1][0] + 1
+                break
+            chosen.append((total - 1 - place if is_last else first + place, event))
+    if is_last:
+        chosen.reverse()
+    lines: list[str] = []
+    for number, event in chosen:
+        lines.append(f'{{"seq":{number},{to_json(event)[1:]}')
+        if len(lines) % _ENCODED == 0:
+            yield
+    return f'{{"events":[{",".join(lines)}],"next":{following},"total":{total},"dropped":{told.journal.dropped}}}'
 
 
 @router.delete("", status_code=204)
@@ -86,29 +100,19 @@ async def clear_journal(here: Here) -> None:
 @router.post("/expect")
 async def expect(here: Here, body: Expectation) -> Expected:
     """Whether Produce requests were answered so. With `timeout_ms` it waits until it holds, for so long at most."""
+    with given():
+        expecting = Expecting(body, lambda: list(here.core.metadata.topic_names()))
 
-    def there() -> ProduceView:
-        return here.journal.produce(topic=body.topic, partition=body.partition, client_id=body.client_id)
-
-    def look() -> ProduceView | None:
-        return _try(there(), body)[0]
-
-    with given():  # an error that there is not, before anybody waits for it
-        look()
+    async def look() -> Slices[ProduceView | None]:
+        produces = await here.produces.now()
+        return expecting.look(produces, here.told.journal.dropped)
 
     found = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
     if found is not None:
         return Expected(matches=True, reason=None, count=len(found), entries=_entries(found))
-    view = there()
-    found, reason = _try(view, body)
-    return Expected(matches=found is not None, reason=reason, count=len(view), entries=_entries(view))
-
-
-def _try(view: ProduceView, body: Expectation) -> tuple[ProduceView | None, str | None]:
-    try:
-        return view.expect(body.error, count=body.count, within_ms=body.within_ms), None
-    except AssertionError as problem:
-        return None, str(problem)
+    produces = await here.produces.now()
+    there, reason = await here.work.do(expecting.tell(produces, here.told.journal.dropped))
+    return Expected(matches=reason is None, reason=reason, count=len(there), entries=_entries(there))
 
 
 def _entries(view: ProduceView) -> list[dict[str, Any]]:
@@ -123,6 +127,9 @@ def matcher(query: JournalQuery) -> Callable[[Event], bool]:
         unknown = ", ".join(sorted(kinds - KINDS.keys()))
         raise ControlError(422, "INVALID_ARGUMENT", f"there is no event {unknown!a}: there are {', '.join(KINDS)}")
     types = None if kinds is None else {KINDS[kind] for kind in kinds}
+
+    if types is None and not wanted and query.error is None:
+        return lambda event: True
 
     def matches(event: Event) -> bool:
         return (
@@ -147,15 +154,3 @@ def _has(event: Event, name: str, value: object) -> bool:
 def _has_error(event: Event, error: str) -> bool:
     partitions = getattr(event, "partitions", ())
     return getattr(event, "error", None) == error or any(getattr(one, "error", None) == error for one in partitions)
-
-
-def _last(events: Iterable[tuple[int, Event]], matches: Callable[[Event], bool], limit: int) -> list[tuple[int, Event]]:
-    return [each for each in events if matches(each[1])][-limit:]
-
-
-def _kind(kind: type[Event]) -> str:
-    """As json_lines.py spells it."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).removeprefix("_")
-
-
-KINDS = {_kind(kind): kind for kind in Event.__args__}

@@ -8,11 +8,11 @@ from pydantic import BaseModel
 from fakebroker.control.bodies import Configs, Entity, Quota
 from fakebroker.control.clusters import settings
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
 
-router = APIRouter(tags=["settings"])
+router = APIRouter(tags=["settings"], route_class=Route)
 
 
 class BrokerConfigs(BaseModel):

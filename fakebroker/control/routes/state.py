@@ -9,16 +9,18 @@ from pydantic import BaseModel
 
 from fakebroker.control.bodies import GroupWait, ParkedWait
 from fakebroker.control.groups import GroupLine, GroupNow, find_group, list_groups
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.told import Waits
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.slices import Slices
 
-router = APIRouter()
+router = APIRouter(route_class=Route)
 
 _IS_SHOWN = 1000
+_LOOKED_AT = 512  # of what waits, in a slice
 
 
 class WaitingRequest(BaseModel):
@@ -97,15 +99,21 @@ async def get_purgatory(here: Here) -> PurgatoryNow:
 async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
     """Wait until at least `count` requests are parked: then it is time to stop a broker, or to advance the clock."""
 
-    def found() -> list[Waits]:
-        return [waits for waits in here.told.waits.values() if _is_meant(waits, body)]
+    def found() -> Slices[list[Waits]]:
+        meant: list[Waits] = []
+        for number, waits in enumerate(list(here.told.waits.values()), 1):
+            if _is_meant(waits, body):
+                meant.append(waits)
+            if number % _LOOKED_AT == 0:
+                yield
+        return meant
 
-    def look() -> list[Waits] | None:
-        there = found()
+    def look() -> Slices[list[Waits] | None]:
+        there = yield from found()
         return there if len(there) >= body.count else None
 
     there = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
-    shown = found() if there is None else there
+    shown = await here.work.do(found()) if there is None else there
     return PurgatoryWaited(matches=there is not None, **_purgatory(here, shown).model_dump())
 
 
@@ -169,7 +177,8 @@ async def get_groups(here: Here) -> GroupList:
 async def wait_for_group(here: Here, body: GroupWait) -> GroupWaited:
     """Wait until a group is in a state, and has so many members."""
 
-    def look() -> GroupNow | None:
+    def look() -> Slices[GroupNow | None]:
+        yield
         group = find_group(here.core, body.group_id)
         return group if group is not None and _is_so(group, body) else None
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from fakebroker.control.bodies import TimelineQuery
 from fakebroker.control.errors import ControlError, not_found
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.routes.state import WaitingRequest, waiting_request
 from fakebroker.core.journal.events import Event, Request
@@ -21,7 +21,7 @@ from fakebroker.testing.producing.broker_timeline import steps_of_offset, steps_
 from fakebroker.testing.producing.picture import picture
 from fakebroker.testing.producing.timeline import TimelineStep
 
-router = APIRouter(prefix="/journal", tags=["journal"])
+router = APIRouter(prefix="/journal", tags=["journal"], route_class=Route)
 
 _SVG = "image/svg+xml"
 

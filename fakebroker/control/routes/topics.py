@@ -11,12 +11,12 @@ from fakebroker.control.answers import PartitionNow, TopicLine, TopicNow, partit
 from fakebroker.control.bodies import Configs, Followers, NewLeader, NewReplicas, NewTopic
 from fakebroker.control.clusters import settings
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here
+from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.errors import KafkaError
 from fakebroker.protocol.error_code import ErrorCode
 
-router = APIRouter()
+router = APIRouter(route_class=Route)
 
 TopicName = Annotated[str, Path(max_length=1000)]
 Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
@@ -80,7 +80,8 @@ async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> To
 @router.post("/topics/{topic}/compact", tags=["topics"])
 async def compact(here: Here, topic: TopicName) -> Compacted:
     """Compact a topic with cleanup.policy=compact now. How many partitions were cleaned."""
-    return Compacted(partitions=here.cluster.compact(topic))
+    cluster = here.cluster
+    return Compacted(partitions=await cluster._change(lambda _: here.work.do(cluster._compact_in_slices(topic))))
 
 
 @router.put("/partitions/{topic}/{index}/leader", tags=["topics"])

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from fakebroker.control.json_body import read_json
 from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.control.toxiproxy.toxics import ApiError, Toxic, bad_request
 
@@ -123,9 +124,9 @@ def _error(status: int, message: str) -> Response:
 
 async def _json(request: Request) -> Any:
     try:
-        return json.loads(await request.body())
-    except (ValueError, RecursionError) as error:
-        raise bad_request(str(error)) from None
+        return read_json(await request.body())
+    except json.JSONDecodeError as error:
+        raise bad_request(error.msg) from None
 
 
 async def _body(request: Request) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from fakebroker.control.toxiproxy.proxy import Proxy, address_of
-from fakebroker.control.toxiproxy.toxics import ApiError, bad_request
+from fakebroker.control.toxiproxy.toxics import ApiError, bad_request, name_of, text
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.made.everywhere import told_of
 
@@ -57,11 +57,11 @@ class Proxies:
             return await self._create(body)
 
     async def _create(self, body: Mapping[str, Any]) -> Proxy:
-        name, upstream = _text(body, "name", ""), _text(body, "upstream", "")
+        name, upstream = name_of(body), text(body, "upstream", "")
         if not name or not upstream:
             raise ApiError(400, f"missing required field: {'upstream' if name else 'name'}")
         enabled = _flag(body, "enabled", True)
-        listen = _text(body, "listen", "") or "localhost:0"
+        listen = text(body, "listen", "") or "localhost:0"
         address_of(listen), address_of(upstream)
         if name in self.all:
             raise ApiError(409, "proxy already exists")
@@ -76,10 +76,10 @@ class Proxies:
     async def put(self, body: Mapping[str, Any]) -> Proxy:
         """Have it so: made if it is not there; without its toxics, as if made anew, if it is another one."""
         async with self._turn:
-            old = self.all.get(_text(body, "name", ""))
+            old = self.all.get(name_of(body))
             if old is None:
                 return await self._create(body)
-            if (_text(body, "listen", ""), _text(body, "upstream", "")) == (old.listen, old.upstream):
+            if (text(body, "listen", ""), text(body, "upstream", "")) == (old.listen, old.upstream):
                 await self._update(old, body)
             else:
                 await self._update(old, {"enabled": True, **body})
@@ -93,8 +93,8 @@ class Proxies:
             await self._update(proxy, body)
 
     async def _update(self, proxy: Proxy, body: Mapping[str, Any]) -> None:
-        listen = _text(body, "listen", "") or proxy.listen
-        upstream = _text(body, "upstream", "") or proxy.upstream
+        listen = text(body, "listen", "") or proxy.listen
+        upstream = text(body, "upstream", "") or proxy.upstream
         address_of(listen), address_of(upstream)
         await proxy.update(listen, upstream, _flag(body, "enabled", proxy.enabled))
 
@@ -113,15 +113,6 @@ class Proxies:
     async def close(self) -> None:
         for proxy in self.all.values():
             await proxy.close()
-
-
-def _text(body: Mapping[str, Any], name: str, default: str) -> str:
-    value = body.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise bad_request(f"{name} is a string")
-    return value
 
 
 def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:

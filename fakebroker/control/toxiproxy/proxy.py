@@ -6,6 +6,7 @@ Source   toxiproxy 2.x proxy.go, proxy_collection.go.
 from __future__ import annotations
 
 import asyncio
+import re
 from random import Random
 from typing import Any
 
@@ -14,6 +15,8 @@ from fakebroker.control.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, ApiError, 
 from fakebroker.server.running.one_port import Port, bound_host
 
 _CONNECT_S = 10.0
+_PORT = re.compile("[0-9]{1,5}")
+_ADDRESS = 260  # characters; a name has 253 at most
 
 
 class Proxy:
@@ -29,6 +32,7 @@ class Proxy:
         self._port: Port | None = None
         self._open: set[_Passage] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
 
     @property
     def enabled(self) -> bool:
@@ -70,6 +74,8 @@ class Proxy:
             await self._port.refuse()
         for passage in list(self._open):
             passage.end(False)
+        for task in self._connecting:
+            task.cancel()
         while self._tasks:
             await asyncio.wait(list(self._tasks))
 
@@ -114,12 +120,15 @@ class Proxy:
                 reset(writer)
                 return
             host, port = address_of(self.upstream)
+            self._connecting.add(task)
             try:
                 async with asyncio.timeout(_CONNECT_S):
                     there = await asyncio.open_connection(host, port)
-            except (OSError, TimeoutError):
+            except (OSError, TimeoutError, asyncio.CancelledError):  # cancelled by `stop`
                 writer.close()
                 return
+            finally:
+                self._connecting.discard(task)
             if not self.enabled:  # meanwhile
                 reset(writer)
                 reset(there[1])
@@ -184,10 +193,20 @@ class _Passage:
 
 def address_of(text: str) -> tuple[str, int]:
     """Host and port of "host:port". Raises ApiError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ApiError(400, f"bad request body: {text!r} is no address, as in 127.0.0.1:9092")
+    host, _, port = text.rpartition(":")
+    if not _PORT.fullmatch(port) or int(port) > 65535 or len(text) > _ADDRESS or not _is_host(host.strip("[]")):
+        shown = text if len(text) <= _ADDRESS else f"{text[:_ADDRESS]}..."
+        raise ApiError(400, f"bad request body: {shown!a} is no address, as in 127.0.0.1:9092")
     return host.strip("[]"), int(port)
+
+
+def _is_host(host: str) -> bool:
+    """Return False for what the system cannot be asked for: a label of a name has 1 to 63 bytes."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return "\0" not in host
 
 
 def _bracketed(host: str) -> str:

@@ -10,8 +10,6 @@ from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.running.one_port import Port
 
-_GRACE_S = 2.0
-
 
 class Toxiproxy:
     """Of a cluster that runs, until `stop`."""
@@ -38,5 +36,5 @@ class Toxiproxy:
     async def stop(self) -> None:
         if self._port is not None:
             self._port.close()
-        await self._served.stop(_GRACE_S)
+        await self._served.stop()
         await self.proxies.close()

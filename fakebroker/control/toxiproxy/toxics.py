@@ -51,13 +51,13 @@ class Toxic:
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Toxic:
         """Raises ApiError."""
-        kind = _text(body, "type", "")
-        stream = _text(body, "stream", "") or DOWNSTREAM
+        kind = text(body, "type", "")
+        stream = text(body, "stream", "") or DOWNSTREAM
         if stream not in (DOWNSTREAM, UPSTREAM):
             raise ApiError(400, "stream was invalid, can be either upstream or downstream")
         if kind not in ATTRIBUTES:
             raise ApiError(400, "invalid toxic type")
-        name = _text(body, "name", "") or f"{kind}_{stream}"
+        name = name_of(body) or f"{kind}_{stream}"
         made = cls(name, kind, stream, _toxicity(body, 1.0), dict.fromkeys(ATTRIBUTES[kind], 0))
         made.attributes |= _attributes(kind, body)
         return made
@@ -77,7 +77,15 @@ class Toxic:
         }
 
 
-def _text(body: Mapping[str, Any], name: str, default: str) -> str:
+def name_of(body: Mapping[str, Any]) -> str:
+    """The name of a proxy or toxic, "" if there is none. Raises ApiError for one that no path could have."""
+    name = text(body, "name", "")
+    if "/" in name or name in (".", ".."):
+        raise bad_request(f"{name!a} is no name: a path /proxies/NAME has no / in it, and does not end in . or ..")
+    return name
+
+
+def text(body: Mapping[str, Any], name: str, default: str) -> str:
     value = body.get(name)
     if value is None:
         return default

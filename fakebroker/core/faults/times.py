@@ -34,7 +34,7 @@ class Times:
     def __post_init__(self) -> None:
         reading.whole(self.count, "'count'", UNLIMITED)
         if self.count == 0:
-            raise ValueError("'times' is 0, which is never: say 'once', a number from 1, or 'every_time'")
+            raise ValueError("'count' is 0, which is never: say a number from 1")
         reading.whole(self.on_call, "'on_call'", 0)
         reading.whole(self.every, "'every'", 1)
         reading.fraction(self.probability, "'probability'")
@@ -59,6 +59,9 @@ class Times:
             return times(value)
         given = reading.mapping(value, "'times'")
         reading.refuse_unknown(given, _KEYS, "'times'")
+        for key in ("count", "on_call"):  # what means "any" in here has no number for others
+            if key in given:
+                reading.whole(given[key], f"'{key}'", 1)
         return cls(**given)
 
     @classmethod
@@ -84,15 +87,15 @@ every_time: Final = Times()
 
 
 def times(n: int) -> Times:
-    """The first n matches."""
-    if n != 0:  # for which there is a sentence of its own
-        reading.whole(n, "'times'", 1)
-    return Times(count=n)
+    """The first n matches. Raises ValueError."""
+    if n == 0:
+        raise ValueError("'times' is 0, which is never: say 'once', a number from 1, or 'every_time'")
+    return Times(count=reading.whole(n, "'times'", 1))
 
 
 def on_call(n: int) -> Times:
-    """The n-th match alone."""
-    return Times(count=1, on_call=n)
+    """The n-th match alone. Raises ValueError."""
+    return Times(count=1, on_call=reading.whole(n, "'on_call'", 1))
 
 
 def every(n: int) -> Times:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from fakebroker.core.journal.events import (
     Answer,
@@ -68,6 +69,12 @@ class Journal:
     def events(self) -> list[Event]:
         """Those that are there, the oldest first."""
         return list(self._events)
+
+    def last(self, count: int) -> list[Event]:
+        """The last so many, the oldest first. What it takes is as much as they are, however many there are."""
+        newest = list(islice(reversed(self._events), count))
+        newest.reverse()
+        return newest
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events())

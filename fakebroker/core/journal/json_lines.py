@@ -12,10 +12,15 @@ from typing import Any
 
 from fakebroker.core.journal.events import Answer, Event, PartitionAnswer
 
-_KINDS: dict[str, type[Event]] = {
+KINDS: dict[str, type[Event]] = {
     re.sub("(?<=.)([A-Z])", r"_\1", kind.__name__).lower(): kind for kind in Event.__args__
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+def kind_of(event: Event) -> str:
+    """The kind of an event, as its line has it."""
+    return _NAMES[type(event)]
 
 
 _as_json = json.JSONEncoder(separators=(",", ":")).encode
@@ -56,7 +61,7 @@ def from_json(line: str) -> Event:
     """The event of a line. Raises ValueError for a line that is none."""
     try:
         values = json.loads(line)
-        kind = _KINDS[values.pop("event")]
+        kind = KINDS[values.pop("event")]
         if kind is Answer:
             values["partitions"] = [PartitionAnswer(**partition) for partition in values["partitions"]]
         return kind(**{name: _frozen(value) for name, value in values.items()})

@@ -3,63 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, overload
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require, require_at_least
-from fakebroker.core.journal.events import (
-    Answer,
-    Append,
-    Dropped,
-    Event,
-    PartitionAnswer,
-    Produce,
-    Request,
-    TopicCreated,
-)
+from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.misspelt import meant_by
+from fakebroker.core.journal.produced import ProducedPartition, Produces
 from fakebroker.protocol.error_code import error_from_name, kafka_name
+from fakebroker.protocol.slices import Slices, finish
 
 _SHOWN = 20  # of what was there, in the message of an assertion that fails
-
-
-class ProducedPartition(NamedTuple):
-    """One partition of one Produce request, and what its client was told of it.
-
-    `error` is None, and `answered_mono_ms` too, while there is no answer; with acks=0 there never is one. `outcome` is
-    "sent", "dropped" (the client had gone) or None. `records` counts what was appended. Times are the broker's.
-    """
-
-    request: int
-    client_id: str | None
-    broker: int
-    correlation_id: int
-    topic: str
-    partition: int
-    acks: int
-    timeout_ms: int
-    received_mono_ms: int
-    handled_mono_ms: int
-    answered_mono_ms: int | None
-    outcome: str | None
-    error: str | None
-    base_offset: int
-    records: int
-
-    @property
-    def waited_ms(self) -> int | None:
-        """From the handling to the answer, in which the produce timeout counts."""
-        return None if self.answered_mono_ms is None else self.answered_mono_ms - self.handled_mono_ms
-
-    def __str__(self) -> str:
-        told = "no answer"
-        if self.error is not None:
-            told = f"{self.error}, offset {self.base_offset}, after {self.waited_ms} ms"
-        gone = ", but the client had gone" if self.outcome == "dropped" else ""
-        return (
-            f"request {self.request} of {self.client_id!r} to {self.topic}-{self.partition}, acks={self.acks}, "
-            f"timeout {self.timeout_ms} ms: {told}{gone}"
-        )
+_LOOKED_AT = 512  # entries in a slice
 
 
 class ProduceView(Sequence[ProducedPartition]):
@@ -72,10 +27,10 @@ class ProduceView(Sequence[ProducedPartition]):
         dropped: int,
         wanted: str = "",
         others: Sequence[ProducedPartition] = (),
-        slip: str = "",
+        slip: Callable[[], str] = str,
     ) -> None:
         """`wanted` says in words which requests these are, if not all; `others` are those that are not among them.
-        `slip` is a sentence about a topic that is probably misspelt."""
+        `slip` returns a sentence about a topic that is probably misspelt, "" if it is not."""
         self._entries = entries
         self._requests = requests
         self._dropped = dropped
@@ -109,11 +64,17 @@ class ProduceView(Sequence[ProducedPartition]):
         To expect none fails if the topic is probably misspelt: it never existed, and another one is spelt almost like
         it. Raises ValueError for an error that Kafka does not have. An answer counts although its client had gone.
         """
-        require(STRING_OR_NONE, error=error)
-        require(WHOLE_NUMBER_OR_NONE, count=count, within_ms=within_ms)
-        require_at_least(0, count=count, within_ms=within_ms)
-        name = None if error is None else kafka_name(error_from_name(error))
-        matching = [entry for entry in self._entries if _matches(entry, name, within_ms)]
+        return finish(self.expect_in_slices(Answered.read(error, within_ms), count))
+
+    def expect_in_slices(self, answered: Answered, count: int | None) -> Slices[ProduceView]:
+        require(WHOLE_NUMBER_OR_NONE, count=count)
+        require_at_least(0, count=count)
+        matching: list[ProducedPartition] = []
+        for number, entry in enumerate(self._entries, 1):
+            if answered.has(entry):
+                matching.append(entry)
+            if number % _LOOKED_AT == 0:
+                yield
         wanted = "at least 1" if count is None else str(count)
         if count is not None and self._dropped:
             raise AssertionError(
@@ -121,30 +82,33 @@ class ProduceView(Sequence[ProducedPartition]):
                 "keep more with journal=EVENTS, or clear() it before what matters"
             )
         if len(matching) != count and (count is not None or not matching):
-            in_time = "" if within_ms is None else f" within {within_ms} ms"
+            there = yield from self._list()
             raise AssertionError(
-                f"expected {wanted} answered {name or 'at all'}{in_time}, found {len(matching)} "
-                f"of {len(self)}{self._wanted}{self._list()}"
+                f"expected {wanted} answered {answered}, found {len(matching)} of {len(self)}{self._wanted}{there}"
             )
-        if not matching and self._slip:
-            raise AssertionError(self._slip)
+        if not matching and (slip := self._slip()):
+            raise AssertionError(slip)
         return ProduceView(matching, self._requests, self._dropped)
 
-    def _list(self) -> str:
+    def _list(self) -> Slices[str]:
         lines = [str(entry) for entry in self._entries[-_SHOWN:]]
         if len(self) > _SHOWN:
             lines.insert(0, f"({len(self) - _SHOWN} earlier ones)")
         if self._dropped:
             lines.insert(0, f"({self._dropped} events of the journal were dropped)")
         if not self:
-            lines += self._list_others()
+            lines += yield from self._list_others()
         return "".join(f"\n  {line}" for line in lines)
 
-    def _list_others(self) -> list[str]:
+    def _list_others(self) -> Slices[list[str]]:
         """Say what else the journal has: a topic that was misspelt has no request."""
         if not self._others:
             return ["the journal has no Produce request"]
-        counts = Counter((f"{entry.topic}-{entry.partition}", entry.client_id) for entry in self._others)
+        counts: Counter[tuple[str, str | None]] = Counter()
+        for number, entry in enumerate(self._others, 1):
+            counts[f"{entry.topic}-{entry.partition}", entry.client_id] += 1
+            if number % _LOOKED_AT == 0:
+                yield
         lines = [
             f"{place} from client {client_id!r}: {count}" for (place, client_id), count in counts.most_common(_SHOWN)
         ]
@@ -153,9 +117,26 @@ class ProduceView(Sequence[ProducedPartition]):
         return ["the journal has Produce requests to", *(f"  {line}" for line in lines)]
 
 
-def _matches(entry: ProducedPartition, error: str | None, within_ms: int | None) -> bool:
-    waited_ms = entry.waited_ms
-    return waited_ms is not None and error in (None, entry.error) and (within_ms is None or waited_ms <= within_ms)
+class Answered(NamedTuple):
+    """How a partition is to be answered: with an error of that name, or any if it is None; in so many milliseconds."""
+
+    error: str | None
+    within_ms: int | None
+
+    @classmethod
+    def read(cls, error: str | None, within_ms: int | None) -> Answered:
+        """Raises ValueError for an error that Kafka does not have."""
+        require(STRING_OR_NONE, error=error)
+        require(WHOLE_NUMBER_OR_NONE, within_ms=within_ms)
+        require_at_least(0, within_ms=within_ms)
+        return cls(None if error is None else kafka_name(error_from_name(error)), within_ms)
+
+    def has(self, entry: ProducedPartition) -> bool:
+        waited_ms, (error, within_ms) = entry.waited_ms, self
+        return waited_ms is not None and error in (None, entry.error) and (within_ms is None or waited_ms <= within_ms)
+
+    def __str__(self) -> str:
+        return (self.error or "at all") + ("" if self.within_ms is None else f" within {self.within_ms} ms")
 
 
 def view_produce(
@@ -168,34 +149,61 @@ def view_produce(
 ) -> ProduceView:
     """The Produce requests to a topic, to partitions of that number, of a client; None means all. `dropped` events
     came before these. `topics` exist now."""
-    requests: dict[int, Request] = {}
-    asked: list[Produce] = []
-    appended: dict[tuple[int, str, int], Append] = {}
-    answers: dict[int, Answer] = {}
-    created = set(topics)
-    for event in events:
-        match event:
-            case Request(api="Produce"):
-                requests[event.request] = event
-            case Produce() if event.request in requests:
-                asked.append(event)
-            case Append():
-                appended[event.request, event.topic, event.partition] = event
-            case Answer():
-                answers[event.request] = event
-            case TopicCreated():
-                created.add(event.topic)
-            case Dropped():
-                dropped += event.events
+    produces = Produces()
+    finish(produces.read(events))
+    return finish(view_in_slices(produces, Wanted(topic, partition, client_id), dropped, topics))
+
+
+class Wanted(NamedTuple):
+    """Which Produce requests are meant; None means all."""
+
+    topic: str | None
+    partition: int | None
+    client_id: str | None
+
+    def has(self, entry: ProducedPartition) -> bool:
+        topic, partition, client_id = self
+        return (
+            (topic is None or topic == entry.topic)
+            and (partition is None or partition == entry.partition)
+            and (client_id is None or client_id == entry.client_id)
+        )
+
+    def __str__(self) -> str:
+        return (
+            ("" if self.topic is None else f" to topic {self.topic!r}")
+            + ("" if self.partition is None else f" to partition {self.partition}")
+            + ("" if self.client_id is None else f" from client {self.client_id!r}")
+        )
+
+
+def view_in_slices(produces: Produces, wanted: Wanted, dropped: int, topics: Iterable[str]) -> Slices[ProduceView]:
+    """What `view_produce` returns, of requests that were read. Those that are read meanwhile are left out."""
     entries: list[ProducedPartition] = []
     others: list[ProducedPartition] = []
-    for produce in asked:
-        request = requests[produce.request]
-        for name, index in dict.fromkeys(produce.partitions):
-            meant = topic in (None, name) and partition in (None, index) and client_id in (None, request.client_id)
-            (entries if meant else others).append(_entry(request, produce, name, index, appended, answers))
-    slip = "" if topic is None else _slip(topic, created.union(entry.topic for entry in (*entries, *others)))
-    return ProduceView(entries, requests, dropped, _wanted(topic, partition, client_id), others, slip)
+    for number in range(produces.first, produces.end):
+        entry = produces.find(number)
+        if entry is not None:
+            (entries if wanted.has(entry) else others).append(entry)
+        if number % _LOOKED_AT == 0:
+            yield
+    return view_of(produces, wanted, dropped, topics, entries, others)
+
+
+def view_of(
+    produces: Produces,
+    wanted: Wanted,
+    dropped: int,
+    topics: Iterable[str],
+    entries: Sequence[ProducedPartition],
+    others: Sequence[ProducedPartition] = (),
+) -> ProduceView:
+    """A view of these entries, which `wanted` has."""
+
+    def slip() -> str:
+        return "" if wanted.topic is None else _slip(wanted.topic, produces.topics.union(topics))
+
+    return ProduceView(entries, produces.requests, dropped + produces.dropped, str(wanted), others, slip)
 
 
 def _slip(topic: str, known: Iterable[str]) -> str:
@@ -206,53 +214,3 @@ def _slip(topic: str, known: Iterable[str]) -> str:
         f"there is no topic {topic!r}, and the journal knows none: {meant!r} may be meant. "
         f"If it is not, `assert not kafka.journal.produce(topic={topic!r})` says the same"
     )
-
-
-def _wanted(topic: str | None, partition: int | None, client_id: str | None) -> str:
-    return (
-        ("" if topic is None else f" to topic {topic!r}")
-        + ("" if partition is None else f" to partition {partition}")
-        + ("" if client_id is None else f" from client {client_id!r}")
-    )
-
-
-def _entry(
-    request: Request,
-    produce: Produce,
-    topic: str,
-    partition: int,
-    appended: dict[tuple[int, str, int], Append],
-    answers: dict[int, Answer],
-) -> ProducedPartition:
-    append = appended.get((request.request, topic, partition))
-    answer = answers.get(request.request)
-    told: PartitionAnswer | None = None
-    if answer is not None:
-        told = next((one for one in answer.partitions if one[:2] == (topic, partition)), None)
-    base_offset = -1
-    if told is not None:
-        base_offset = told.base_offset
-    elif append is not None:
-        base_offset = append.base_offset
-    return ProducedPartition(
-        request.request,
-        request.client_id,
-        request.broker,
-        request.correlation_id,
-        topic,
-        partition,
-        produce.acks,
-        produce.timeout_ms,
-        request.received_mono_ms,
-        request.mono_ms,
-        answer.mono_ms if answer is not None and told is not None else None,
-        answer.outcome if answer is not None and told is not None else None,
-        None if told is None else told.error,
-        base_offset,
-        0 if append is None or append.is_duplicate else len(append.records) or _appended(append),
-    )
-
-
-def _appended(append: Append) -> int:
-    """How many records, of a batch that is too large for their names."""
-    return append.last_offset - append.base_offset + 1 if append.base_offset >= 0 else 0

@@ -26,7 +26,7 @@ from fakebroker.core.log.store import StoreFullError
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices
 from timingwheel import SystemTimer, TimerTask
 
 _COMPACT: Final = "compact"
@@ -69,8 +69,8 @@ class LogCleaner:
             self._under_way = _Cleaning(self._clean_all([partition for _, partition in worth]), self)
             self.go_on_with(self._under_way)
 
-    def compact(self, partitions: Sequence[Partition], now: Now) -> int:
-        """Clean a topic at once, as if its segments had just been closed: how many partitions. Raises KafkaError."""
+    def compact(self, partitions: Sequence[Partition], now: Now) -> Slices[int]:
+        """Clean a topic, as if its segments had just been closed: how many partitions. Raises KafkaError."""
         policy = partitions[0].config.cleanup_policy
         if _COMPACT not in policy:
             raise KafkaError(
@@ -78,7 +78,11 @@ class LogCleaner:
                 f"The topic '{partitions[0].topic_partition.topic}' is not compacted: its cleanup.policy is "
                 f"{','.join(policy)}.",
             )
-        return sum(finish(self.clean(partition, now, roll_first=True)) for partition in partitions)
+        count = 0
+        for partition in partitions:
+            count += yield from self.clean(partition, now, roll_first=True)
+            yield
+        return count
 
     def _clean_all(self, partitions: list[Partition]) -> Slices[None]:
         for partition in partitions:

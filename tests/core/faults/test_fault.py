@@ -137,6 +137,8 @@ BAD: list[tuple[Any, str]] = [
     ({"do": {"move_leader": {"partition": 1}}}, "'partition' of 'move_leader' needs a 'topic' beside it"),
     ({"do": "drop", "times": 0}, "'times' is 0, which is never: say 'once', a number from 1, or 'every_time'"),
     ({"do": "drop", "times": -1}, "'times' must be 1 or more, not -1"),
+    ({"do": "drop", "times": {"count": -1, "every": 2}}, "'count' must be 1 or more, not -1"),
+    ({"do": "drop", "times": {"on_call": 0}}, "'on_call' must be 1 or more, not 0"),
     ({"do": "drop", "times": 2**63}, "'times' must be 1 to 9223372036854775807, not 9223372036854775808"),
     ({"do": "drop", "times": "ones"}, "'times' is 'once', 'every_time', a number or a mapping, not 'ones'"),
     ({"do": "drop", "times": {"evry": 1}}, "'times' has no 'evry': 'every' may be meant"),

@@ -12,7 +12,8 @@ from support.simulation import START_MONO_MS, Simulation
 
 from fakebroker.core.journal.events import Dropped
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.view import ProducedPartition, ProduceView, view_produce
+from fakebroker.core.journal.produced import ProducedPartition
+from fakebroker.core.journal.view import ProduceView, view_produce
 
 
 class Asked:

@@ -1,0 +1,71 @@
+"""The events of a cluster as server-sent events, encoded once for all who read them.
+
+Source   https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from fakebroker.control.told import Told
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.json_lines import kind_of, to_json
+from fakebroker.protocol.slices import Slices
+
+_KEPT: Final = 10_000  # encoded events, for readers that follow; one that is further behind has them encoded anew
+_AT_ONCE: Final = 1_000  # events in a write; what a reader is further behind comes with the next
+_ENCODED_OF_A_SLICE: Final = 16
+_LOOKED_AT: Final = 256  # events in a slice that are not encoded
+
+
+class Lines(NamedTuple):
+    """What a reader is sent next. `number` is that of the event after it, `missed` events before it are gone, and
+    `is_all` says that there are no more."""
+
+    text: bytes
+    number: int
+    missed: int
+    is_all: bool
+
+
+class EventLines:
+    """Of one cluster."""
+
+    def __init__(self) -> None:
+        self._told: Told | None = None
+        self._kept: OrderedDict[int, bytes] = OrderedDict()  # by the number of the event, in the order of encoding
+        self.encoded = 0  # how often an event was
+
+    def read(self, told: Told, number: int, matches: Callable[[Event], bool]) -> Slices[Lines]:
+        """Return the events from that number on that match."""
+        if told is not self._told:
+            self._told = told
+            self._kept.clear()
+        first, events = told.since(number)
+        parts: list[bytes] = []
+        work = 0
+        place = 0
+        for place, event in enumerate(events, 1):
+            if matches(event):
+                line = self._kept.get(first + place - 1)
+                if line is None:
+                    line = self._encode(first + place - 1, event)
+                    work += _LOOKED_AT // _ENCODED_OF_A_SLICE
+                parts.append(line)
+                if len(parts) == _AT_ONCE:
+                    break
+            work += 1
+            if work >= _LOOKED_AT:
+                work = 0
+                yield
+        return Lines(b"".join(parts), first + place, first - number, place == len(events))
+
+    def _encode(self, number: int, event: Event) -> bytes:
+        self.encoded += 1
+        line = f"id: {number}\nevent: {kind_of(event)}\ndata: {to_json(event)}\n\n".encode()
+        self._kept[number] = line
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return line

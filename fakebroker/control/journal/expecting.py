@@ -1,0 +1,99 @@
+"""Expectations of Produce requests: the journal is read once for all of them, and each looks at new answers only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from fakebroker.control.bodies import Expectation
+from fakebroker.control.sliced_work import SlicedWork
+from fakebroker.control.told import Told
+from fakebroker.core.journal.produced import ProducedPartition, Produces
+from fakebroker.core.journal.view import Answered, ProduceView, Wanted, view_in_slices, view_of
+from fakebroker.protocol.slices import Slices
+
+_LOOKED_AT: Final = 512  # entries in a slice
+Topics = Callable[[], list[str]]
+
+
+class ProducesSoFar:
+    """The Produce requests of a cluster, as far as its journal has them. `told` returns what listens to it now."""
+
+    def __init__(self, told: Callable[[], Told], work: SlicedWork) -> None:
+        self._now = told
+        self._work = work
+        self._told: Told | None = None
+        self._produces = Produces()
+        self._read = 0  # events
+        self._reading: asyncio.Future[None] | None = None
+
+    async def now(self) -> Produces:
+        """Return those that the journal has by now. It is another object after a reset, and when the journal was
+        cleared."""
+        told = self._now()
+        wanted = told.total
+        while self._told is not told or self._read < wanted:
+            if self._reading is None:
+                self._reading = asyncio.ensure_future(self._go_on(told))
+            await asyncio.shield(self._reading)
+            if self._now() is not told:
+                told = self._now()
+                wanted = told.total
+        return self._produces
+
+    async def _go_on(self, told: Told) -> None:
+        try:
+            if self._told is not told:
+                self._told, self._read = told, 0
+            first, events = told.since(self._read)
+            if told.first >= self._read:  # nothing is there any more of what was read
+                self._produces = Produces()
+            await self._work.do(self._produces.read(events, first, told.first))
+            self._read = first + len(events)
+        finally:
+            self._reading = None
+
+
+class Expecting:
+    """One expectation, and what of it was found so far. `topics` returns those that exist."""
+
+    def __init__(self, body: Expectation, topics: Topics) -> None:
+        """Raises ValueError for an error that Kafka does not have."""
+        self._wanted = Wanted(body.topic, body.partition, body.client_id)
+        self._answered = Answered.read(body.error, body.within_ms)
+        self._count = body.count
+        self._topics = topics
+        self._produces: Produces | None = None
+        self._answers = 0  # that were looked at
+        self._found: dict[int, ProducedPartition] = {}
+
+    def look(self, produces: Produces, dropped: int) -> Slices[ProduceView | None]:
+        """Return what matches, if that is what is expected."""
+        if produces is not self._produces:
+            self._produces, self._answers, self._found = produces, 0, {}
+        new = produces.answered_since(self._answers)
+        self._answers = produces.answers
+        for place, number in enumerate(new, 1):
+            entry = produces.find(number)
+            if entry is not None and self._wanted.has(entry) and self._answered.has(entry):
+                self._found[number] = entry
+            if place % _LOOKED_AT == 0:
+                yield
+        if len(self._found) != self._count and (self._count is not None or not self._found):
+            return None
+        entries = [self._found[number] for number in sorted(self._found) if number >= produces.first]
+        view, _ = yield from self._judge(view_of(produces, self._wanted, dropped, self._topics(), entries))
+        return view
+
+    def tell(self, produces: Produces, dropped: int) -> Slices[tuple[ProduceView, str | None]]:
+        """Return what there is, and why it is not what is expected; None if it is."""
+        there = yield from view_in_slices(produces, self._wanted, dropped, self._topics())
+        found, reason = yield from self._judge(there)
+        return (there, reason) if found is None else (found, None)
+
+    def _judge(self, view: ProduceView) -> Slices[tuple[ProduceView | None, str | None]]:
+        try:
+            return (yield from view.expect_in_slices(self._answered, self._count)), None
+        except AssertionError as problem:
+            return None, str(problem)

@@ -1,0 +1,37 @@
+"""The JSON of a request body: what every answer can repeat, and nothing else.
+
+Theory   `json.loads` takes more than that: NaN, and lone surrogates, which no UTF-8 has, so that a list which holds one
+         cannot be answered any more. It has words of Python's for a number of thousands of digits. All of these are
+         refused here, for both APIs, before anything is done with a body.
+Source   RFC 8259, section 8; RFC 7493 (I-JSON).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+
+def read_json(body: bytes) -> Any:
+    """Return the value. Raises JSONDecodeError, whose `msg` says in words what is wrong."""
+    text = ""
+    try:
+        text = body.decode(json.detect_encoding(body))
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError:
+        raise
+    except UnicodeDecodeError:
+        raise json.JSONDecodeError("it is not UTF-8", text, 0) from None
+    except UnicodeEncodeError as error:
+        raise json.JSONDecodeError(f"{error.object[error.start]!a} is half a character", text, 0) from None
+    except RecursionError:
+        raise json.JSONDecodeError("it is nested too deeply", text, 0) from None
+    except ValueError:
+        raise json.JSONDecodeError("a number has thousands of digits", text, 0) from None
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise json.JSONDecodeError(f"{name} is no number", name, 0)

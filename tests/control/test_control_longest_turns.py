@@ -1,0 +1,213 @@
+"""The longest turn of each HTTP call does not grow with what the cluster has: function calls are counted.
+
+Theory   A turn is one round of the event loop. Two sizes are compared. `GROWS` are the calls whose longest turn grows,
+         with the reason; one that is mended has to leave the list, and a path that is new has to be named here.
+Limits   What is done in C, or in a loop that calls nothing, is not seen: a list that is copied, the search for a time
+         line. The bodies are small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+from support.http_peers import Client, a_service, post, work
+
+from fakebroker.control.app import new_api
+from fakebroker.control.clusters import Clusters
+from fakebroker.control.hosted import Hosted
+from fakebroker.control.service import Service
+from fakebroker.control.told import Waits
+from fakebroker.core.journal.events import Answer, Append, PartitionAnswer, Produce, Request
+from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.network.turn import Turn
+from fakebroker.server.async_cluster import AsyncFakeCluster
+
+SIZES = ((1_200, 4_200), (4_800, 16_800))  # the small one has more than slices of one turn take
+MORE = 1.5  # times as many calls in a turn at four times the size: what is sorted, or in a set, is a little more
+
+_SETS_EACH = "what it changes is changed at once, so that no client sees a half of it"
+_AS_LONG = "a line for each, without pages"
+GROWS = {
+    "DELETE /v1/faults": _SETS_EACH,
+    "PUT /v1/followers": _SETS_EACH,
+    "POST /v1/brokers/{broker_id}/{action}": _SETS_EACH,
+    "POST /v1/reset": _SETS_EACH,
+    "GET /v1/topics/{topic}": _AS_LONG + ": its partitions",
+    "PUT /v1/topics/{topic}/configs": _AS_LONG + ": its partitions",
+    "DELETE /v1/topics/{topic}": _SETS_EACH,
+    "GET /v1/quotas": _AS_LONG,
+    "PUT /v1/quotas": _AS_LONG,
+    "DELETE /v1/quotas": _AS_LONG,
+    "GET /v1/topics": "all names are sorted",
+}
+
+CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
+    "GET /metrics": ("/metrics", None),
+    "GET /v1/metrics": ("/v1/metrics", None),
+    "GET /v1/cluster": ("/v1/cluster", None),
+    "GET /v1/brokers": ("/v1/brokers", None),
+    "GET /v1/clusters": ("/v1/clusters", None),
+    "GET /v1/clock": ("/v1/clock", None),
+    "PUT /v1/clock": ("/v1/clock", {"elapsed_ms": 1}),
+    "POST /v1/clock/advance": ("/v1/clock/advance", {"ms": 1}),
+    "GET /v1/configs": ("/v1/configs", None),
+    "PUT /v1/configs": ("/v1/configs", {"configs": {"min.insync.replicas": 1}}),
+    "GET /v1/topics": ("/v1/topics", None),
+    "GET /v1/topics/{topic}": ("/v1/topics/wide", None),
+    "PUT /v1/topics/{topic}/configs": ("/v1/topics/wide/configs", {"configs": {"retention.ms": 1}}),
+    "POST /v1/topics/{topic}/compact": ("/v1/topics/wide/compact", {}),
+    "PUT /v1/partitions/{topic}/{index}/leader": ("/v1/partitions/wide/0/leader", {"broker": 1}),
+    "PUT /v1/partitions/{topic}/{index}/replicas": ("/v1/partitions/wide/0/replicas", {"brokers": [1]}),
+    "PUT /v1/followers": ("/v1/followers", {"behaviour": "frozen"}),
+    "GET /v1/faults": ("/v1/faults", None),
+    "GET /v1/faults/{fault_id}": ("/v1/faults/f1", None),
+    "POST /v1/faults": ("/v1/faults", {"do": "drop", "when": {"api": "Produce"}}),
+    "POST /v1/faults/{fault_id}/wait": ("/v1/faults/f1/wait", {}),
+    "POST /v1/faults/{fault_id}/release": ("/v1/faults/f1/release", {}),
+    "DELETE /v1/faults/{fault_id}": ("/v1/faults/f1", None),
+    "DELETE /v1/faults": ("/v1/faults", None),
+    "GET /v1/journal": ("/v1/journal?topic=none", None),
+    "POST /v1/journal/expect": ("/v1/journal/expect", {"error": "REQUEST_TIMED_OUT"}),
+    "GET /v1/journal/timeline": ("/v1/journal/timeline?request=1", None),
+    "GET /v1/journal/timeline.svg": ("/v1/journal/timeline.svg?request=1", None),
+    "GET /v1/purgatory": ("/v1/purgatory", None),
+    "POST /v1/purgatory/wait": ("/v1/purgatory/wait", {"count": 1}),
+    "GET /v1/quotas": ("/v1/quotas", None),
+    "PUT /v1/quotas": ("/v1/quotas", {"client_id": "c1", "producer_byte_rate": 1}),
+    "DELETE /v1/quotas": ("/v1/quotas", {"client_id": "c1"}),
+    "DELETE /v1/journal": ("/v1/journal", None),
+    "DELETE /v1/topics/{topic}": ("/v1/topics/wide", None),
+    "POST /v1/brokers/{broker_id}/{action}": ("/v1/brokers/1/pause", {}),
+    "POST /v1/topics": ("/v1/topics", {"name": "new"}),
+    "POST /v1/reset": ("/v1/reset", {}),
+    "GET /v1/events": ("/v1/events?after=0&topic=none", None),  # the head of its answer
+}
+ELSEWHERE = {
+    "GET /v1/groups": "groups are made by clients alone",
+    "GET /v1/groups/{group_id}": "groups are made by clients alone",
+    "POST /v1/groups/wait": "groups are made by clients alone",
+    "GET /v1/transactions": "transactions are made by clients alone",
+    "POST /v1/clusters": "a cluster of its own",
+    "PUT /v1/clusters/{cluster_id}": "a cluster of its own",
+    "DELETE /v1/clusters/{cluster_id}": "a cluster of its own",
+}
+
+
+class Calls:
+    """How many functions were called in the longest turn, those of C included."""
+
+    def __init__(self) -> None:
+        self.longest = self._now = 0
+
+    def next_turn(self) -> None:
+        self.longest = max(self.longest, self._now)
+        self._now = 0
+
+    def _count(self, frame: FrameType, event: str, argument: Any) -> None:
+        self._now += event in ("call", "c_call")
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        sys.setprofile(self._count)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            self.next_turn()
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """Says when it begins a round."""
+
+    calls: Calls | None = None
+
+    def _run_once(self) -> None:
+        if self.calls is not None:
+            self.calls.next_turn()
+        super()._run_once()  # type: ignore[misc]
+
+
+def fill(hosted: Hosted, things: int, requests: int) -> None:
+    """With so many topics, partitions, faults, quotas and parked requests, and so many requests in the journal."""
+    cluster = hosted.cluster
+    cluster.create_topic("wide", things, 1)
+    for number in range(things):
+        cluster.create_topic(f"t{number}", 1, 1)
+        cluster.faults.add(when={"api": "Produce", "topic": f"none{number}"}, do="drop")
+        cluster._alter_quotas(QuotaEntity(None, f"c{number}", None), {"producer_byte_rate": 1})
+    for number in range(1, requests):
+        for event in (
+            Request(1, 1, number, 1, 1, "Produce", 9, number, "me", 1, 100),
+            Produce(1, 1, number, -1, 500, None, (("t1", 0),)),
+            Append(1, 1, number, 1, "t1", 0, "NONE", number, number, False, 0, -1, -1, -1, ("a",)),
+            Answer(2, 2, number, 1, "sent", 50, (PartitionAnswer("t1", 0, "NONE", number),)),
+        ):
+            hosted.told.journal.append(event)
+    for number in range(things):
+        hosted.told.waits[number] = Waits(number, 1, 1, "Produce", 1, "me", (("t", 0),), 0, 1, 1, 0)
+
+
+async def longest_turns(things: int, requests: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, Loop)
+    async with a_service() as service:
+        hosted = service.clusters.main
+        fill(hosted, things, requests)
+        await hosted.cluster.clock.advance(1)  # what comes of it
+        await work()
+        for name, (path, body) in CALLS.items():
+            hosted.work._turn = Turn()
+            loop.calls = Calls()
+            with loop.calls.counted():
+                await asked(service, name, path, body)
+            found[name], loop.calls = loop.calls.longest, None
+            if name == "POST /v1/brokers/{broker_id}/{action}":
+                await asked(service, name, "/v1/brokers/1/resume", {})
+        await service.stop()
+    return found
+
+
+async def asked(service: Service, name: str, path: str, body: Any) -> None:
+    method = name.partition(" ")[0].encode()
+    request = post(path.removeprefix("/v1/"), body or {}).replace(b"POST", method, 1)
+    client = Client(service, request if path.startswith("/v1/") else request.replace(b"/v1//", b"/", 1))
+    while not client.received:
+        await asyncio.sleep(0)
+    client.abort()
+    await work()
+
+
+def all_operations() -> set[str]:
+    paths = new_api(Clusters(AsyncFakeCluster())).openapi()["paths"]
+    return {
+        f"{method.upper()} {path}"
+        for path, methods in paths.items()
+        for method in methods
+        if not path.startswith("/v1/clusters/{cluster_id}/")
+    }
+
+
+def test_each_call_is_named() -> None:
+    assert CALLS.keys() | ELSEWHERE.keys() == all_operations()
+    assert not CALLS.keys() & ELSEWHERE.keys()
+    assert GROWS.keys() <= CALLS.keys()
+
+
+@pytest.mark.nightly  # every day: tests/control/test_control_bounded.py
+def test_the_longest_turn_of_a_call_does_not_grow() -> None:
+    found = []
+    for size in ((5, 5), *SIZES):  # first for what is imported, or made the first time
+        with asyncio.Runner(loop_factory=Loop) as runner:
+            found.append(runner.run(longest_turns(*size)))
+    _, small, large = found
+    grown = {name: (small[name], large[name]) for name in CALLS if large[name] > MORE * small[name]}
+
+    assert grown.keys() <= GROWS.keys(), grown
+    assert GROWS.keys() <= grown.keys(), {name: (small[name], large[name]) for name in GROWS.keys() - grown.keys()}
