@@ -29,10 +29,10 @@ _SETTINGS = {
 }
 
 
-def drawn(seed: str, count: int) -> Iterator[tuple[str, int, str]]:
-    """So many changes: what, of which broker, and what a fault does."""
+def drawn(seed: str) -> Iterator[tuple[str, int, str]]:
+    """Changes without an end: what, of which broker, and what a fault does."""
     random = Random(seed)
-    for _ in range(count):
+    while True:
         yield random.choice(CHANGES), random.choice(BROKERS), random.choice(("hold", "disconnect", "UNKNOWN"))
 
 
