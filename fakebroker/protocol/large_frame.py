@@ -3,8 +3,8 @@
 Fed like other bytes, a large frame is copied out of what the socket is read into, and put together of these pieces.
 Here the socket is read straight into the pieces. They are used again for the next large frame, of whatever connection:
 so they are warm in the processor's caches, and the kernel need not find and clear pages for them.
-`python -m benchmarks sink` shows what it saves. A new block is no larger than what has come of its frame: memory is held
-in proportion to what a client has sent, not to what it has announced.
+`python -m benchmarks sink` shows what it saves. A new block is no larger than what has come of its frame: memory is
+held in proportion to what a client has sent, not to what it has announced.
 
 tests/protocol/test_large_frame.py ties it to the decoder that is fed.
 

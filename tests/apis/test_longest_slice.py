@@ -45,15 +45,13 @@ BY_NAME = {
 # Arrays that a handler walks in one go, and how many calls each element takes there with Python 3.11. A request has at
 # most fakebroker.request.max.elements elements.
 IN_ONE_GO: dict[str, int] = {
-    "AddPartitionsToTxn.transactions": 41,
+    "AddPartitionsToTxn.transactions": 12,
     "AddPartitionsToTxn.transactions.topics": 13,
     "AddPartitionsToTxn.transactions.topics.partitions": 8,
-    "AlterClientQuotas.entries.entity": 6,
     "AlterConfigs.resources.configs": 2,
     "AlterPartitionReassignments.topics": 1,
     "ConsumerGroupHeartbeat.topic_partitions": 2,
-    "DeleteRecords.topics.partitions": 44,
-    "DescribeClientQuotas.components": 2,
+    "DeleteRecords.topics.partitions": 1,
     "DescribeConfigs.resources": 1,
     "ElectLeaders.topic_partitions": 1,
     "Fetch.forgotten_topics_data": 1,
@@ -62,16 +60,8 @@ IN_ONE_GO: dict[str, int] = {
     "IncrementalAlterConfigs.resources.configs": 4,
     "ListOffsets.topics": 1,
     "ListPartitionReassignments.topics": 3,
-    "ListTransactions.state_filters": 20,
-    "OffsetCommit.topics": 17,
-    "OffsetDelete.topics": 7,
-    "OffsetFetch.groups": 53,
-    "OffsetFetch.groups.topics": 4,
-    "OffsetFetch.groups.topics.partition_indexes": 2,
     "Produce.topic_data": 10,
     "Produce.topic_data.partition_data": 3,
-    "TxnOffsetCommit.topics": 17,
-    "UpdateFeatures.feature_updates": 4,
     "WriteTxnMarkers.markers.topics.partition_indexes": 2,
 }
 

@@ -57,10 +57,11 @@ def _all_failed(asked: TransactionToAdd, code: ErrorCode) -> Topics:
 def _is_small(request: AddPartitionsRequest) -> bool:
     left = _PARTITIONS_OF_A_SLICE
     for each in request.transactions:
+        left -= 1
         for topic in each.topics:
             left -= 1 + len(topic.partitions)
-            if left < 0:
-                return False
+        if left < 0:
+            return False
     return True
 
 
@@ -116,6 +117,9 @@ def _handle_in_slices(
         partitions: list[TopicPartition] = []
         failed: Errors = {}
         for topic in each.topics:
+            looked_at += 1
+            if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+                yield
             for index in topic.partitions:
                 partition = TopicPartition(topic.name, index)
                 partitions.append(partition)

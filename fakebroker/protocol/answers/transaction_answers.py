@@ -71,6 +71,7 @@ def encode_add_partitions_in_slices(
     for transactional_id, topics in transactions:
         if is_batched:
             frame.text(transactional_id)
+            left -= 1
         frame.count(len(topics))
         for topic, partitions in topics:
             frame.text(topic)
@@ -85,7 +86,13 @@ def encode_add_partitions_in_slices(
                     yield
             frame.end()
             left -= 1
+            if left <= 0:
+                left = _PARTITIONS_OF_A_SLICE
+                yield
         if is_batched:
             frame.end()
+            if left <= 0:
+                left = _PARTITIONS_OF_A_SLICE
+                yield
     frame.end()
     return frame.whole()
