@@ -178,6 +178,10 @@ class GroupCoordinator:
     ) -> None:
         self.runtime.schedule_write_all_operation(name, operation, then)
 
+    def put_off(self, answer: Callable[[], None]) -> None:
+        """Send one of many answers as soon as others had their turn."""
+        self.runtime.in_turns.put_off("one of many answers", answer)
+
     # What happens to the cluster.
 
     def on_election(self, index: int, leader_epoch: int) -> None:
