@@ -39,6 +39,9 @@ class Each(Generic[Made]):
     def __iter__(self) -> Iterator[Made]:
         return map(self._make, self._items)
 
+    def __contains__(self, item: object) -> bool:
+        return any(each == item for each in self)
+
 
 def build(entity_type: type[T], values: dict[str, Any]) -> T:
     """An `entity_type` from `values`: nested structs are dicts, arrays of structs are sequences of dicts."""

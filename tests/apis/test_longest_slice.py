@@ -61,7 +61,6 @@ IN_ONE_GO: dict[str, int] = {
     "ListOffsets.topics": 1,
     "ListPartitionReassignments.topics": 3,
     "Produce.topic_data": 10,
-    "Produce.topic_data.partition_data": 3,
     "WriteTxnMarkers.markers.topics.partition_indexes": 2,
 }
 

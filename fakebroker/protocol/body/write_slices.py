@@ -137,9 +137,9 @@ def _arrays(kind: type[Entity]) -> tuple[_Array, ...]:
             (array,) = (choice for choice in get_args(array) if choice is not NoneType)
         if "tag" in field.metadata or get_origin(array) is not tuple:
             continue
-        element = get_args(array)[0]
+        element: Any = get_args(array)[0]
         if is_dataclass(element):
-            found.append(_Array(field.name, bool(_arrays(element)), None))
+            found.append(_Array(field.name, bool(_arrays(cast(Any, element))), None))
         elif field.metadata["kafka_type"] == "string":
             found.append(_Array(field.name, False, write_compact_string if kind.__flexible__ else write_legacy_string))
     return tuple(found)
