@@ -45,9 +45,7 @@ BY_NAME = {
 # Arrays that a handler walks in one go, and how many calls each element takes there with Python 3.11. A request has at
 # most fakebroker.request.max.elements elements.
 IN_ONE_GO: dict[str, int] = {
-    "AddPartitionsToTxn.transactions": 12,
-    "AddPartitionsToTxn.transactions.topics": 13,
-    "AddPartitionsToTxn.transactions.topics.partitions": 8,
+    "AddPartitionsToTxn.transactions.topics.partitions": 2,
     "AlterConfigs.resources.configs": 2,
     "AlterPartitionReassignments.topics": 1,
     "ConsumerGroupHeartbeat.topic_partitions": 2,
@@ -60,7 +58,7 @@ IN_ONE_GO: dict[str, int] = {
     "IncrementalAlterConfigs.resources.configs": 4,
     "ListOffsets.topics": 1,
     "ListPartitionReassignments.topics": 3,
-    "Produce.topic_data": 10,
+    "Produce.topic_data": 5,
     "WriteTxnMarkers.markers.topics.partition_indexes": 2,
 }
 

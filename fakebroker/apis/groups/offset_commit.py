@@ -61,7 +61,7 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     errors = CommitErrors(by_id)
     known = yield from topics_to_commit(ctx, request.topics, by_id, errors)
     if not known:
-        yield from ctx.respond_in_slices(_answer(version, errors.told(known, all_failed(known, ErrorCode.none))))
+        yield from ctx.respond_in_slices(_answer(version, errors.told(())))
         return
     commit = OffsetCommit(
         request.group_id,
@@ -74,8 +74,8 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     )
     later: Later[list[TopicErrors]] = Later(
         ctx,
-        lambda committed: _answer(version, errors.told(known, lambda place: committed[place].partitions)),
-        lambda code: _answer(version, errors.told(known, all_failed(known, code))),
+        lambda committed: _answer(version, errors.told(committed)),
+        lambda code: _answer(version, errors.told(all_failed(known, code))),
     )
     ctx.groups.write_in_slices("commit-offset", request.group_id, lambda shard: shard.offsets.commit(commit), later)
     yield from later.answer()

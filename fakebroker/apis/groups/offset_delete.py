@@ -79,7 +79,7 @@ def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Slices[None]:
 
     later: Later[list[TopicErrors]] = Later(
         ctx,
-        lambda deleted: _answer(version, errors.told(known, lambda place: deleted[place].partitions)),
+        lambda deleted: _answer(version, errors.told(deleted)),
         lambda code: _answer(version, [], code),
     )
     group_id = request.group_id

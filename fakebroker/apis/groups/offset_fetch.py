@@ -159,8 +159,8 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
     asked = OffsetFetch(group.group_id, getattr(group, "member_id", None), getattr(group, "member_epoch", -1), topics)
 
     def fetch(shard: GroupCoordinatorShard, epoch: int) -> Slices[list[FetchedTopic]]:
-        offsets = yield from shard.offsets.fetch(asked, epoch)
-        return (yield from _with_ids(ctx, offsets)) if topics is None and by_id else offsets
+        offsets = shard.offsets.fetch(asked, epoch)
+        return _with_ids(ctx, offsets) if topics is None and by_id else offsets
 
     def fetch_stable(shard: GroupCoordinatorShard) -> Slices[CoordinatorResult[list[FetchedTopic]]]:
         return CoordinatorResult((), (yield from fetch(shard, LATEST)))
@@ -180,10 +180,10 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
         ctx.groups.read_in_slices("fetch-offsets", asked.group_id, fetch, fetched)
 
 
-def _with_ids(ctx: RequestContext, topics: list[FetchedTopic]) -> Slices[list[FetchedTopic]]:
+def _with_ids(ctx: RequestContext, topics: Slices[list[FetchedTopic]]) -> Slices[list[FetchedTopic]]:
     """Return the topics that still exist."""
     found: list[FetchedTopic] = []
-    for number, topic in enumerate(topics, 1):
+    for number, topic in enumerate((yield from topics), 1):
         known = ctx.metadata.topic(topic.name)
         if known is not None:
             found.append(topic._replace(topic_id=known.topic_id))

@@ -6,7 +6,7 @@ Source   core/.../server/KafkaApis.scala handleOffsetCommitRequest, handleTxnOff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, Protocol, final
@@ -21,8 +21,7 @@ from fakebroker.protocol.slices import Slices
 _PARTITIONS_OF_A_SLICE: Final = 256
 
 
-Told = Callable[[int], Collection[tuple[int, ErrorCode]]]
-"""The partitions, with their errors, of the topic at a place among those that went to the coordinator."""
+Told = Sequence[TopicErrors] | Each[TopicErrors]  # by place among the topics that went to the coordinator
 
 
 @final
@@ -71,18 +70,15 @@ class CommitErrors:
                 if place % _PARTITIONS_OF_A_SLICE == 0:
                     yield
 
-    def told(self, known: Sequence[NamedTopic], told: Told) -> Each[TopicErrors]:
-        """Return the topics of the response, each made when it is asked for."""
-        if not self._topics:
-            places = range(len(known))
-            return Each(lambda place: TopicErrors(known[place].name, known[place].topic_id, told(place)), places)
-        return Each(partial(_merged, told), self._topics.values())
+    def told(self, told: Told) -> Collection[TopicErrors]:
+        """Return the topics of the response; if there are no errors here, as the coordinator tells them."""
+        return Each(partial(_merged, told), self._topics.values()) if self._topics else told
 
 
 def _merged(told: Told, topic: _Topic) -> TopicErrors:
     partitions = [*topic.partitions]
     for place in topic.places:
-        partitions.extend(told(place))
+        partitions.extend(told[place].partitions)
     return TopicErrors(topic.name, topic.topic_id, partitions)
 
 
@@ -147,9 +143,12 @@ def refused(topics: Sequence[Any], code: ErrorCode) -> Each[TopicErrors]:
     return Each(topic_errors, topics)
 
 
-def all_failed(topics: Sequence[TopicToCommit], code: ErrorCode) -> Told:
-    """Tell the same error of all that was to be committed."""
-    return lambda place: [(each.partition, code) for each in topics[place].partitions]
+def all_failed(topics: Sequence[TopicToCommit], code: ErrorCode) -> Each[TopicErrors]:
+    """Return all that was to be committed, with the same error."""
+    return Each(
+        lambda topic: TopicErrors(topic.name, topic.topic_id, [(each.partition, code) for each in topic.partitions]),
+        topics,
+    )
 
 
 def commit_answer(topics: Collection[TopicErrors]) -> dict[str, Any]:

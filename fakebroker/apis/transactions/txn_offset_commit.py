@@ -66,7 +66,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
     errors = CommitErrors(by_id)
     known = yield from topics_to_commit(ctx, request.topics, by_id, errors)
     if not known:
-        yield from ctx.respond_in_slices(_answer(version, errors.told(known, all_failed(known, ErrorCode.none))))
+        yield from ctx.respond_in_slices(_answer(version, errors.told(())))
         return
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     commit = OffsetCommit(
@@ -81,8 +81,8 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
     )
     later: Later[list[TopicErrors]] = Later(
         ctx,
-        lambda committed: _answer(version, errors.told(known, lambda place: committed[place].partitions)),
-        lambda code: _answer(version, errors.told(known, all_failed(known, code))),
+        lambda committed: _answer(version, errors.told(committed)),
+        lambda code: _answer(version, errors.told(all_failed(known, code))),
     )
     _Commit(ctx, request.transactional_id, producer, commit, later).begin()
     yield from later.answer()

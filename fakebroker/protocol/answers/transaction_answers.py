@@ -8,13 +8,13 @@ Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from fakebroker.protocol.answers.frame import Frame
 from fakebroker.protocol.slices import Slices
 
-_PARTITIONS_OF_A_SLICE: Final = 2_048
+_PARTITIONS_OF_A_SLICE: Final = 256
 
 TopicErrors = tuple[str, Sequence[tuple[int, int]]]
 
@@ -57,7 +57,7 @@ def encode_add_partitions_in_slices(
     correlation_id: int,
     throttle_time_ms: int,
     error_code: int,
-    transactions: Sequence[tuple[str, Sequence[TopicErrors]]],
+    transactions: Sequence[tuple[str, Collection[TopicErrors]]],
 ) -> Slices[bytes]:
     """The same of any version. Before version 4 there is one transaction, which is not named, and no error of the
     whole."""

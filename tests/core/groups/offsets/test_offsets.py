@@ -32,7 +32,8 @@ def commit(harness: GroupHarness, group_id: str = "g", offset: int = 5, retentio
 def committed(harness: GroupHarness, group_id: str = "g") -> int:
     request = OffsetFetch(group_id, None, -1, [TopicToFetch("t", ZERO_ID, [0])])
     [topic] = harness.read(lambda shard, epoch: finish(shard.offsets.fetch(request, epoch)), group_id).value
-    return topic.partitions[0].offset
+    [fetched] = topic.partitions
+    return int(fetched.offset)
 
 
 def test_what_is_stored() -> None:
