@@ -13,6 +13,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.groups.group import GroupType, ListedGroup
 from fakebroker.core.groups.offsets.messages import OffsetFetch
 from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.protocol.slices import finish
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ def find_group(core: Cluster, group_id: str) -> GroupNow | None:
             ]
         offsets = [
             Committed(topic=topic.name, partition=fetched.partition, offset=fetched.offset)
-            for topic in shard.offsets.fetch(OffsetFetch(group_id, None, -1, None), LATEST)
+            for topic in finish(shard.offsets.fetch(OffsetFetch(group_id, None, -1, None), LATEST))
             for fetched in topic.partitions
         ]
         return group.as_listed_group(LATEST), members, offsets

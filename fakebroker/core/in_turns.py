@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from fakebroker.protocol.slices import Slices
+
+_SMALL_OF_A_SLICE: Final = 32  # a few tens of us each
 
 
 @final
@@ -23,6 +25,7 @@ class InTurns:
         self._soon = soon
         self._report = report
         self._waiting: deque[tuple[str, Slices[None]]] = deque()
+        self._small: deque[tuple[str, Callable[[], None]]] = deque()
         self._is_called = False
 
     def __len__(self) -> int:
@@ -37,9 +40,29 @@ class InTurns:
             self._waiting.append((where, slices))
             self._call()
 
+    def put_off(self, where: str, do: Callable[[], None]) -> None:
+        """Do something small as soon as others had their turn. What is put off keeps its order; a slice is some of
+        it."""
+        if not self._small:
+            self._waiting.append((where, self._all_small()))
+            self._call()
+        self._small.append((where, do))
+
+    def _all_small(self) -> Slices[None]:
+        while self._small:
+            for _ in range(min(_SMALL_OF_A_SLICE, len(self._small))):
+                where, do = self._small.popleft()
+                try:
+                    do()
+                except Exception as error:
+                    self._report(where, error)
+            if self._small:
+                yield
+
     def close(self) -> None:
         """The broker stops: nobody goes on."""
         self._waiting.clear()
+        self._small.clear()
 
     def _call(self) -> None:
         if not self._is_called:

@@ -9,7 +9,7 @@ Of what may be many, each is made when its turn comes: `Each` says how, `build_l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cache, partial
@@ -28,16 +28,21 @@ class Each(Generic[Made]):
 
     __slots__ = ("_items", "_make")
 
-    def __init__(self, make: Callable[[Item], Made], items: Iterable[Item]) -> None:
-        assert isinstance(items, Sized)
+    def __init__(self, make: Callable[[Item], Made], items: Collection[Item]) -> None:
         self._make = make
         self._items = items
 
     def __len__(self) -> int:
-        return len(cast(Sized, self._items))
+        return len(self._items)
 
     def __iter__(self) -> Iterator[Made]:
         return map(self._make, self._items)
+
+    def __getitem__(self, index: int) -> Made:
+        return self._make(cast(Sequence[Any], self._items)[index])
+
+    def __contains__(self, item: object) -> bool:
+        return any(each == item for each in self)
 
 
 def build(entity_type: type[T], values: dict[str, Any]) -> T:

@@ -3,7 +3,8 @@
 Fed like other bytes, a large frame is copied out of what the socket is read into, and put together of these pieces.
 Here the socket is read straight into the pieces. They are used again for the next large frame, of whatever connection:
 so they are warm in the processor's caches, and the kernel need not find and clear pages for them.
-`python -m benchmarks sink` shows what it saves.
+`python -m benchmarks sink` shows what it saves. A new block is no larger than what has come of its frame: memory is
+held in proportion to what a client has sent, not to what it has announced.
 
 tests/protocol/test_large_frame.py ties it to the decoder that is fed.
 
@@ -30,7 +31,8 @@ _WORTH_BYTES: Final = 131_072  # half of what is read at once otherwise
 # no page is touched. Without it the first `log.memory.bytes` of large batches were mapped, and the next ones new again.
 _HEAP_BYTES: Final = 16_777_216
 
-_spare_blocks: list[bytearray] = []
+_spare_blocks: list[bytearray] = []  # all of _BLOCK_BYTES
+_is_heap_shown: list[bool] = []  # not empty once it is
 
 
 def is_worth_it(available: int, missing: int) -> bool:
@@ -68,7 +70,7 @@ class LargeFrame:
     def room(self) -> memoryview:
         """Where the next bytes go, some of them at least."""
         if self._filled == len(self._block):
-            self._block = _block()
+            self._block = _block(self.available)
             self._parts.append(self._block)
             self._filled = 0
         return memoryview(self._block)[self._filled : self._filled + self.missing]
@@ -125,9 +127,7 @@ class LargeFrame:
                     buffer.write(part[start : start + _SLICE_BYTES])
                     yield
                 left -= len(part)
-                if len(parts[-1]) == _BLOCK_BYTES:
-                    _keep(parts[-1])
-                parts.pop()
+                _keep(parts.pop())
             return buffer.getvalue()
 
     def cut(self, start: int, end: int) -> bytes:
@@ -145,13 +145,16 @@ class LargeFrame:
 
 
 def _keep(part: bytes | bytearray | memoryview) -> None:
-    if isinstance(part, bytearray) and len(_spare_blocks) < _SPARE_BLOCKS:
+    if isinstance(part, bytearray) and len(part) == _BLOCK_BYTES and len(_spare_blocks) < _SPARE_BLOCKS:
         _spare_blocks.append(part)
 
 
-def _block() -> bytearray:
+def _block(received: int) -> bytearray:
+    """Return a block for a frame of which so many bytes have come: a spare one, or one that is no larger than that."""
     try:
         return _spare_blocks.pop()
     except IndexError:  # and not a look before: clusters may run in several threads
-        bytes(_HEAP_BYTES)
-        return bytearray(_BLOCK_BYTES)
+        if not _is_heap_shown:
+            _is_heap_shown.append(True)
+            bytes(_HEAP_BYTES)
+        return bytearray(min(max(received, _EARNEST_BYTES), _BLOCK_BYTES))

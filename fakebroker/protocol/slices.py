@@ -8,13 +8,26 @@ Units    a slice is some 200 us of work at most, as far as one can tell: a few h
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+
+_ITEMS_OF_A_SLICE: Final = 128  # to make something of one takes a few us
 
 Slices = Generator[None, None, T]
 """Work that ends with a T; whoever drives it asks for the next slice."""
+
+
+def made_of(items: Iterable[Item], make: Callable[[Item], T]) -> Slices[list[T]]:
+    """Make something of each item."""
+    made: list[T] = []
+    for item in items:
+        made.append(make(item))
+        if len(made) % _ITEMS_OF_A_SLICE == 0:
+            yield
+    return made
 
 
 def begin(slices: Slices[None]) -> Slices[None] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from fakebroker.core.in_turns import InTurns
 from fakebroker.protocol.slices import Slices
@@ -84,3 +85,35 @@ def test_work_may_begin_other_work() -> None:
     harness.turn()
     harness.turn()
     assert harness.done == ["inner0", "inner1", "outer"]
+
+
+def test_what_is_put_off_is_done_in_order_and_some_at_a_time() -> None:
+    harness = Harness()
+    for number in range(70):
+        harness.in_turns.put_off("small", partial(harness.done.append, str(number)))
+    harness.begin("a", 3)
+    assert harness.done == ["a0"]
+    counts = []
+    while harness.soon:
+        before = len(harness.done)
+        harness.turn()
+        counts.append(len(harness.done) - before)
+    assert [each for each in harness.done if not each.startswith("a")] == [str(number) for number in range(70)]
+    assert max(counts) <= 32
+    assert len(harness.in_turns) == 0
+    harness.in_turns.put_off("small", partial(harness.done.append, "again"))
+    harness.turn()
+    assert harness.done[-1] == "again"
+
+
+def test_a_bug_in_what_is_put_off_ends_nothing_else() -> None:
+    harness = Harness()
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    harness.in_turns.put_off("small", fail)
+    harness.in_turns.put_off("small", partial(harness.done.append, "behind"))
+    harness.turn()
+    assert harness.bugs == [("small", "no")]
+    assert harness.done == ["behind"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebroker.protocol import large_frame
 from fakebroker.protocol.framing import FrameDecoder, encode_frame
 from fakebroker.protocol.slices import finish
 
@@ -92,6 +95,35 @@ def test_who_only_announces_a_large_frame_is_given_no_memory(begun: int) -> None
     assert decoder.next_frame() is None
     assert decoder.get_buffer() is None
     assert decoder.buffered == begun + 4
+
+
+def test_memory_is_held_in_proportion_to_what_has_come() -> None:
+    """Of many connections that each announce 100 MB, and of one whose frame grows."""
+    large_frame.LargeFrame([], 1).room()  # the first one of a process prepares the heap
+    large_frame._spare_blocks.clear()  # these are held whoever sends
+    tracemalloc.start()
+    try:
+        decoders = [FrameDecoder() for _ in range(50)]
+        before, _ = tracemalloc.get_traced_memory()
+        for decoder in decoders:
+            decoder.feed((100_000_000).to_bytes(4, "big") + bytes(67_580))
+            assert decoder.next_frame() is None
+            assert decoder.get_buffer() is not None
+        held, most = (each - before for each in tracemalloc.get_traced_memory())
+        assert held < 2.2 * 67_584 * len(decoders)
+        assert most < 3 * 67_584 * len(decoders)
+        [growing, *_] = decoders
+        before = tracemalloc.get_traced_memory()[0] - held // len(decoders)
+        received = 67_584
+        for _ in range(200):
+            buffer = growing.get_buffer()
+            assert buffer is not None
+            size = min(len(buffer), 10_000)
+            growing.feed(buffer[:size])
+            received += size
+            assert tracemalloc.get_traced_memory()[0] - before < 2.2 * received
+    finally:
+        tracemalloc.stop()
 
 
 def test_nothing_of_a_frame_shows_in_the_next_one() -> None:

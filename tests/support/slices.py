@@ -49,3 +49,12 @@ def most_calls_of_a_slice(begin: Callable[[], Slices[None] | None]) -> int:
         except StopIteration:
             pass
     return most
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """Return how many functions some work called, those of C included."""
+
+    def begin() -> None:
+        work()
+
+    return most_calls_of_a_slice(begin)

@@ -20,6 +20,7 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices, made_of
 
 if TYPE_CHECKING:
     from kio.schema.update_features.v2.request import UpdateFeaturesRequest
@@ -42,11 +43,11 @@ def error_response(ctx: RequestContext, request: UpdateFeaturesRequest, code: Er
 
 
 @registry.api(KEY, 0, 2, error_response=error_response)
-def handle(ctx: RequestContext, request: UpdateFeaturesRequest) -> None:
-    updates = [
-        FeatureUpdate(each.feature, each.max_version_level, _upgrade_type(ctx.api_version, each))
-        for each in request.feature_updates
-    ]
+def handle(ctx: RequestContext, request: UpdateFeaturesRequest) -> Slices[None]:
+    updates = yield from made_of(
+        request.feature_updates,
+        lambda each: FeatureUpdate(each.feature, each.max_version_level, _upgrade_type(ctx.api_version, each)),
+    )
     validate_only = ctx.api_version >= 1 and request.validate_only
     features = ctx.controller.features
     try:

@@ -21,10 +21,10 @@ from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, made_of
 
 if TYPE_CHECKING:
-    from kio.schema.alter_client_quotas.v1.request import AlterClientQuotasRequest, EntryData
+    from kio.schema.alter_client_quotas.v1.request import AlterClientQuotasRequest, EntityData, EntryData
 
 KEY = 49
 _ENTRIES_OF_A_SLICE = 32
@@ -44,17 +44,27 @@ def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code:
 def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Slices[None]:
     alterations = []
     for number, entry in enumerate(request.entries, 1):
-        ops = [(op.key, None if op.remove else float(op.value)) for op in entry.ops]
-        alterations.append((_entity(entry), ops))
+        ops = yield from made_of(entry.ops, lambda op: (op.key, None if op.remove else float(op.value)))
+        named = yield from made_of(entry.entity, _named)
+        alterations.append((ClientQuotaEntity.of(named), ops))
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
     results = yield from ctx.broker.client_quotas.alter_all(alterations, request.validate_only)
-    order = in_slots(results, lambda entity: entity.hash_code, grown_capacity(len(results), 16))
+    codes = {}
+    for number, entity in enumerate(results, 1):
+        codes[entity] = yield from entity.hash_code_in_slices()
+        if number % _ENTRIES_OF_A_SLICE == 0:
+            yield
+    order = in_slots(results, codes.__getitem__, grown_capacity(len(results), 16))
     yield from _respond(ctx, Each(_entry, [(entity, results[entity]) for entity in order]))
 
 
 def _entity(entry: EntryData) -> ClientQuotaEntity:
-    return ClientQuotaEntity.of((each.entity_type, each.entity_name) for each in entry.entity)
+    return ClientQuotaEntity.of(map(_named, entry.entity))
+
+
+def _named(each: EntityData) -> tuple[str, str | None]:
+    return each.entity_type, each.entity_name
 
 
 def _entry(named: tuple[ClientQuotaEntity, KafkaError | None]) -> dict[str, Any]:
@@ -62,5 +72,5 @@ def _entry(named: tuple[ClientQuotaEntity, KafkaError | None]) -> dict[str, Any]
     return {
         "error_code": ErrorCode.none if error is None else error.code,
         "error_message": None if error is None else error.message or None,
-        "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.entries],
+        "entity": Each(lambda named: {"entity_type": named[0], "entity_name": named[1]}, entity.entries),
     }

@@ -41,7 +41,7 @@ def error_response(ctx: RequestContext, request: DescribeClientQuotasRequest, co
 
 @registry.api(KEY, 0, 1, error_response=error_response)
 def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Slices[None]:
-    filters = [Filter(each.entity_type, each.match_type, each.match) for each in request.components]
+    filters = (Filter(each.entity_type, each.match_type, each.match) for each in request.components)
     try:
         entries = yield from ctx.broker.client_quotas.describe(filters, request.strict)
     except KafkaError as error:

@@ -22,7 +22,7 @@ from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, made_of
 
 if TYPE_CHECKING:
     from kio.schema.incremental_alter_configs.v1.request import AlterConfigsResource, IncrementalAlterConfigsRequest
@@ -46,7 +46,9 @@ def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> Slic
     control = ConfigurationControl(ctx.controller, ctx.broker.broker_id, ctx.broker.loggers, request.validate_only)
     changes: list[tuple[ConfigResource, list[Alteration]]] = []
     for resource in request.resources:
-        alterations = [Alteration(each.name, each.config_operation, each.value) for each in resource.configs]
+        alterations = yield from made_of(
+            resource.configs, lambda each: Alteration(each.name, each.config_operation, each.value)
+        )
         changes.append((ConfigResource(resource.resource_type, resource.resource_name), alterations))
         if len(changes) % _RESOURCES_OF_A_SLICE == 0:
             yield

@@ -17,6 +17,7 @@ Source         core/.../server/KafkaApis.scala handleOffsetCommitRequest; topics
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -45,7 +46,7 @@ _TOPIC_IDS_SINCE: Final = 10
 _NO_RETENTION: Final = timedelta(milliseconds=-1)
 
 
-def _answer(version: int, topics: list[TopicErrors]) -> ResponsePayload:
+def _answer(version: int, topics: Collection[TopicErrors]) -> ResponsePayload:
     return build_lazily(response_type(KEY, version), commit_answer(topics))
 
 
@@ -60,7 +61,7 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     errors = CommitErrors(by_id)
     known = yield from topics_to_commit(ctx, request.topics, by_id, errors)
     if not known:
-        yield from ctx.respond_in_slices(_answer(version, errors.topics))
+        yield from ctx.respond_in_slices(_answer(version, errors.told(())))
         return
     commit = OffsetCommit(
         request.group_id,
@@ -73,8 +74,8 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     )
     later: Later[list[TopicErrors]] = Later(
         ctx,
-        lambda committed: _answer(version, errors.merge(committed)),
-        lambda code: _answer(version, errors.merge(all_failed(known, code))),
+        lambda committed: _answer(version, errors.told(committed)),
+        lambda code: _answer(version, errors.told(all_failed(known, code))),
     )
     ctx.groups.write_in_slices("commit-offset", request.group_id, lambda shard: shard.offsets.commit(commit), later)
     yield from later.answer()

@@ -11,14 +11,16 @@ Source         core/.../server/KafkaApis.scala handleOffsetDeleteRequest; Offset
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.groups.topics_to_commit import CommitErrors, partition_answer
 from fakebroker.apis.later import Later
 from fakebroker.core.groups.offsets.messages import ZERO_ID, TopicErrors, TopicPartitions
-from fakebroker.protocol.build import build_lazily
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
@@ -32,19 +34,13 @@ KEY = 47
 _PARTITIONS_OF_A_SLICE: Final = 256
 
 
-def _answer(version: int, topics: list[TopicErrors], code: ErrorCode = ErrorCode.none) -> ResponsePayload:
-    values: dict[str, Any] = {
-        "error_code": code,
-        "throttle_time": timedelta(0),
-        "topics": [
-            {
-                "name": topic.name,
-                "partitions": [{"partition_index": index, "error_code": error} for index, error in topic.partitions],
-            }
-            for topic in topics
-        ],
-    }
+def _answer(version: int, topics: Collection[TopicErrors], code: ErrorCode = ErrorCode.none) -> ResponsePayload:
+    values: dict[str, Any] = {"error_code": code, "throttle_time": timedelta(0), "topics": Each(_topic, topics)}
     return build_lazily(response_type(KEY, version), values)
+
+
+def _topic(topic: TopicErrors) -> dict[str, Any]:
+    return {"name": topic.name, "partitions": Each(partition_answer, topic.partitions)}
 
 
 def error_response(ctx: RequestContext, request: OffsetDeleteRequest, code: ErrorCode) -> None:
@@ -54,43 +50,38 @@ def error_response(ctx: RequestContext, request: OffsetDeleteRequest, code: Erro
 @registry.api(KEY, 0, 0, error_response=error_response)
 def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Slices[None]:
     version = ctx.api_version
-    errors: dict[str, TopicErrors] = {}
+    errors = CommitErrors(by_id=False)
     known: list[TopicPartitions] = []
     looked_at = 0
     for topic in request.topics:
+        looked_at += 1
+        if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+            yield
         there: list[int] = []
         is_known = ctx.metadata.topic(topic.name) is not None
         for each in topic.partitions:
             if ctx.metadata.find_partition(topic.name, each.partition_index) is not None:
                 there.append(each.partition_index)
             else:
-                _of(errors, topic.name).append((each.partition_index, ErrorCode.unknown_topic_or_partition))
+                errors.of(topic.name, ZERO_ID).partitions.append(
+                    (each.partition_index, ErrorCode.unknown_topic_or_partition)
+                )
             looked_at += 1
             if looked_at % _PARTITIONS_OF_A_SLICE == 0:
                 yield
         if there:
             known.append(TopicPartitions(topic.name, there))
         elif not is_known:
-            _of(errors, topic.name)
+            errors.of(topic.name, ZERO_ID)
+    yield from errors.merge(known)
     if not request.group_id:
         raise KafkaError(ErrorCode.invalid_group_id, "The configured groupId is invalid.")
 
-    def merge(deleted: list[TopicErrors]) -> list[TopicErrors]:
-        if not errors:
-            return deleted
-        for of_topic in deleted:
-            _of(errors, of_topic.name).extend(of_topic.partitions)
-        return list(errors.values())
-
     later: Later[list[TopicErrors]] = Later(
         ctx,
-        lambda deleted: _answer(version, merge(deleted)),
+        lambda deleted: _answer(version, errors.told(deleted)),
         lambda code: _answer(version, [], code),
     )
     group_id = request.group_id
-    ctx.groups.write("delete-offsets", group_id, lambda shard: shard.offsets.delete(group_id, known), later)
+    ctx.groups.write_in_slices("delete-offsets", group_id, lambda shard: shard.offsets.delete(group_id, known), later)
     yield from later.answer()
-
-
-def _of(errors: dict[str, TopicErrors], name: str) -> list[tuple[int, ErrorCode]]:
-    return errors.setdefault(name, TopicErrors(name, ZERO_ID, [])).partitions

@@ -6,42 +6,80 @@ Source   core/.../server/KafkaApis.scala handleOffsetCommitRequest, handleTxnOff
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol, final
 from uuid import UUID
 
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.groups.offsets.messages import ZERO_ID, OffsetToCommit, TopicErrors, TopicToCommit
+from fakebroker.protocol.build import Each
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 
 _PARTITIONS_OF_A_SLICE: Final = 256
 
 
+Told = Sequence[TopicErrors] | Each[TopicErrors]  # by place among the topics that went to the coordinator
+
+
+@final
+class _Topic:
+    """A topic of the response: the partitions that are not there, and places among the topics that are."""
+
+    __slots__ = ("name", "partitions", "places", "topic_id")
+
+    def __init__(self, name: str, topic_id: UUID) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions: list[tuple[int, ErrorCode]] = []
+        self.places: list[int] = []
+
+
+class NamedTopic(Protocol):
+    """A topic that goes to the coordinator."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def topic_id(self) -> UUID: ...
+
+
+@final
 class CommitErrors:
-    """What is known of the same topic goes together, first come, first told."""
+    """Topics of a response in the order in which they were found. Entries of the same topic are merged."""
 
     def __init__(self, by_id: bool) -> None:
-        self.topics: list[TopicErrors] = []
         self._by_id = by_id
-        self._places: dict[str | UUID, TopicErrors] = {}
+        self._topics: dict[str | UUID, _Topic] = {}
 
-    def add(self, name: str, topic_id: UUID, partitions: list[tuple[int, ErrorCode]]) -> None:
+    def of(self, name: str, topic_id: UUID) -> _Topic:
         key = topic_id if self._by_id else name
-        topic = self._places.get(key)
+        topic = self._topics.get(key)
         if topic is None:
-            topic = self._places[key] = TopicErrors(name, topic_id, [])
-            self.topics.append(topic)
-        topic.partitions.extend(partitions)
+            topic = self._topics[key] = _Topic(name, topic_id)
+        return topic
 
-    def merge(self, committed: list[TopicErrors]) -> list[TopicErrors]:
-        """With what the coordinator says; if there is nothing else, as it says it."""
-        if not self.topics:
-            return committed
-        for topic in committed:
-            self.add(topic.name, topic.topic_id, topic.partitions)
-        return self.topics
+    def merge(self, known: Sequence[NamedTopic]) -> Slices[None]:
+        """Put the topics that go to the coordinator behind the errors. If there are none these stay as they are."""
+        if self._topics:
+            for place, topic in enumerate(known, 1):
+                self.of(topic.name, topic.topic_id).places.append(place - 1)
+                if place % _PARTITIONS_OF_A_SLICE == 0:
+                    yield
+
+    def told(self, told: Told) -> Collection[TopicErrors]:
+        """Return the topics of the response; if there are no errors here, as the coordinator tells them."""
+        return Each(partial(_merged, told), self._topics.values()) if self._topics else told
+
+
+def _merged(told: Told, topic: _Topic) -> TopicErrors:
+    partitions = [*topic.partitions]
+    for place in topic.places:
+        partitions.extend(told[place].partitions)
+    return TopicErrors(topic.name, topic.topic_id, partitions)
 
 
 def topics_to_commit(
@@ -51,13 +89,19 @@ def topics_to_commit(
     known: list[TopicToCommit] = []
     looked_at = 0
     for topic in topics:
+        looked_at += 1
+        if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+            yield
         topic_id, name = getattr(topic, "topic_id", None) or ZERO_ID, getattr(topic, "name", "")
         if by_id:
             found = ctx.metadata.topic_by_id(topic_id)
             if found is None:
-                errors.add(
-                    name, topic_id, [(each.partition_index, ErrorCode.unknown_topic_id) for each in topic.partitions]
-                )
+                unknown = errors.of(name, topic_id).partitions
+                for each in topic.partitions:
+                    unknown.append((each.partition_index, ErrorCode.unknown_topic_id))
+                    looked_at += 1
+                    if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+                        yield
                 continue
             name = found.name
         else:
@@ -66,7 +110,9 @@ def topics_to_commit(
         there: list[OffsetToCommit] = []
         for each in topic.partitions:
             if ctx.metadata.find_partition(name, each.partition_index) is None:
-                errors.add(name, topic_id, [(each.partition_index, ErrorCode.unknown_topic_or_partition)])
+                errors.of(name, topic_id).partitions.append(
+                    (each.partition_index, ErrorCode.unknown_topic_or_partition)
+                )
             else:
                 there.append(
                     OffsetToCommit(
@@ -82,40 +128,37 @@ def topics_to_commit(
         if there:
             known.append(TopicToCommit(name, topic_id, there))
         elif not topic.partitions and found is None:
-            errors.add(name, topic_id, [])
+            errors.of(name, topic_id)
+    yield from errors.merge(known)
     return known
 
 
-def refused(topics: Iterable[Any], code: ErrorCode) -> list[TopicErrors]:
-    """All topics of a request, with the same error."""
-    return [
-        TopicErrors(
-            getattr(topic, "name", ""),
-            getattr(topic, "topic_id", None) or ZERO_ID,
-            [(partition.partition_index, code) for partition in topic.partitions],
-        )
-        for topic in topics
-    ]
+def refused(topics: Sequence[Any], code: ErrorCode) -> Each[TopicErrors]:
+    """Return all topics of a request, with the same error."""
+
+    def topic_errors(topic: Any) -> TopicErrors:
+        partitions = Each(lambda partition: (partition.partition_index, code), topic.partitions)
+        return TopicErrors(getattr(topic, "name", ""), getattr(topic, "topic_id", None) or ZERO_ID, partitions)
+
+    return Each(topic_errors, topics)
 
 
-def all_failed(topics: list[TopicToCommit], code: ErrorCode) -> list[TopicErrors]:
-    """All that was to be committed, with the same error."""
-    return [
-        TopicErrors(topic.name, topic.topic_id, [(each.partition, code) for each in topic.partitions])
-        for topic in topics
-    ]
+def all_failed(topics: Sequence[TopicToCommit], code: ErrorCode) -> Each[TopicErrors]:
+    """Return all that was to be committed, with the same error."""
+    return Each(
+        lambda topic: TopicErrors(topic.name, topic.topic_id, [(each.partition, code) for each in topic.partitions]),
+        topics,
+    )
 
 
-def commit_answer(topics: list[TopicErrors]) -> dict[str, Any]:
+def commit_answer(topics: Collection[TopicErrors]) -> dict[str, Any]:
     """The fields of the answer, for the newest version."""
-    return {
-        "throttle_time": timedelta(0),
-        "topics": [
-            {
-                "name": topic.name,
-                "topic_id": topic.topic_id,
-                "partitions": [{"partition_index": index, "error_code": code} for index, code in topic.partitions],
-            }
-            for topic in topics
-        ],
-    }
+    return {"throttle_time": timedelta(0), "topics": Each(_topic, topics)}
+
+
+def _topic(topic: TopicErrors) -> dict[str, Any]:
+    return {"name": topic.name, "topic_id": topic.topic_id, "partitions": Each(partition_answer, topic.partitions)}
+
+
+def partition_answer(partition: tuple[int, ErrorCode]) -> dict[str, Any]:
+    return {"partition_index": partition[0], "error_code": partition[1]}

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.later import Later
 from fakebroker.core.replication.delete_records import INVALID_LOW_WATERMARK, DeletedRecords
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.build import Each, build, build_lazily
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
@@ -29,12 +29,17 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kio.schema.delete_records.v2.request import DeleteRecordsRequest, DeleteRecordsTopic
+    from kio.static.protocol import ResponsePayload
 
 KEY = 21
 _PARTITIONS_OF_A_SLICE: Final = 256
 
 
 def error_response(ctx: RequestContext, request: DeleteRecordsRequest, code: ErrorCode) -> Slices[None]:
+    return ctx.respond_in_slices(_failed(ctx.api_version, request, code))
+
+
+def _failed(version: int, request: DeleteRecordsRequest, code: ErrorCode) -> ResponsePayload:
     def failed(topic: DeleteRecordsTopic) -> dict[str, Any]:
         return {
             "name": topic.name,
@@ -42,7 +47,7 @@ def error_response(ctx: RequestContext, request: DeleteRecordsRequest, code: Err
         }
 
     values = {"throttle_time": timedelta(0), "topics": Each(failed, request.topics)}
-    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+    return build_lazily(response_type(KEY, version), values)
 
 
 @registry.api(KEY, 0, 2, error_response=error_response)
@@ -54,24 +59,32 @@ def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
             if len(asked) % _PARTITIONS_OF_A_SLICE == 0:
                 yield
     offsets: list[tuple[TopicPartition, Partition | None, int]] = []
+    places: dict[str, list[int]] = {}  # in the offsets and in the results, by topic
     for topic_partition, offset in asked.items():
+        places.setdefault(topic_partition.topic, []).append(len(offsets))
         offsets.append((topic_partition, ctx.metadata.find_partition(*topic_partition), offset))
         if len(offsets) % _PARTITIONS_OF_A_SLICE == 0:
             yield
+    later: Later[Sequence[DeletedRecords]] = Later(
+        ctx,
+        lambda results: _answer(ctx.api_version, places, results),
+        lambda code: _failed(ctx.api_version, request, code),
+    )
     timeout_ms = request.timeout // timedelta(milliseconds=1)
-    yield from ctx.replicas.deletion.delete_records(timeout_ms, offsets, partial(_answer, ctx), lambda: ctx.now)
+    yield from ctx.replicas.deletion.delete_records(timeout_ms, offsets, later, lambda: ctx.now)
+    yield from later.answer()
 
 
-def _answer(ctx: RequestContext, results: Sequence[DeletedRecords]) -> None:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for result in results:
-        name, index = result.topic_partition
-        topics.setdefault(name, []).append(_partition(index, result.error_code, result.low_watermark))
-    values = {
-        "throttle_time": timedelta(0),
-        "topics": [{"name": name, "partitions": partitions} for name, partitions in topics.items()],
-    }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+def _answer(version: int, places: dict[str, list[int]], results: Sequence[DeletedRecords]) -> ResponsePayload:
+    def partition(place: int) -> dict[str, Any]:
+        result = results[place]
+        return _partition(result.topic_partition.partition, result.error_code, result.low_watermark)
+
+    def topic(named: tuple[str, list[int]]) -> dict[str, Any]:
+        return {"name": named[0], "partitions": Each(partition, named[1])}
+
+    values = {"throttle_time": timedelta(0), "topics": Each(topic, places.items())}
+    return build_lazily(response_type(KEY, version), values)
 
 
 def _partition(index: int, code: ErrorCode, low_watermark: int = INVALID_LOW_WATERMARK) -> dict[str, Any]:

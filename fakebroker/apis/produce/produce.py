@@ -151,6 +151,9 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
     transactional = False
     seen = 0
     for topic in request.topic_data:
+        seen += 1
+        if seen % _PARTITIONS_OF_A_SLICE == 0:
+            yield
         for data in topic.partition_data:
             if not data.is_plain and not transactional:
                 try:
@@ -166,6 +169,9 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         return
     entries: dict[Partition, PartitionProduceData] = {}
     for topic in request.topic_data:
+        seen += 1
+        if seen % _PARTITIONS_OF_A_SLICE == 0:
+            yield
         name = answer.topic_name(topic)
         for data in topic.partition_data:
             if not _sort(ctx, request, answer, topic, name, data, entries):

@@ -20,10 +20,13 @@ from fakebroker.protocol.produce_response import (
     TopicProduceResponse,
     encode_appended,
     encode_produce_response,
+    encode_produce_response_in_slices,
 )
+from fakebroker.protocol.slices import Slices, made_of
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _NOT_LEADER: Final = int(ErrorCode.not_leader_or_follower)
+_MANY: Final = 256  # partitions of an answer that is made in slices
 _SHOWN: Final = 10  # partitions in a line of the log
 _NO_ID: Final = UUID(int=0)
 _NO_IDS: Final[dict[str, UUID | None]] = {}
@@ -105,13 +108,22 @@ class ProduceAnswer:
         if self._acks == 0:
             self._complete_unanswered()
             return
-        topics = tuple(
-            TopicProduceResponse(name, topic_id, tuple(partitions.values()))
-            for (name, topic_id), partitions in self._results.items()
-        )
         ctx = self._ctx
+        if sum(map(len, self._results.values())) > _MANY:
+            ctx.transactions.in_turns.go_on("an answer to Produce", self._answer_in_slices(throttle_time_ms))
+            return
+        topics = tuple(map(_topic_response, self._results.items()))
         endpoints = self._leader_endpoints(topics)
         frame = encode_produce_response(ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints)
+        self._respond(topics, frame)
+
+    def _answer_in_slices(self, throttle_time_ms: int) -> Slices[None]:
+        ctx = self._ctx
+        topics = tuple((yield from made_of(self._results.items(), _topic_response)))
+        endpoints = self._leader_endpoints(topics)
+        frame = yield from encode_produce_response_in_slices(
+            ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints
+        )
         self._respond(topics, frame)
 
     def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
@@ -152,6 +164,13 @@ class ProduceAnswer:
             return ()
         ctx = self._ctx
         return tuple(broker for broker in ctx.metadata.alive_brokers(ctx.listener) if broker.node_id in leaders)
+
+
+def _topic_response(
+    result: tuple[tuple[str, UUID | None], dict[int, PartitionProduceResponse]],
+) -> TopicProduceResponse:
+    (name, topic_id), partitions = result
+    return TopicProduceResponse(name, topic_id, tuple(partitions.values()))
 
 
 def failed_unanswered(correlation_id: int, client_id: str, failed: Sequence[str]) -> str:

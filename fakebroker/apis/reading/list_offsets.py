@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.replication.fetch import OffsetQuery, TimestampAndOffset
-from fakebroker.protocol.build import build_lazily
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices, begin
 
 if TYPE_CHECKING:
-    from kio.schema.list_offsets.v11.request import ListOffsetsPartition, ListOffsetsRequest
+    from kio.schema.list_offsets.v11.request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 KEY = 2
 _ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
@@ -39,19 +39,16 @@ _COUNTED_IN_A_SLICE = 1_024
 _MIN_VERSION_OF_TIMESTAMP = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> Slices[None]:
+def _respond(ctx: RequestContext, topics: Each[dict[str, Any]]) -> Slices[None]:
     values = {"throttle_time": timedelta(0), "topics": topics}
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(
-        ctx,
-        [
-            {"name": topic.name, "partitions": [_partition(p.partition_index, code) for p in topic.partitions]}
-            for topic in request.topics
-        ],
-    )
+    def failed(topic: ListOffsetsTopic) -> dict[str, Any]:
+        return {"name": topic.name, "partitions": Each(lambda p: _partition(p.partition_index, code), topic.partitions)}
+
+    return _respond(ctx, Each(failed, request.topics))
 
 
 @registry.api(KEY, 1, 11, error_response=error_response)
@@ -88,8 +85,12 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    answers = [{"name": name, "partitions": list(partitions.values())} for name, partitions in topics.items()]
-    yield from _respond(ctx, answers)
+    yield from _respond(ctx, Each(_topic, topics.items()))
+
+
+def _topic(answered: tuple[str, dict[int, dict[str, Any]]]) -> dict[str, Any]:
+    name, partitions = answered
+    return {"name": name, "partitions": partitions.values()}
 
 
 def _answer(

@@ -112,18 +112,18 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
             yield
     quota = ctx.mutation_quota(_STRICT_SINCE)
     for topic in found.values():
-        responses.append(_delete(ctx, topic, quota))
+        responses.append((yield from _delete(ctx, topic, quota)))
         yield
     ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
     yield from _respond(ctx, responses)
 
 
-def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -> dict[str, Any]:
+def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -> Slices[dict[str, Any]]:
     try:
         if ctx.metadata.topic_by_id(topic.topic_id) is None:  # somebody else has deleted it meanwhile
             raise KafkaError(ErrorCode.unknown_topic_id, _UNKNOWN_ID)
         quota.record(len(topic.partitions), ctx.now_ms)
-        ctx.controller.delete_topic(topic.name)
+        yield from ctx.controller.delete_topic_in_slices(topic.name)
     except KafkaError as error:
         return _result(topic.name, topic.topic_id, error.code, error.message or None)
     return _result(topic.name, topic.topic_id, ErrorCode.none, None)

@@ -22,6 +22,7 @@ from fakebroker.protocol.answers.transaction_answers import (
     encode_add_partitions_in_slices,
     encode_add_partitions_to_txn,
 )
+from fakebroker.protocol.build import Each
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices, begin
 from fakebroker.protocol.topic_name import is_internal
@@ -29,6 +30,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transactions.by_hand import read_add_partitions
 from fakebroker.protocol.transactions.requests import (
     BATCHED_SINCE,
+    AddedTopic,
     AddPartitionsRequest,
     TransactionToAdd,
     read_add_partitions_in_slices,
@@ -42,7 +44,8 @@ _VERSION_0: Final = 0  # what Kafka notes of a client of before version 2
 _VERSION_2: Final = 2
 
 Errors = dict[TopicPartition, ErrorCode]
-Topics = list[tuple[str, list[tuple[int, ErrorCode]]]]
+Topic = tuple[str, list[tuple[int, ErrorCode]]]
+Topics = list[Topic] | Each[Topic]
 Results = list[tuple[str, Topics]]
 
 
@@ -51,24 +54,33 @@ def _partitions(asked: TransactionToAdd) -> list[TopicPartition]:
 
 
 def _all_failed(asked: TransactionToAdd, code: ErrorCode) -> Topics:
-    return [(topic.name, [(index, code) for index in topic.partitions]) for topic in asked.topics]
+    """Return the same error for all partitions; of very many topics each when it is asked for."""
+    if len(asked.topics) > _SMALL:
+        return Each(lambda topic: _topic_failed(topic, code), asked.topics)
+    return [_topic_failed(topic, code) for topic in asked.topics]
+
+
+def _topic_failed(topic: AddedTopic, code: ErrorCode) -> Topic:
+    return topic.name, [(index, code) for index in topic.partitions]
 
 
 def _is_small(request: AddPartitionsRequest) -> bool:
     left = _PARTITIONS_OF_A_SLICE
     for each in request.transactions:
+        left -= 1
         for topic in each.topics:
             left -= 1 + len(topic.partitions)
-            if left < 0:
-                return False
+        if left < 0:
+            return False
     return True
 
 
 def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: ErrorCode) -> None:
     if ctx.api_version >= BATCHED_SINCE:
-        _respond(ctx, [], code)
+        _respond(ctx, [], True, code)
     else:
-        _respond(ctx, [(each.transactional_id, _all_failed(each, code)) for each in request.transactions])
+        results = [(each.transactional_id, _all_failed(each, code)) for each in request.transactions]
+        _respond(ctx, results, _is_small(request))
 
 
 @registry.api(
@@ -81,16 +93,17 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
 )
 def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] | None:
     asked = request.transactions
+    is_small = _is_small(request)
     results: Results = []
 
     def answered(each: TransactionToAdd, topics: Topics) -> None:
         results.append((each.transactional_id, topics))
         if len(results) == len(asked):
-            _respond(ctx, results)
+            _respond(ctx, results, is_small)
 
     if not asked:
-        _respond(ctx, results)
-    elif not _is_small(request):
+        _respond(ctx, results, is_small)
+    elif not is_small:
         return begin(_handle_in_slices(ctx, asked, answered))
     else:
         for each in asked:
@@ -116,6 +129,9 @@ def _handle_in_slices(
         partitions: list[TopicPartition] = []
         failed: Errors = {}
         for topic in each.topics:
+            looked_at += 1
+            if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+                yield
             for index in topic.partitions:
                 partition = TopicPartition(topic.name, index)
                 partitions.append(partition)
@@ -170,15 +186,15 @@ def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
     return error
 
 
-def _by_topic(errors: Errors) -> Topics:
+def _by_topic(errors: Errors) -> list[Topic]:
     by_topic: dict[str, list[tuple[int, ErrorCode]]] = {}
     for (topic, index), error in errors.items():
         by_topic.setdefault(topic, []).append((index, error))
     return list(by_topic.items())
 
 
-def _respond(ctx: RequestContext, results: Results, code: ErrorCode = ErrorCode.none) -> None:
-    if ctx.api_version < BATCHED_SINCE and sum(len(each) for _, topics in results for _, each in topics) <= _SMALL:
+def _respond(ctx: RequestContext, results: Results, is_small: bool, code: ErrorCode = ErrorCode.none) -> None:
+    if ctx.api_version < BATCHED_SINCE and is_small:
         told = [topic for _, topics in results for topic in topics]
         ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), told))
     else:
@@ -187,6 +203,6 @@ def _respond(ctx: RequestContext, results: Results, code: ErrorCode = ErrorCode.
 
 def _respond_in_slices(ctx: RequestContext, results: Results, code: ErrorCode) -> Slices[None]:
     version, throttle_time_ms = ctx.api_version, ctx.throttle()
-    told = results if version >= BATCHED_SINCE else [("", [topic for _, topics in results for topic in topics])]
+    told = results if version >= BATCHED_SINCE else [("", topics) for _, topics in results]  # of one transaction
     frame = yield from encode_add_partitions_in_slices(version, ctx.correlation_id, throttle_time_ms, code, told)
     ctx.respond_frame(frame)

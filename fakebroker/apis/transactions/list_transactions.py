@@ -64,7 +64,7 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
 
 def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[list[dict[str, Any]]]:
     """Raises INVALID_REGULAR_EXPRESSION."""
-    wanted = {_STATES[name] for name in request.state_filters if name in _STATES}
+    wanted = {_STATES[name] for name in _STATES.keys() & set(request.state_filters)}
     longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
     ids = IdPattern((request.transactional_id_pattern or "") if ctx.api_version >= 2 else "")
     now_ms = ctx.now.wall_ms

@@ -12,7 +12,7 @@ Source         core/.../server/KafkaApis.scala handleTxnOffsetCommitRequest; Gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
@@ -51,7 +51,7 @@ _TOPIC_IDS_SINCE: Final = 6
 _NO_GENERATION: Final = -1
 
 
-def _answer(version: int, topics: list[TopicErrors]) -> ResponsePayload:
+def _answer(version: int, topics: Collection[TopicErrors]) -> ResponsePayload:
     return build_lazily(response_type(KEY, version), commit_answer(topics))
 
 
@@ -66,7 +66,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
     errors = CommitErrors(by_id)
     known = yield from topics_to_commit(ctx, request.topics, by_id, errors)
     if not known:
-        yield from ctx.respond_in_slices(_answer(version, errors.topics))
+        yield from ctx.respond_in_slices(_answer(version, errors.told(())))
         return
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     commit = OffsetCommit(
@@ -81,8 +81,8 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
     )
     later: Later[list[TopicErrors]] = Later(
         ctx,
-        lambda committed: _answer(version, errors.merge(committed)),
-        lambda code: _answer(version, errors.merge(all_failed(known, code))),
+        lambda committed: _answer(version, errors.told(committed)),
+        lambda code: _answer(version, errors.told(all_failed(known, code))),
     )
     _Commit(ctx, request.transactional_id, producer, commit, later).begin()
     yield from later.answer()

@@ -61,7 +61,7 @@ class ConfigurationControl:
     ) -> Slices[list[KafkaError | None]]:
         """Some settings of each resource; what became of each, in order."""
         results, left = yield from self._preprocess(changes, is_incremental=True)
-        if any(not _is_known(each) for index in left for each in changes[index][1]):
+        if any(not OpType.SET <= each.operation <= OpType.SUBTRACT for index in left for each in changes[index][1]):
             unknown = KafkaError(ErrorCode.unknown_server_error, "")
             return [unknown if index in left else result for index, result in enumerate(results)]
         asked: dict[int, Change] = {

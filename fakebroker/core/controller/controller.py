@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import final
+from typing import Final, final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
@@ -46,6 +46,8 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
+
+_PARTITIONS_OF_A_SLICE: Final = 64  # a few us each
 
 
 @final
@@ -138,6 +140,10 @@ class Controller:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and all its records; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+        finish(self.delete_topic_in_slices(name))
+
+    def delete_topic_in_slices(self, name: str) -> Slices[None]:
+        """The same in slices. The topic and its partitions are deleted in the first one; the others clean up."""
         topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
@@ -146,13 +152,21 @@ class Controller:
         self.metadata.remove(topic)
         for partition in topic.partitions:
             partition.is_deleted = True
-            self._deleted_leader_epoch = max(self._deleted_leader_epoch, partition.leader_epoch)
+            if partition.leader_epoch > self._deleted_leader_epoch:
+                self._deleted_leader_epoch = partition.leader_epoch
+        for number, partition in enumerate(topic.partitions, 1):
             self._followers.remove(partition)
             self.leadership.views.deleted(partition)
-        for partition in topic.partitions:
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        for number, partition in enumerate(topic.partitions, 1):
             self._wakeups.complete_when_not_leader(partition, partition.replicas)
-        for partition in topic.partitions:
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        for number, partition in enumerate(topic.partitions, 1):
             partition.drop_records()
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
 
     # Brokers: cluster_control.py.
 

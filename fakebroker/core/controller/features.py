@@ -62,7 +62,10 @@ class FeatureControl:
     ) -> None:
         """All or none; raises KafkaError. Of a feature that comes twice the last counts."""
         wanted = {update.feature: update for update in updates}
-        for update in sorted(wanted.values(), key=lambda each: each.feature in supported):
+        for update in wanted.values():
+            if update.feature not in supported:
+                self._check(update, supported, controller_id)  # raises
+        for update in wanted.values():
             self._check(update, supported, controller_id)
         if wanted and not validate_only:
             self._levels |= {update.feature: update.level for update in wanted.values()}

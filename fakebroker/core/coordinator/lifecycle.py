@@ -91,7 +91,7 @@ class CoordinatedPartitions(Generic[S]):
         self._write_timeout_ms = write_timeout_ms
         self._linger_ms = linger_ms
         self._events = EventQueue(report, self._soon)
-        self._in_turns = InTurns(self._soon, report)
+        self.in_turns = InTurns(self._soon, report)
         self._partitions: dict[int, _Partition[S]] = {}
         self._is_closed = False
 
@@ -256,7 +256,7 @@ class CoordinatedPartitions(Generic[S]):
             reload,
         )
         timers = PartitionTimers(self._wait, self._client_deadlines, schedule_write)
-        partition = _Partition(context, timers, PartitionExecutor(self._events, self._in_turns, schedule_write))
+        partition = _Partition(context, timers, PartitionExecutor(self._events, self.in_turns, schedule_write))
         return partition
 
     def _unload(self, partition: _Partition[S], state: CoordinatorState) -> None:

@@ -147,6 +147,30 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
 
         self._events.enqueue_last(execute)
 
+    def schedule_long_read_operation(
+        self,
+        name: str,
+        index: int,
+        operation: Callable[[S, int], Slices[T]],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """The same for an operation that may be long, in slices."""
+
+        def execute() -> Slices[None]:
+            response: T | KafkaError
+            try:
+                context = self._active(index)
+                assert context.shard is not None
+                response = yield from operation(context.shard, context.last_committed_offset)
+            except KafkaError as error:
+                response = error.with_traceback(None)
+            except Exception as bug:
+                self._events.report(name, bug)
+                response = unknown_server_error()
+            then(response)
+
+        self._events.enqueue_last(execute)
+
     def schedule_write_all_operation(
         self,
         name: str,

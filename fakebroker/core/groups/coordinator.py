@@ -151,6 +151,16 @@ class GroupCoordinator:
         """Look at a group as of the committed offset, which the operation is given."""
         self.runtime.schedule_read_operation(name, self.partition_for(group_id), operation, _mapped(then))
 
+    def read_in_slices(
+        self,
+        name: str,
+        group_id: str,
+        operation: Callable[[GroupCoordinatorShard, int], Slices[T]],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """The same by an operation that may be long."""
+        self.runtime.schedule_long_read_operation(name, self.partition_for(group_id), operation, _mapped(then))
+
     def read_all(
         self,
         name: str,
@@ -167,6 +177,10 @@ class GroupCoordinator:
         then: Callable[[list[T | KafkaError]], None],
     ) -> None:
         self.runtime.schedule_write_all_operation(name, operation, then)
+
+    def put_off(self, answer: Callable[[], None]) -> None:
+        """Send one of many answers as soon as others had their turn."""
+        self.runtime.in_turns.put_off("one of many answers", answer)
 
     # What happens to the cluster.
 

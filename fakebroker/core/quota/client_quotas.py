@@ -128,7 +128,7 @@ class ClientQuotas:
             for key, value in entry.quotas.items():
                 _tell(broker, entry.entity, key, value)
 
-    def describe(self, filters: Sequence[Filter], strict: bool) -> Slices[list[Entry]]:
+    def describe(self, filters: Iterable[Filter], strict: bool) -> Slices[list[Entry]]:
         """The entities that have all these kinds, and no others if it is `strict`, in Kafka's order; raises
         KafkaError."""
         wanted: dict[str, Filter] = {}

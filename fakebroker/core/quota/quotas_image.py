@@ -25,7 +25,7 @@ from fakebroker.core.hash_order import (
     in_slots,
     slot_of,
 )
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, finish
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
@@ -49,8 +49,16 @@ class ClientQuotaEntity(NamedTuple):
     @property
     def hash_code(self) -> int:
         """As of Java, without a sign."""
-        names = ((hash_code(kind), 0 if name is None else hash_code(name)) for kind, name in self.entries)
-        return 31 + sum(kind ^ name for kind, name in names) & 0xFFFFFFFF
+        return finish(self.hash_code_in_slices())
+
+    def hash_code_in_slices(self) -> Slices[int]:
+        """The same where there may be very many kinds: then a request is wrong, and named in the answer."""
+        code = 31
+        for number, (kind, name) in enumerate(self.entries, 1):
+            code += hash_code(kind) ^ (0 if name is None else hash_code(name))
+            if number % _ENTRIES_OF_A_SLICE == 0:
+                yield
+        return code & 0xFFFFFFFF
 
     def __str__(self) -> str:
         entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in self.entries)

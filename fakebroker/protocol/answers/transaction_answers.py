@@ -8,13 +8,13 @@ Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from fakebroker.protocol.answers.frame import Frame
 from fakebroker.protocol.slices import Slices
 
-_PARTITIONS_OF_A_SLICE: Final = 2_048
+_PARTITIONS_OF_A_SLICE: Final = 256
 
 TopicErrors = tuple[str, Sequence[tuple[int, int]]]
 
@@ -57,7 +57,7 @@ def encode_add_partitions_in_slices(
     correlation_id: int,
     throttle_time_ms: int,
     error_code: int,
-    transactions: Sequence[tuple[str, Sequence[TopicErrors]]],
+    transactions: Sequence[tuple[str, Collection[TopicErrors]]],
 ) -> Slices[bytes]:
     """The same of any version. Before version 4 there is one transaction, which is not named, and no error of the
     whole."""
@@ -71,6 +71,7 @@ def encode_add_partitions_in_slices(
     for transactional_id, topics in transactions:
         if is_batched:
             frame.text(transactional_id)
+            left -= 1
         frame.count(len(topics))
         for topic, partitions in topics:
             frame.text(topic)
@@ -85,7 +86,13 @@ def encode_add_partitions_in_slices(
                     yield
             frame.end()
             left -= 1
+            if left <= 0:
+                left = _PARTITIONS_OF_A_SLICE
+                yield
         if is_batched:
             frame.end()
+            if left <= 0:
+                left = _PARTITIONS_OF_A_SLICE
+                yield
     frame.end()
     return frame.whole()

@@ -4,20 +4,22 @@ Theory   What is not much kio writes at once. Of a struct with much in it kio wr
          arrays: instead of those it is given a `_Gap`, which has a length and notes where it is asked for its elements.
          Then these are written there, one after another. An array may be an `Each` (build.py), whose elements are made
          as they are asked for.
-Units    a slice is some 30 structs, or some bytes. Arrays of plain values, and those in tagged fields, are written at
-         once: no response that may be large has much in them.
+         Long arrays of strings are written in the same way.
+Units    a slice is some 30 structs, as many times four strings, or some bytes. Arrays of numbers, and those in tagged
+         fields, are written at once: no response that may be large has much in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from io import BytesIO
 from types import NoneType, UnionType
-from typing import Any, cast, final, get_args, get_origin
+from typing import Any, NamedTuple, cast, final, get_args, get_origin
 
 from kio.serial import entity_writer
+from kio.serial.writers import write_compact_string, write_legacy_string
 from kio.static.protocol import Entity
 
 from fakebroker.protocol.build import Each
@@ -25,7 +27,10 @@ from fakebroker.protocol.slices import Slices
 
 __all__ = ["write_in_slices"]
 
+WriteString = Callable[[BytesIO, str], None]
+
 _RUN = 32  # structs, and those in them
+_STRINGS = 4  # they take as long as a struct
 _LONG = 2 * _RUN
 _RUN_BYTES = 262_144
 
@@ -42,10 +47,11 @@ def write_in_slices(buffer: BytesIO, struct: Entity) -> Slices[None]:
 class _Gap:
     """Takes the place of an array while kio writes what is around it."""
 
-    __slots__ = ("_buffer", "at", "items")
+    __slots__ = ("_buffer", "at", "items", "write_string")
 
-    def __init__(self, items: Collection[Any], buffer: BytesIO) -> None:
+    def __init__(self, items: Collection[Any], buffer: BytesIO, write_string: WriteString | None) -> None:
         self.items = items
+        self.write_string = write_string
         self.at = -1
         self._buffer = buffer
 
@@ -59,13 +65,20 @@ class _Gap:
 
 def _long(buffer: BytesIO, struct: Entity) -> Slices[None]:
     with BytesIO() as around:
-        gaps = {name: _Gap(items, around) for name, _ in _arrays(type(struct)) if (items := getattr(struct, name))}
+        gaps = {
+            array.name: _Gap(items, around, array.write_string)
+            for array in _arrays(type(struct))
+            if (items := getattr(struct, array.name))
+        }
         entity_writer(type(struct))(around, replace(cast(Any, struct), **gaps))
         written = around.getvalue()
     start = 0
     for gap in gaps.values():
         buffer.write(written[start : gap.at])
-        yield from _elements(buffer, gap.items)
+        if gap.write_string is None:
+            yield from _elements(buffer, gap.items)
+        else:
+            yield from _strings(buffer, gap.items, gap.write_string)
         start = gap.at
     buffer.write(written[start:])
 
@@ -84,28 +97,49 @@ def _elements(buffer: BytesIO, structs: Collection[Entity]) -> Slices[None]:
             count, end = 0, buffer.tell() + _RUN_BYTES
 
 
+def _strings(buffer: BytesIO, strings: Collection[str], write: WriteString) -> Slices[None]:
+    end = buffer.tell() + _RUN_BYTES
+    for number, string in enumerate(strings, 1):
+        write(buffer, string)
+        if number % (_RUN * _STRINGS) == 0 or buffer.tell() >= end:
+            yield
+            end = buffer.tell() + _RUN_BYTES
+
+
 def _weight(struct: Entity) -> int:
     """How many structs there are in arrays in it; many, if they are not made yet."""
     weight = 0
-    for name, has_arrays in _arrays(type(struct)):
-        items = getattr(struct, name)
+    for array in _arrays(type(struct)):
+        items = getattr(struct, array.name)
         if isinstance(items, Each):
             return _LONG + 1
         if items:
-            weight += len(items)
-            if has_arrays and weight <= _LONG:
+            weight += len(items) if array.write_string is None else len(items) // _STRINGS
+            if array.has_arrays and weight <= _LONG:
                 weight += sum(map(_weight, items))
     return weight
 
 
+class _Array(NamedTuple):
+    """A field that is an array of structs, which may have such arrays, or of strings."""
+
+    name: str
+    has_arrays: bool
+    write_string: WriteString | None
+
+
 @cache
-def _arrays(kind: type[Entity]) -> tuple[tuple[str, bool], ...]:
-    """The fields that are arrays of structs, and whether these have any."""
+def _arrays(kind: type[Entity]) -> tuple[_Array, ...]:
     found = []
     for field in fields(kind):
         array = field.type
         if get_origin(array) is UnionType:
             (array,) = (choice for choice in get_args(array) if choice is not NoneType)
-        if "tag" not in field.metadata and get_origin(array) is tuple and is_dataclass(get_args(array)[0]):
-            found.append((field.name, bool(_arrays(get_args(array)[0]))))
+        if "tag" in field.metadata or get_origin(array) is not tuple:
+            continue
+        element: Any = get_args(array)[0]
+        if is_dataclass(element):
+            found.append(_Array(field.name, bool(_arrays(cast(Any, element))), None))
+        elif field.metadata["kafka_type"] == "string":
+            found.append(_Array(field.name, False, write_compact_string if kind.__flexible__ else write_legacy_string))
     return tuple(found)

@@ -9,8 +9,10 @@ from uuid import UUID
 import pytest
 from support.answers import UNKNOWN_TOPIC, answers
 from support.asking import ask, served_versions
-from support.requests import produce
+from support.handling import Handling, received
+from support.requests import produce, request
 from support.simulation import Simulation
+from support.slices import most_calls_of_a_slice
 
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -111,3 +113,38 @@ def test_a_deleted_topic_may_be_made_again(simulation: Simulation) -> None:
     simulation.topic("a")
     assert id_of(simulation, "a") != first
     assert deleted(simulation, 6, (None, first)) == [(None, first, int(ErrorCode.unknown_topic_id))]
+
+
+@pytest.mark.interpreted
+def test_a_topic_of_many_partitions_is_deleted_in_slices() -> None:
+    """The longest slice does not grow with the partitions."""
+
+    def most_calls(partitions: int) -> int:
+        running = Simulation()
+        running.topic("many", partitions=partitions)
+        topics = [{"name": "many", "topic_id": None}]
+        frame = request(DELETE_TOPICS, 6, {"topics": topics, "timeout": timedelta(seconds=1)})
+        api, context, decoded = received(running, frame[4:])
+        most = most_calls_of_a_slice(lambda: api.handle(context, decoded))
+        assert running.cluster.metadata.topic_names() == []
+        return most
+
+    assert most_calls(512) - most_calls(256) < 32
+
+
+def test_a_topic_is_gone_before_its_partitions_are_cleaned_up() -> None:
+    """It can be made again meanwhile; what is deleted is the old one."""
+    running = Simulation()
+    running.topic("many", partitions=300)
+    handling = Handling(
+        running, DELETE_TOPICS, 6, {"topics": [{"name": "many", "topic_id": None}], "timeout": timedelta(seconds=1)}
+    )
+    handling.step(2)
+    assert running.cluster.metadata.topic("many") is None
+    running.topic("many", partitions=300)
+    assert [int(each.error_code) for each in handling.answer().responses] == [NONE]
+    partition = running.cluster.metadata.find_partition("many", 299)
+    assert partition is not None
+    client = running.connect(partition.leader_id)
+    client.send(produce("many", partition=299))
+    assert answers(client) == [(0, NONE, 0)]

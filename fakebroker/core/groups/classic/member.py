@@ -90,12 +90,12 @@ class ClassicGroupMember:
                 return protocol.name
         raise KafkaError(ErrorCode.unknown_server_error, "Member does not support any of the candidate protocols")
 
-    def complete_sync(self, answer: SyncAnswer) -> bool:
+    def complete_sync(self, answer: SyncAnswer, in_turn: bool = False) -> bool:
         """False if it waits for no such answer."""
         reply, self.awaiting_sync = self.awaiting_sync, None
         if reply is None:
             return False
-        reply.complete(answer)
+        reply.complete(answer, in_turn)
         return True
 
     def describe(self, protocol_name: str | None) -> DescribedMember:

@@ -113,21 +113,33 @@ class DescribedGroup(NamedTuple):
     error_message: str | None = None
 
 
+def _at_once(do: Callable[[], None]) -> None:
+    do()
+
+
 @final
 class Reply(Generic[Answer]):
-    """An answer that somebody waits for."""
+    """An answer that somebody waits for. `put_off` does something as soon as others had their turn."""
 
-    __slots__ = ("_answer",)
+    __slots__ = ("_answer", "_put_off")
 
-    def __init__(self, answer: Callable[[Answer], None]) -> None:
+    def __init__(
+        self, answer: Callable[[Answer], None], put_off: Callable[[Callable[[], None]], None] = _at_once
+    ) -> None:
         self._answer: Callable[[Answer], None] | None = answer
+        self._put_off = put_off
 
     @property
     def is_complete(self) -> bool:
         return self._answer is None
 
-    def complete(self, value: Answer) -> None:
-        """Nothing happens if it has been."""
+    def complete(self, value: Answer, in_turn: bool = False) -> None:
+        """Nothing happens if it has been. `in_turn`: it is one of many answers, and others have their turn before it is
+        sent."""
         answer, self._answer = self._answer, None
-        if answer is not None:
+        if answer is None:
+            return
+        if in_turn:
+            self._put_off(lambda: answer(value))
+        else:
             answer(value)

@@ -34,6 +34,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
+_AT_ONCE: Final = 64  # answers of one rebalance; the others are sent in turns
 
 _UNKNOWN: Final = JoinAnswer(ErrorCode.unknown_member_id)
 
@@ -141,8 +142,8 @@ class Rebalances:
     def _answer_joins(self, group: ClassicGroup) -> None:
         """The leader is told of all; from now on everybody has to sync."""
         generation_id = group.generation_id
-        for member in list(group.members.values()):
-            group.complete_join(member, self.joined(group, member))
+        for number, member in enumerate(list(group.members.values())):
+            group.complete_join(member, self.joined(group, member), number >= _AT_ONCE)
             self.expect_heartbeat(group, member)
             member.is_new = False
             group.add_pending_sync(member.member_id)
@@ -201,14 +202,14 @@ class Rebalances:
 
     def _tell_assignment(self, group: ClassicGroup, code: ErrorCode) -> None:
         is_good = code is ErrorCode.none
-        for member in list(group.members.values()):
+        for number, member in enumerate(list(group.members.values())):
             answer = SyncAnswer(
                 code,
                 group.protocol_type if is_good else None,
                 group.protocol_name if is_good else None,
                 member.assignment,
             )
-            if member.complete_sync(answer):
+            if member.complete_sync(answer, number >= _AT_ONCE):
                 self.expect_heartbeat(group, member)  # while it waited its session did not count
 
     # Sessions.

@@ -169,12 +169,12 @@ class Roster(Group):
         """The longest of its members'."""
         return max(0, *(member.rebalance_timeout_ms for member in self.members.values()), 0)
 
-    def complete_join(self, member: ClassicGroupMember, answer: JoinAnswer) -> None:
+    def complete_join(self, member: ClassicGroupMember, answer: JoinAnswer, in_turn: bool = False) -> None:
         """Nothing happens if it waits for none."""
         reply, member.awaiting_join = member.awaiting_join, None
         if reply is not None:
             self._awaiting_join -= 1
-            reply.complete(answer)
+            reply.complete(answer, in_turn)
 
     def complete_all_joins(self, code: ErrorCode) -> None:
         for member in list(self.members.values()):

@@ -34,7 +34,7 @@ def join_group(groups: GroupCoordinator, request: JoinRequest, answer: Callable[
     if not shortest_ms <= request.session_timeout_ms <= longest_ms:
         answer(JoinAnswer(ErrorCode.invalid_session_timeout, request.member_id))
         return
-    reply = Reply(answer)
+    reply = Reply(answer, groups.put_off)
 
     def then(response: KafkaError | None) -> None:
         if response is not None:
@@ -47,7 +47,7 @@ def sync_group(groups: GroupCoordinator, request: SyncRequest, answer: Callable[
     if not request.group_id:
         answer(SyncAnswer(ErrorCode.invalid_group_id))
         return
-    reply = Reply(answer)
+    reply = Reply(answer, groups.put_off)
 
     def then(response: KafkaError | None) -> None:
         if response is not None:

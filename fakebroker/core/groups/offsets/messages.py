@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -44,7 +44,7 @@ class TopicErrors(NamedTuple):
 
     name: str
     topic_id: UUID
-    partitions: list[tuple[int, ErrorCode]]
+    partitions: Collection[tuple[int, ErrorCode]]
 
 
 class TopicToFetch(NamedTuple):
@@ -75,12 +75,13 @@ class FetchedOffset(NamedTuple):
 class FetchedTopic(NamedTuple):
     name: str
     topic_id: UUID
-    partitions: list[FetchedOffset]
+    partitions: Collection[FetchedOffset]
 
 
 class TopicPartitions(NamedTuple):
     name: str
     partitions: Sequence[int]
+    topic_id: UUID = ZERO_ID
 
 
 __all__ = [

@@ -94,10 +94,12 @@ class Offsets(GroupManager):
         longest = self._services.config.offset_metadata_max_bytes
         response: list[TopicErrors] = []
         records: list[CoordinatorRecord] = []
+        looked_at = 0
         for topic in request.topics:
             errors: list[tuple[int, ErrorCode]] = []
-            for number, each in enumerate(topic.partitions):
-                if number % _OFFSETS_OF_A_SLICE == _OFFSETS_OF_A_SLICE - 1:
+            for each in topic.partitions:
+                looked_at += 1
+                if looked_at % _OFFSETS_OF_A_SLICE == 0:
                     yield
                 if each.metadata is not None and _length(each.metadata) > longest:
                     errors.append((each.partition, ErrorCode.offset_metadata_too_large))
@@ -130,34 +132,39 @@ class Offsets(GroupManager):
             group = self._groups.group(request.group_id)
         return group
 
-    def fetch(self, request: OffsetFetch, epoch: int) -> list[FetchedTopic]:
+    def fetch(self, request: OffsetFetch, epoch: int) -> Slices[list[FetchedTopic]]:
         """OffsetMetadataManager.fetchOffsets and fetchAllOffsets, as of an epoch. Raises KafkaError; but a group that
         is not there has no offsets. As of LATEST only stable ones are told: not where a transaction has written
         another one."""
         topics = None
+        found: list[FetchedTopic] = []
+        looked_at = 0
         group = self._groups.get(request.group_id, epoch)
         if group is not None:
             group.validate_offset_fetch(request.member_id, request.member_epoch, epoch)
             topics = self._offsets.topics(request.group_id, epoch)
         if request.topics is None:
-            if topics is None:
-                return []
-            return [
-                FetchedTopic(
-                    name,
-                    ZERO_ID,
-                    [
-                        self._unstable(request.group_id, name, partition, epoch) or _fetched(partition, value)
-                        for partition, value in partitions.items(epoch)
-                    ],
-                )
-                for name, partitions in topics.items(epoch)
-            ]
-        found: list[FetchedTopic] = []
+            if topics is not None:
+                for name, committed in topics.items(epoch):
+                    all_offsets: list[FetchedOffset] = []
+                    for partition, committed_value in committed.items(epoch):
+                        unstable = self._unstable(request.group_id, name, partition, epoch)
+                        all_offsets.append(unstable or _fetched(partition, committed_value))
+                        looked_at += 1
+                        if looked_at % _OFFSETS_OF_A_SLICE == 0:
+                            yield
+                    found.append(FetchedTopic(name, ZERO_ID, all_offsets))
+            return found
         for topic in request.topics:
             partitions = None if topics is None else topics.get(topic.name, epoch)
             offsets: list[FetchedOffset] = []
+            looked_at += 1
+            if looked_at % _OFFSETS_OF_A_SLICE == 0:
+                yield
             for partition in topic.partitions:
+                looked_at += 1
+                if looked_at % _OFFSETS_OF_A_SLICE == 0:
+                    yield
                 value = None if partitions is None else partitions.get(partition, epoch)
                 unstable = self._unstable(request.group_id, topic.name, partition, epoch)
                 if unstable is not None:
@@ -174,21 +181,26 @@ class Offsets(GroupManager):
             return None
         return FetchedOffset(partition, error=ErrorCode.unstable_offset_commit)
 
-    def delete(self, group_id: str, topics: Sequence[TopicPartitions]) -> CoordinatorResult[list[TopicErrors]]:
+    def delete(self, group_id: str, topics: Sequence[TopicPartitions]) -> Slices[CoordinatorResult[list[TopicErrors]]]:
         """OffsetMetadataManager.deleteOffsets. Raises KafkaError."""
         group = self._groups.group(group_id)
         group.validate_offset_delete()
         response: list[TopicErrors] = []
         records: list[CoordinatorRecord] = []
+        looked_at = 0
         for topic in topics:
             is_subscribed = group.is_subscribed_to_topic(topic.name)
             error = ErrorCode.group_subscribed_to_topic if is_subscribed else ErrorCode.none
             response.append(TopicErrors(topic.name, ZERO_ID, [(partition, error) for partition in topic.partitions]))
-            if not is_subscribed:
-                for partition in topic.partitions:
-                    key = OffsetCommitKey(group_id, topic.name, partition)
-                    if self._offsets.get(group_id, topic.name, partition) is not None or self._pending.has(key):
-                        records.append(CoordinatorRecord(key, None))
+            for partition in topic.partitions:
+                looked_at += 1
+                if looked_at % _OFFSETS_OF_A_SLICE == 0:
+                    yield
+                key = OffsetCommitKey(group_id, topic.name, partition)
+                if not is_subscribed and (
+                    self._offsets.get(group_id, topic.name, partition) is not None or self._pending.has(key)
+                ):
+                    records.append(CoordinatorRecord(key, None))
         return CoordinatorResult(records, response)
 
     # What others do to groups.

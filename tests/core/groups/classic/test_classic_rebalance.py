@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from support.classic_members import REBALANCE_MS, SESSION_MS, ClassicMembers
 from support.group_harness import GroupHarness
@@ -143,3 +146,33 @@ def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: Classi
     members.group.check_invariants()
     members.leave(*ids)
     members.group.check_invariants()
+
+
+def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarness, members: ClassicMembers) -> None:
+    """Some at once, in the order of the members; others have their turn between the rest."""
+    asked = [members.join() for _ in range(200)]
+    soon: list[Callable[[], None]] = []
+    harness.coordinator().runtime.in_turns._soon = soon.append
+    harness.advance(2 * DELAY_MS)
+
+    def count(of: list[Any]) -> int:
+        answered = [each.answer is not None for each in of]
+        assert answered == sorted(answered, reverse=True)
+        return sum(answered)
+
+    def send(of: list[Any]) -> None:
+        assert count(of) == 64
+        while soon:
+            before = count(of)
+            soon.pop()()
+            assert before < count(of) <= before + 32
+        assert count(of) == 200
+
+    send(asked)
+    ids = [each.told.member_id for each in asked]
+    assert ids == list(members.group.members)
+    synced = [members.sync(member_id, 1) for member_id in ids[1:]]
+    assert count(synced) == 0
+    leader = members.sync(ids[0], 1, {member_id: member_id.encode() for member_id in ids})
+    send([leader, *synced])
+    assert [each.told.assignment for each in (leader, *synced)] == [each.encode() for each in ids]

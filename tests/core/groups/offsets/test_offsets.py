@@ -31,8 +31,9 @@ def commit(harness: GroupHarness, group_id: str = "g", offset: int = 5, retentio
 
 def committed(harness: GroupHarness, group_id: str = "g") -> int:
     request = OffsetFetch(group_id, None, -1, [TopicToFetch("t", ZERO_ID, [0])])
-    [topic] = harness.read(lambda shard, epoch: shard.offsets.fetch(request, epoch), group_id).value
-    return topic.partitions[0].offset
+    [topic] = harness.read(lambda shard, epoch: finish(shard.offsets.fetch(request, epoch)), group_id).value
+    [fetched] = topic.partitions
+    return int(fetched.offset)
 
 
 def test_what_is_stored() -> None:
@@ -144,7 +145,7 @@ class TestMoves:
     def test_deletions_survive(self) -> None:
         harness = GroupHarness(brokers=2)
         commit(harness)
-        harness.write(lambda shard: shard.offsets.delete("g", [TopicPartitions("t", [0])]))
+        harness.write(lambda shard: finish(shard.offsets.delete("g", [TopicPartitions("t", [0])])))
         harness.move(2)
         assert committed(harness) == -1
 

@@ -83,7 +83,7 @@ class Upgrade:
             assignment = self._assignment(classic)
             made.set_target(classic.member_id, assignment)
             made.members.update(_member(group, classic, assignment))
-        made.set_epoch(epoch, metadata_hash(made.members.topic_names, self._tools.topics))
+        made.set_epoch(epoch, metadata_hash(made.members.topics, self._tools.topics))
         return made
 
     def _assignment(self, classic: ClassicGroupMember) -> Assignment:

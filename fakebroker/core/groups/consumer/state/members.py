@@ -77,10 +77,11 @@ class Members:
 
     def _replace(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         self.partitions.replace(old, new)
+        names_differ = old is None or new is None or old.topic_names is not new.topic_names
         for member, by in ((old, -1), (new, 1)):
             if member is None:
                 continue
-            if old is None or new is None or old.topic_names is not new.topic_names:
+            if names_differ:
                 count_topics(self._topics, member.topic_names, by_name=by)
             count(self._assignors, [member.assignor] if member.assignor is not None else [], by)
             count(self._regexes, [member.regex] if member.regex is not None else [], by)
@@ -91,7 +92,8 @@ class Members:
             self._ids_by_instance.pop(old.instance_id)
         if new is not None and new.instance_id is not None:
             self._ids_by_instance[new.instance_id] = new.member_id
-        self._is_homogeneous.set(is_homogeneous(self.regexes, self._topics.values(), len(self._by_id)))
+        if names_differ or self.has_regexes or len(self._resolved):
+            self._is_homogeneous.set(is_homogeneous(self.regexes, self._topics.values(), len(self._by_id)))
 
     # What they are subscribed to.
 
@@ -99,10 +101,6 @@ class Members:
     def is_homogeneous(self) -> bool:
         """Are all subscribed to the same topics? As of when a member last changed."""
         return self._is_homogeneous.get()
-
-    @property
-    def topic_names(self) -> list[str]:
-        return list(self._topics.keys())
 
     @property
     def topics(self) -> dict[str, SubscriptionCount]:

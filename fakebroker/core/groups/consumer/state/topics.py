@@ -11,11 +11,16 @@ Differs  The hash is BLAKE2b cut to 64 bits, not XXH3: it is compared with itsel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember, TopicPartitions
+
+_MANY: Final = 512  # names
+
+Names = AbstractSet[str] | Mapping[str, object]  # where one is found at once
 
 
 class Topic(Protocol):
@@ -70,9 +75,16 @@ def subscribed_topic_names(
     return member.topic_names | found.topics if found else member.topic_names
 
 
-def topic_ids(names: Iterable[str], topics: Topics) -> frozenset[UUID]:
+def _existing(names: Names, topics: Topics) -> Iterable[Topic]:
+    """Return the topics that exist. Of very many names, which a client may have made up, most do not: then the topics
+    are looked up among the names."""
+    looked_up = names if len(names) <= _MANY else [name for name in topics.topic_names() if name in names]
+    return (topic for topic in map(topics.topic, looked_up) if topic is not None)
+
+
+def topic_ids(names: Names, topics: Topics) -> frozenset[UUID]:
     """Of those that exist."""
-    return frozenset(topic.topic_id for topic in map(topics.topic, names) if topic is not None)
+    return frozenset(topic.topic_id for topic in _existing(names, topics))
 
 
 def partition_counts(topic_ids: Iterable[UUID], topics: Topics) -> dict[UUID, int]:
@@ -80,10 +92,10 @@ def partition_counts(topic_ids: Iterable[UUID], topics: Topics) -> dict[UUID, in
     return {topic_id: len(topic.partitions) for topic_id, topic in found.items() if topic is not None}
 
 
-def metadata_hash(names: Iterable[str], topics: Topics) -> int:
+def metadata_hash(names: Names, topics: Topics) -> int:
     """Of the topics that exist. A signed number of 64 bits."""
     digest = blake2b(digest_size=8)
-    found = {name: topic for name in names if (topic := topics.topic(name)) is not None}
+    found = {topic.name: topic for topic in _existing(names, topics)}
     for name in sorted(found):
         topic = found[name]
         digest.update(topic.topic_id.bytes)
