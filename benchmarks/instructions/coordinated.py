@@ -18,7 +18,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import INSTANT
 from fakebroker.network.connection import Connection
-from fakebroker.network.effects import Send
+from fakebroker.network.effects import InternalError, Send
 from fakebroker.protocol.messages import decode_response
 
 Work = Callable[[int], None]
@@ -51,7 +51,6 @@ class Served:
 
     def advance(self, ms: int) -> None:
         self.now = Now(self.now.mono_ms + ms, self.now.wall_ms + ms)
-        self.cluster.turn.begin()  # under valgrind one turn is over before a coordinator is loaded
         self.cluster.advance_to(self.now)
 
     def exchange(self, connection: Connection, data: bytes) -> bytes:
@@ -61,11 +60,11 @@ class Served:
 
     def answers(self, connection: Connection) -> bytes:
         for _ in range(MOST_STEPS):
-            found = b"".join(
-                each.data
-                for each in self.cluster.take_effects()
-                if isinstance(each, Send) and each.connection is connection
-            )
+            effects = self.cluster.take_effects()
+            for each in effects:
+                if isinstance(each, InternalError):
+                    raise each.error
+            found = b"".join(each.data for each in effects if isinstance(each, Send) and each.connection is connection)
             if found:
                 return found
             self.advance(STEP_MS)
