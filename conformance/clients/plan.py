@@ -40,6 +40,8 @@ class Job:
     block_ms       how long the client may look for the topic and the partition
     replicas, configs, partitions   of the topic; partitions 0: there is no such topic
     stage          what followers do meanwhile
+    transactional_id   all records are of one transaction; one result more, the last, is that of its commit (franz-go,
+                   sarama and KafkaJS alone)
     """
 
     name: str
@@ -55,6 +57,7 @@ class Job:
     replicas: int = 3
     configs: dict[str, str] = field(default_factory=dict)
     stage: str = MIXED
+    transactional_id: str | None = None
 
     def described(self, topic: str) -> dict[str, Any]:
         """The job as the programs read it."""
@@ -69,6 +72,7 @@ class Job:
             "block_ms": self.block_ms,
             "retries": self.retries,
             "pause_before": self.pause_before,
+            **({} if self.transactional_id is None else {"transactional_id": self.transactional_id}),
             "records": [
                 {
                     "partition": record.partition,

@@ -58,13 +58,33 @@ def test_franz_go_is_told_that_it_is_another_topic(
     assert read_values(address.kafka, "a") == OTHERS
 
 
+@in_each_way
+@pytest.mark.parametrize("client", ["sarama", "kafkajs", "franz-go"])
+def test_a_transaction_that_lives_on_is_not_committed_and_the_next_one_is(
+    address: Address, change: Callable[[Address], None], client: str
+) -> None:
+    def change_for_all(address: Address) -> None:
+        change(address)
+        address.ask_for_transactions()
+
+    *sent, committed = sent_around(address, change_for_all, client, True, transactional_id="tx")
+    assert committed.get("error"), committed
+    assert not any(result.get("offset") == 0 for result in sent), "an offset of the other life"
+    assert read_values(address.kafka, "a")[: len(OTHERS)] == OTHERS
+    *_, committed = sent_around(address, lambda address: None, client, True, transactional_id="tx")
+    assert "error" not in committed
+
+    values = [value for _, value in read_log(address.kafka, "a")]
+    assert values[-1 - len(BEFORE + AFTER) : -1] == BEFORE + AFTER  # the last is the marker of the transaction
+
+
 def sent_around(
-    address: Address, change: Callable[[Address], None], client: str, is_idempotent: bool
+    address: Address, change: Callable[[Address], None], client: str, is_idempotent: bool, **values: Any
 ) -> list[dict[str, Any]]:
     """What a producer is told of the records that it sends after the change."""
     command, folder = program(PROGRAMS[client])
     records = tuple(Record(0, b"key", value) for value in BEFORE + AFTER)
-    job = Job("a", idempotent=is_idempotent, pause_before=len(BEFORE), records=records)
+    job = Job("a", idempotent=is_idempotent, pause_before=len(BEFORE), records=records, **values)
     plan = {"bootstrap": address.kafka.bootstrap_servers, "jobs": [job.described("a")]}
     with ClientProcess(command, folder, plan, LIMIT_S) as process:
         process.await_pause()

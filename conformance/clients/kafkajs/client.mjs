@@ -36,17 +36,29 @@ async function runJob(bootstrap, job) {
     requestTimeout: job.timeout_ms + 3000, // longer than what the broker is told, so that the broker's word is heard
     retry: { retries: job.retries ? 30 : 0, initialRetryTime: 100, maxRetryTime: 500 },
   })
-  const producer = kafka.producer({ idempotent: job.idempotent, allowAutoTopicCreation: false })
+  const inTransaction = job.transactional_id ? { transactionalId: job.transactional_id, maxInFlightRequests: 1 } : {}
+  const producer = kafka.producer({ idempotent: job.idempotent, allowAutoTopicCreation: false, ...inTransaction })
   await producer.connect()
+  const sender = job.transactional_id ? await producer.transaction() : producer
   const pausedAt = job.pause_before ?? 0
-  const results = await send(producer, job, job.records.slice(0, pausedAt))
+  const results = await send(sender, job, job.records.slice(0, pausedAt))
   if (pausedAt > 0) {
     console.log('paused')
     await lines.next()
   }
-  results.push(...(await send(producer, job, job.records.slice(pausedAt))))
+  results.push(...(await send(sender, job, job.records.slice(pausedAt))))
+  if (job.transactional_id) results.push(await commit(sender))
   await producer.disconnect()
   return results
+}
+
+async function commit(transaction) {
+  try {
+    await transaction.commit()
+  } catch (error) {
+    return { error: (error.cause ?? error).type ?? error.name }
+  }
+  return { partition: null, offset: null }
 }
 
 // One send() is one batch for each partition, and one answer: the base offset of each, or one error for all.

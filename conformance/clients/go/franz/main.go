@@ -53,11 +53,19 @@ func runJob(bootstrap string, job plan.Job) []plan.Result {
 	if !job.Retries {
 		options = append(options, kgo.RecordRetries(0))
 	}
+	if job.TransactionalID != "" {
+		options = append(options, kgo.TransactionalID(job.TransactionalID))
+	}
 	client, err := kgo.NewClient(options...)
 	if err != nil {
 		plan.Fail(err)
 	}
 	defer client.Close()
+	if job.TransactionalID != "" {
+		if err := client.BeginTransaction(); err != nil {
+			plan.Fail(err)
+		}
+	}
 	results := make([]plan.Result, len(job.Records))
 	index := 0
 	for part, records := range job.Parts() {
@@ -78,6 +86,9 @@ func runJob(bootstrap string, job plan.Job) []plan.Result {
 		if err := client.Flush(context.Background()); err != nil {
 			plan.Fail(err)
 		}
+	}
+	if job.TransactionalID != "" {
+		results = append(results, plan.Ended(client.EndTransaction(context.Background(), kgo.TryCommit), name))
 	}
 	return results
 }

@@ -42,6 +42,8 @@ type Job struct {
 	Retries     bool     `json:"retries"`
 	PauseBefore *int     `json:"pause_before"`
 	Records     []Record `json:"records"`
+
+	TransactionalID string `json:"transactional_id"` // empty: none
 }
 
 // Timeout is that of one produce request, as the broker is told.
@@ -68,6 +70,14 @@ type Result struct {
 // Delivered is the result of a record that has its place.
 func Delivered(partition int32, offset int64) Result {
 	return Result{Partition: &partition, Offset: &offset}
+}
+
+// Ended is the result of the end of a transaction.
+func Ended(err error, name func(error) string) Result {
+	if err != nil {
+		return Result{Error: name(err)}
+	}
+	return Result{}
 }
 
 type jobReport struct {

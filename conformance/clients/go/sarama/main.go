@@ -48,9 +48,15 @@ func runJob(bootstrap string, job plan.Job) []plan.Result {
 	if job.Retries {
 		config.Producer.Retry.Max = 30
 	}
+	config.Producer.Transaction.ID = job.TransactionalID
 	producer, err := sarama.NewAsyncProducer(strings.Split(bootstrap, ","), config)
 	if err != nil {
 		plan.Fail(err)
+	}
+	if job.TransactionalID != "" {
+		if err := producer.BeginTxn(); err != nil {
+			plan.Fail(err)
+		}
 	}
 	results := make([]plan.Result, len(job.Records))
 	index := 0
@@ -73,7 +79,10 @@ func runJob(bootstrap string, job plan.Job) []plan.Result {
 		}
 		index += len(records)
 	}
-	if err := producer.Close(); err != nil {
+	if job.TransactionalID != "" {
+		results = append(results, plan.Ended(producer.CommitTxn(), name))
+	}
+	if err := producer.Close(); err != nil && job.TransactionalID == "" {
 		plan.Fail(err)
 	}
 	return results
