@@ -60,6 +60,8 @@ def test_error_7_is_retried_and_copied_unless_the_producer_is_idempotent(generat
         assert read_values(kafka, "t") == [b"x"] * (1 if is_idempotent else 2)
 
 
+# It failed once in some twenty runs of 2026-11-27, and nobody knows why: a batch expired after two minutes.
+@pytest.mark.nightly
 @pytest.mark.parametrize("generation", ["2.0", "4.3"])
 def test_each_record_is_once_in_the_log_when_brokers_die_and_leaders_move(generation: str) -> None:
     config = {
