@@ -147,5 +147,5 @@ def _sentence(problem: Mapping[str, Any], where: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A part of a message that somebody else wrote, not too long."""
+    """Shorten a value of the caller so that a message stays one readable sentence."""
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -44,7 +44,7 @@ class Hosted:
         self._listened_to: Cluster | None = None
 
     def end(self) -> None:
-        """It is about to stop: waits and streams of its events end."""
+        """End the waits and the event streams of a cluster that is about to stop."""
         self.work.end()
         self.changes.end()
 
@@ -84,7 +84,7 @@ class Hosted:
             assert self.told
 
     def _begin(self, cluster: AsyncFakeCluster) -> None:
-        """It has been started or reset: listen to the new one from its first event on, if somebody does at all."""
+        """Listen to a cluster that was started or reset from its first event on, if this cluster is listened to."""
         if self._listens:
             assert self.told
 

@@ -31,7 +31,7 @@ class Lines(NamedTuple):
 
 
 class EventLines:
-    """Of one cluster."""
+    """The encoded events of one cluster, shared by all its readers."""
 
     def __init__(self) -> None:
         self._told: Told | None = None

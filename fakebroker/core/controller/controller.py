@@ -113,7 +113,7 @@ class Controller:
         validate_only: bool = False,
         quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[Topic | KafkaError]]:
-        """The same in slices; `quota` is that of the client who asks."""
+        """Create topics in slices. `quota` limits the client that sent the request."""
         results = yield from self._topic_creation.create_topics(topics, now, validate_only, quota)
         if self.broker_configs.have_own:
             for topic in results:
@@ -143,7 +143,7 @@ class Controller:
         finish(self.delete_topic_in_slices(name))
 
     def delete_topic_in_slices(self, name: str) -> Slices[None]:
-        """The same in slices. The topic and its partitions are deleted in the first one; the others clean up."""
+        """Delete a topic in slices: the first one removes it and its partitions, the others clean up."""
         topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")

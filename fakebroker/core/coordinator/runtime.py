@@ -154,7 +154,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         operation: Callable[[S, int], Slices[T]],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """The same for an operation that may be long, in slices."""
+        """Run a long read operation in slices; otherwise like `schedule_read_operation`."""
 
         def execute() -> Slices[None]:
             response: T | KafkaError
