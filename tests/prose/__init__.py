@@ -1,0 +1,1 @@
+"""The lint of the prose: docstrings and comments in plain technical English."""

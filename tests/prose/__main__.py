@@ -1,0 +1,31 @@
+"""Print the problems of the prose: `python -m tests.prose [--count] [PATH...]`.
+
+The default is the paths that are clean. The exit status is 1 if there is a problem. `--count` prints the number of
+problems for each folder and each rule instead.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import PurePosixPath
+
+from .lint import CLEAN, problems
+
+
+def main(argv: list[str]) -> int:
+    paths = [argument for argument in argv if argument != "--count"] or list(CLEAN)
+    found = list(problems(paths))
+    if "--count" in argv:
+        counts = Counter((str(PurePosixPath(problem.path).parent), problem.rule) for problem in found)
+        for (folder, rule), count in sorted(counts.items()):
+            print(f"{count:5} {rule:8} {folder}")
+    else:
+        for problem in found:
+            print(problem)
+    print(f"{len(found)} problems", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
