@@ -70,6 +70,7 @@ def test_the_limit_is_the_users(tmp_path: Path) -> None:
     assert not compared(one, other, 0.1).ok
 
 
+@pytest.mark.nightly
 def test_an_interval_holds_what_is_known_of_the_distribution(tmp_path: Path) -> None:
     """Of 20 + Exp(5) ms the quantile q is at 20 - 5 ln(1 - q)."""
     missed = 0
