@@ -4,11 +4,11 @@ Theory   A broker that is paused, or does not reach the controller, learns of no
          frozen. Where a partition gets another leadership the broker keeps the old one, in a Partition of its own: the
          leader epoch, the ISR, and its own log. If it led there it goes on:
 
-           acks=1       NONE. The record is in its log alone, and lost when it learns of its successor.
-           acks=all     Parked for an ISR that no longer fetches, and that it cannot have changed. It ends at its
-                        timeout (7), or when the broker learns of its successor (6).
-           Fetch        Up to its old high watermark. A follower with the same stale view goes on fetching, and counts.
-           Metadata     The old leader.
+           - acks=1: NONE. The record is in its log alone, and lost when it learns of its successor.
+           - acks=all: parked for an ISR that no longer fetches, and that it cannot have changed. It ends at its
+             timeout (7), or when the broker learns of its successor (6).
+           - Fetch: up to its old high watermark. A follower with the same stale view goes on fetching, and counts.
+           - Metadata: the old leader.
 
          The other brokers fetch from the new leader. When the broker learns of it, it becomes a follower: requests
          parked there are re-checked, and its log is truncated by epochs, as that of any follower.
