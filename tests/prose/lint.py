@@ -23,6 +23,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/core/log",
     "fakebroker/core/purgatory",
     "fakebroker/core/replication",
+    "fakebroker/core/transactions",
     "timingwheel",
 )
 
