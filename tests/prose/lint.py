@@ -24,6 +24,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/core/journal",
     "fakebroker/core/log",
     "fakebroker/core/purgatory",
+    "fakebroker/core/quota",
     "fakebroker/core/replication",
     "fakebroker/core/transactions",
     "timingwheel",
