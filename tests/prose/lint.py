@@ -19,6 +19,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 # Folders and files without a problem. The list grows until it is the whole package.
 CLEAN: Final[tuple[str, ...]] = (
+    "fakebroker/core/config",
     "fakebroker/core/controller",
     "fakebroker/core/faults",
     "fakebroker/core/journal",
