@@ -61,7 +61,7 @@ def grown_capacity(size: int, capacity: int) -> int:
 
 
 def asked_capacity(size: int) -> int:
-    """Return the capacity of an empty HashMap whose constructor got this size."""
+    """Return the capacity of an empty HashMap that was constructed with this size."""
     return 1 << max(size - 1, 0).bit_length()
 
 
