@@ -26,8 +26,8 @@ class RegisteredBroker:
     """The state of one broker. Its listeners and its `rack` are the same in each life.
 
     epoch                    of this life
-    is_fenced                by the controller in_controlled_shutdown   it has asked for a controlled shutdown, and
-                             leads nothing any more
+    is_fenced                by the controller
+    in_controlled_shutdown   it has requested a controlled shutdown, and leads nothing any more
     is_working               its process runs, and is not paused
     isolations               the number of causes that cut it off from the controller
     disk_write_ms            the duration of a write to its disk

@@ -77,7 +77,7 @@ class Listener(BrokerPoints):
         """An operation has completed or expired, whether it was parked or not. Its response comes next."""
 
     def timers_fired(self, tasks: int, woken_ms: int) -> None:
-        """A batch of timer tasks ran at its time, which is now. The cluster was woken at `woken_ms`."""
+        """A batch of timer tasks ran at its time, which is now. The cluster woke up at `woken_ms`."""
 
     # Partitions.
 

@@ -1,10 +1,10 @@
 """The errors of each API, and the work that is done before them; docs/errors.md has the origin of each.
 
-Theory   An error tells the state: NOT_ENOUGH_REPLICAS that nothing was appended, REQUEST_TIMED_OUT that it was. So each
+Theory   An error implies a state: NOT_ENOUGH_REPLICAS that nothing was appended, REQUEST_TIMED_OUT that it was. So each
          has its place: `before` the work, when nothing is done, or `after` it. A read changes nothing, and has any of
          its errors at either place. `selectors` are those of the parts of a request. `appends`: it writes to a log, its
          own or the coordinator's, and waits for the in-sync replicas. Every API can have UNKNOWN_SERVER_ERROR anywhere:
-         it does not tell how much was done.
+         it leaves open how much was done.
 Source   clients/.../common/requests/*Response.java ("possible error codes"), core/.../server/KafkaApis.scala @ 4.0;
          group-coordinator/.../GroupCoordinatorService.java, CoordinatorOperationExceptionHelper.java;
          TransactionStateManager.scala appendTransactionToLog; DelayedProduce.scala @ 4.4: the errors of a failed

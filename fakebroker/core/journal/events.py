@@ -262,8 +262,8 @@ class LogStartMoved(NamedTuple):
 
 
 class TimerFired(NamedTuple):
-    """Timers ran `tasks` tasks; their events come before this one. The broker was woken at `woken_mono_ms`; the
-    difference is its lateness."""
+    """Timers ran `tasks` tasks; their events come before this one. The difference to `woken_mono_ms`, at which the
+    broker woke up, is its lateness."""
 
     mono_ms: int
     wall_ms: int

@@ -68,7 +68,7 @@ class Produces:
         self.answers = 0  # of partitions, so far
         self._entries: dict[int, ProducedPartition] = {}
         self._places: dict[tuple[int, str, int], int] = {}  # of entries without a response
-        self._answered: deque[int] = deque()  # numbers of entries, the last `answers` of them
+        self._answered: deque[int] = deque()  # numbers of entries with a response, the last `answers` of them
         self._begun: deque[tuple[int, int, int]] = deque()  # (number of the event, request, its first entry)
 
     def find(self, number: int) -> ProducedPartition | None:
@@ -76,7 +76,7 @@ class Produces:
         return self._entries.get(number)
 
     def answered_since(self, answers: int) -> list[int]:
-        """Return the numbers of the entries that were answered since there were so many `answers`."""
+        """Return the numbers of the entries that got a response since there were so many `answers`."""
         return list(islice(reversed(self._answered), self.answers - answers))[::-1]
 
     def read(self, events: Iterable[Event], first: int = 0, kept: int = 0) -> Slices[None]:

@@ -45,7 +45,7 @@ class Question:
 
 
 class _Request:
-    """A request to one broker. It is over when all of its queries have an answer, or at its timeout."""
+    """A request to one broker. It is over when all of its queries have a result, or at its timeout."""
 
     __slots__ = ("answers", "is_over", "questions")
 
@@ -117,7 +117,7 @@ class AddPartitionsToTxnManager:
             self._over(broker_id, request)
 
     def _over(self, broker_id: int, request: _Request) -> None:
-        """Return the answers, and send the queries that came meanwhile."""
+        """Return the results, and send the queries that came meanwhile."""
         if request.is_over:
             return
         request.is_over = True
