@@ -61,7 +61,7 @@ class Listener(BrokerPoints):
         unknown topic."""
 
     def produce_answered(self, connection: int, topics: Sequence[TopicProduceResponse]) -> None:
-        """A Produce has its results, and is about to be responded to. Up to v12 a topic has a name alone, from v13 on
+        """The results of a Produce are known; its response comes next. Up to v12 a topic has a name alone, from v13 on
         its id too."""
 
     def answered(self, connection: int, outcome: str, size: int) -> None:

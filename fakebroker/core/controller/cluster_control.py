@@ -171,7 +171,8 @@ class ClusterControl:
                 session.cancel()
 
     def caught_up(self, broker_id: int) -> None:
-        """Unfence a resumed broker that knows what it missed, if it was fenced meanwhile."""
+        """Let brokers stop that waited for this one, now that it knows what it missed. If it was fenced meanwhile,
+        unfence it."""
         if self._registry[broker_id].is_heard:
             self._let_leave(broker_id)
         if self._registry[broker_id].is_heard and not self._registry.is_alive(broker_id):

@@ -52,7 +52,8 @@ _PARTITIONS_OF_A_SLICE: Final = 64  # a few us each
 
 @final
 class Controller:
-    """Creates and deletes topics, and decides their leaders. `registry` has all brokers."""
+    """The controller of the cluster: it creates and deletes topics, and decides their leaders. `registry` has all
+    brokers."""
 
     def __init__(
         self,

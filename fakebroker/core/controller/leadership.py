@@ -39,7 +39,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class Leadership:
-    """Elects leaders, and informs followers and parked requests. `registry` has all brokers."""
+    """The election of leaders, and its effect on followers and parked requests. `registry` has all brokers."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class NewPartitions(NamedTuple):
 
 @final
 class PartitionCreation:
-    """Creates partitions. `config` is the present one of the brokers."""
+    """The creation of partitions. `config` is the present one of the brokers."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class _IsrChanged(TimerTask):
 
 @final
 class Reassignments:
-    """Changes replicas and leaders of partitions by request. `timer` is that of the followers."""
+    """The changes of replicas and leaders by request. `timer` is that of the followers."""
 
     def __init__(
         self, leadership: Leadership, metadata: MetadataCache, timer: SystemTimer, read_now: Callable[[], Now]

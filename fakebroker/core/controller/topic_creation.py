@@ -36,7 +36,7 @@ from fakebroker.protocol.slices import Slices
 
 @final
 class TopicCreation:
-    """Creates topics. `config` is the present one of the brokers."""
+    """The creation of topics. `config` is the present one of the brokers."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 class BrokerRecorder(TransactionRecorder):
-    """Records events of brokers with the time of the clock."""
+    """A recorder of broker events. The journal gets them with the time of the clock."""
 
     def broker_gone(self, broker_id: int) -> None:
         """Drop the requests in hand at the broker: they get no response."""

@@ -272,7 +272,7 @@ class TimerFired(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """Events are missing here, because the reader was too slow: so many, the first of them at this time."""
+    """A gap of `events` events, because the reader was too slow. The time is that of the first of them."""
 
     mono_ms: int
     wall_ms: int

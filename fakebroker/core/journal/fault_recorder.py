@@ -9,7 +9,7 @@ from fakebroker.core.journal.journal import Journal
 
 
 class FaultRecorder(BrokerRecorder):
-    """Records events of faults. `faults_of` has the faults that fired on the request in hand, by connection."""
+    """A recorder of fault events. `faults_of` has the faults that fired on the request in hand, by connection."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
         super().__init__(journal, clock)

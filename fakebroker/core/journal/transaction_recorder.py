@@ -15,7 +15,7 @@ Partitions = tuple[tuple[str, int], ...]
 
 
 class TransactionRecorder(Listener):
-    """Records events of transactions with the time of the clock."""
+    """A recorder of transaction events. The journal gets them with the time of the clock."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
         self._journal = journal

@@ -104,8 +104,8 @@ class LogMemory:
     """The memory limit of all logs of a cluster together.
 
     hot_bytes   memory of the batches in memory; cold_bytes, memory for the index of those out of memory
-    hot_limit   the limit of hot_bytes that keeps both within `max_bytes`, with the bytes still being written. Of the
-                limit, cold_bytes takes half at most; the rest of it comes on top
+    hot_limit   the limit of hot_bytes that keeps both within `max_bytes`, with the bytes still being written. At
+                least half of that: if cold_bytes need more than the other half, the total exceeds `max_bytes`
     on_full     receives one sentence when the limit is reached for the first time, and when the store is full
     """
 

@@ -54,9 +54,9 @@ class DelayedOperation(TimerTask):
         return self.try_complete()
 
     def on_complete(self) -> None:
-        """Send the result. Called once, on completion or expiry."""
+        """Deliver the result. Called once, on completion or expiry."""
         raise NotImplementedError
 
     def on_expiration(self) -> None:
-        """Count the expiry. Called after `on_complete`, only if the timeout won."""
+        """React to the expiry. Called after `on_complete`, only if the timeout won."""
         raise NotImplementedError

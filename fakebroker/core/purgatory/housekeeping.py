@@ -63,7 +63,8 @@ class Housekeeping(TimerDeadlines):
 
 
 class PeriodicTask(TimerTask):
-    """Runs `action` first after `delay_ms`, then every `interval_ms`, until `stop`, also after a run that raised.
+    """A task that runs `action` first after `delay_ms`, then every `interval_ms`, until `stop`, also after a run that
+    raised. It does not run `action` while that has no work.
 
     `matters_ms` returns the time at which the action will have work if nothing happens before: now or earlier for now,
     NEVER_MS or later for never. Too early does no harm; too late does.

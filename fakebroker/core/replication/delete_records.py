@@ -114,7 +114,7 @@ class DelayedDeleteRecords(DelayedOperation):
 
 @final
 class RecordDeletion:
-    """Deletes records of the partitions that one broker leads."""
+    """The deletion of records from the partitions that one broker leads."""
 
     def __init__(
         self,

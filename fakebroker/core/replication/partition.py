@@ -319,7 +319,7 @@ class Partition(Assignment):
         return True
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:
-        """Return (True, the error code) if an acks=-1 append that needs this watermark completes now, else False."""
+        """Return (True, error code) if an acks=-1 append up to this offset completes now, else (False, NONE)."""
         if self.high_watermark < required_offset:
             return False, _NO_ERROR
         return True, ErrorCode.not_enough_replicas_after_append if self.is_under_min_isr else _NO_ERROR

@@ -48,7 +48,7 @@ class _Reading:
 
 
 class LogReader:
-    """Reads from the replicas of one broker. With `has_selector` it sends consumers to the replica in their rack."""
+    """The reader of the replicas of one broker. With `has_selector` it sends consumers to the replica in their rack."""
 
     def __init__(self, broker_id: int, wakeups: Wakeups, quotas: ReplicationQuotas, has_selector: bool = False) -> None:
         self.broker_id = broker_id

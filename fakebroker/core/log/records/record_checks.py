@@ -94,7 +94,7 @@ class EachRecord(FactsStream):
         if len(self._errors) < self._max_errors:
             self._errors.append((int(self.index), message))
         if len(self._errors) == self._max_errors:
-            self.is_stopped = True  # no more errors are listed for such a batch, and no further failures counted
+            self.is_stopped = True  # the response has no more of such a batch, not even the number of failures
 
     def _describe(self, timestamp_ms: int, offset_delta: i64, key_size: i64, value_size: i64) -> str:
         """Return the record as Kafka's toString does."""
