@@ -1,6 +1,6 @@
 """A cluster in virtual time: no sockets, no clock, no sleeping. The times of all events are exact to the millisecond.
 
-Theory   Clients exchange real frames with the core. Time stands until the caller advances it, and then jumps from one
+Theory   Clients exchange real frames with the core. Time is frozen until the caller advances it, then jumps from one
          deadline to the next. If wanted, all input and output of the cluster is on the `tape`: two runs are equal if
          and only if their tapes are, byte for byte. `arrivals` has then, in order, what clients received and the caller
          has not taken yet. Its entries are (milliseconds, client, frame, or None when its connection was closed).

@@ -9,7 +9,7 @@ Theory   `run_once` is one iteration of the sender. First it serves the transact
          retry keeps its place. With sequence numbers the order is kept with up to 5 in flight.
 
          Where Kafka's thread blocks, an iteration ends here with `is_blocked`. The next call continues it, at the
-         returned time or when the network has news. Pass in no responses before `asleep_until_ms`.
+         returned time or after a network event. Pass in no responses before `asleep_until_ms`.
 Units    monotonic milliseconds.
 Source   clients/.../producer/internals/Sender.java of 2.0 and 4.3; conformance/producer plays both with it.
 Differs  `client/sender_network.py` passes the leaders named in responses (KIP-951) to the metadata. Nodes come in the
@@ -47,7 +47,7 @@ from fakebroker.protocol.error_code import ErrorCode
 class Sender:
     """The sender. `is_metadata_update_requested` is set when the client should refresh its metadata; the client resets
     it. `uncaught` is the last unexpected error of an iteration or a response. `idle_ms`: the last iteration did
-    nothing, and none will for this long, unless the network has news or a request times out. It is None if unknown.
+    nothing, and none will for this long, unless there is a network event or a request times out. It is None if unknown.
     Kafka's thread loops without a pause then (`run_once` returns 0)."""
 
     def __init__(self, accumulator: RecordAccumulator20 | RecordAccumulator43, client: Client) -> None:

@@ -1,5 +1,4 @@
-"""The transaction manager: may the producer send, with which id, and what must coordinators do first. Both generations
-share this part.
+"""The transaction manager: the state and id of a producer, and its coordinator requests. Both generations share it.
 
 Theory   It has a state (txn_state.py), the error behind it, and pending requests, of which one is in flight at a time.
          The order is: FindCoordinator, InitProducerId, requests of the transaction, EndTxn. A producer that is only
