@@ -45,6 +45,9 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/core/schedule.py",
     "fakebroker/core/security",
     "fakebroker/core/transactions",
+    "fakebroker/producer",
+    "fakebroker/producing",
+    "fakebroker/testing",
     "timingwheel",
 )
 
