@@ -40,6 +40,7 @@ from fakebroker.protocol.transaction_records.control_records import COMMIT
 S = TypeVar("S", bound=CoordinatorShard)
 
 _RECORD_OVERHEAD: Final = 21  # DefaultRecord.MAX_RECORD_OVERHEAD
+_NO_LIMIT: Final = 2**31
 
 
 class CoordinatorState(Enum):
@@ -52,6 +53,9 @@ class CoordinatorState(Enum):
 
 
 _RECORDS_OF_A_SLICE: Final = 64  # some 5 us each to encode, and as much to replay
+
+
+_TOO_LARGE: Final = Record(None, None)  # stands for what is not worth encoding
 
 
 class _Encoded(NamedTuple):
@@ -156,14 +160,15 @@ class CoordinatorContext(Generic[S]):
             self._wait_for_pending_writes(event)
             return
         now = self._now()
-        encoded = yield from self._encoded(result.records, now.wall_ms)
+        limit = self._writer.partition(self.index).config.max_message_bytes
+        encoded = yield from self._encoded(result.records, limit, now.wall_ms)
         is_atomic = result.is_atomic
-        batch = self._batch_for(encoded if is_atomic else encoded[:1], now)
+        batch = self._batch_for(encoded if is_atomic else encoded[:1], limit, now)
         for number, each in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
                 yield
             if not is_atomic and number:
-                batch = self._batch_for([each], now)
+                batch = self._batch_for([each], limit, now)
             if batch.is_too_large:
                 continue
             if result.replay_records:
@@ -188,7 +193,7 @@ class CoordinatorContext(Generic[S]):
             self._wait_for_pending_writes(event)
             return
         now = self._now()
-        encoded = yield from self._encoded(result.records, now.wall_ms)
+        encoded = yield from self._encoded(result.records, _NO_LIMIT, now.wall_ms)
         records = BatchBuilder()
         for number, each in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
@@ -211,10 +216,15 @@ class CoordinatorContext(Generic[S]):
         yield from self.shard.replay_end_transaction_marker(mark.producer_id, mark.producer_epoch, is_commit)
         self._wait_for_commit(offset, event)
 
-    def _encoded(self, records: Sequence[CoordinatorRecord], wall_ms: int) -> Slices[list[_Encoded]]:
+    def _encoded(self, records: Sequence[CoordinatorRecord], limit: int, wall_ms: int) -> Slices[list[_Encoded]]:
+        """Encode records. What is known to be larger than the limit is counted only, unless it is compressed."""
         encoded: list[_Encoded] = []
+        compresses = self._writer.compresses
         for record in records:
-            encoded.append(_encode(record, wall_ms))
+            if record.least_bytes <= limit or compresses:
+                encoded.append(_encode(record, wall_ms))
+            else:
+                encoded.append(_Encoded(record, _TOO_LARGE, record.least_bytes + _RECORD_OVERHEAD))
             if len(encoded) % _RECORDS_OF_A_SLICE == 0:
                 self.registry.forget_some()
                 yield
@@ -257,13 +267,12 @@ class CoordinatorContext(Generic[S]):
             self._on_batch()
         return self._batch
 
-    def _batch_for(self, encoded: Sequence[_Encoded], now: Now) -> _Batch:
+    def _batch_for(self, encoded: Sequence[_Encoded], limit: int, now: Now) -> _Batch:
         """Return a batch that has room for these records if any batch has: the open one, or the next."""
         size = 0
         for each in encoded:
             size += each.size
         batch = self._open_batch(now)
-        limit = self._writer.partition(self.index).config.max_message_bytes
         if batch.size + size > limit:
             if not batch.is_empty:
                 self.flush()

@@ -23,6 +23,14 @@ def codes(answers: list[Any]) -> list[ErrorCode]:
     return [answer.code for answer in answers]
 
 
+class Watched(Text):
+    is_encoded = False
+
+    def encode(self) -> bytes:
+        self.is_encoded = True
+        return Text.encode(self)
+
+
 def one_by_one(*texts: str) -> CoordinatorResult[str]:
     """Records that may be spread over several batches."""
     records = [CoordinatorRecord(Name(f"n{number}"), Text(text)) for number, text in enumerate(texts)]
@@ -60,6 +68,15 @@ def test_what_is_almost_as_large_as_a_batch_is_refused_by_the_log_alone(size: in
     assert is_taken == (size <= 925)
     assert harness.latest == ({"a": "x" * size} if is_taken else {})
     assert harness.write(a="1") == [["a"]]
+
+
+@pytest.mark.parametrize(("codec", "is_taken"), [(Codec.NONE, False), (Codec.GZIP, True)])
+def test_what_is_known_to_be_too_large_is_not_encoded_unless_it_is_compressed(codec: Codec, is_taken: bool) -> None:
+    harness = harness_of(codec=codec)
+    text = Watched(LARGE)
+    record = CoordinatorRecord(Name("a"), text, least_bytes=len(LARGE) + 1)
+    answers = harness.operate(lambda _: CoordinatorResult([record], "done"))
+    assert (answers == ["done"]) == text.is_encoded == is_taken
 
 
 def test_a_compressed_record_is_refused_by_its_compressed_size() -> None:
