@@ -6,12 +6,15 @@ Source   https://kafka.apache.org/protocol#protocol_types; KIP-482
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 from mypy_extensions import mypyc_attr
 
+from fakebroker.protocol.answers.pieces import FrameInPieces, Piece
 from fakebroker.protocol.varint import encode_unsigned_varint
+
+_LARGE_BYTES: Final = 65_536  # so large a value is not copied into the frame
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -19,11 +22,12 @@ from fakebroker.protocol.varint import encode_unsigned_varint
 class Frame:
     """Of a flexible version or not. The header is that of all answers but those to ApiVersions."""
 
-    __slots__ = ("_flexible", "_out")
+    __slots__ = ("_before", "_flexible", "_out")
 
     def __init__(self, correlation_id: int, flexible: bool) -> None:
         self._flexible = flexible
         self._out = BytesWriter()
+        self._before: list[bytes] | None = None  # what comes before `_out`, if there is a large value
         self.i32(correlation_id)
         self.end()
 
@@ -66,7 +70,14 @@ class Frame:
 
     def data(self, value: bytes) -> None:
         self.count(len(value))
-        self._out.write(value)
+        if len(value) < _LARGE_BYTES:
+            self._out.write(value)
+            return
+        if self._before is None:
+            self._before = []
+        self._before.append(self._out.getvalue())
+        self._before.append(value)
+        self._out = BytesWriter()
 
     def count(self, value: int) -> None:
         """Of an array, or of bytes."""
@@ -80,8 +91,25 @@ class Frame:
         if self._flexible:
             self._out.append(0)
 
+    def finish(self) -> bytes | FrameInPieces:
+        """Return the frame with its length, in pieces if large values are in it."""
+        if self._before is None:
+            return self.whole()
+        parts: list[bytes | Piece] = [b""]
+        size = 0
+        for part in self._before:
+            size += len(part)
+            parts.append(part)
+        last = self._out.getvalue()
+        parts.append(last)
+        length = BytesWriter()
+        write_i32_be(length, size + len(last))
+        parts[0] = length.getvalue()
+        return FrameInPieces(parts)
+
     def whole(self) -> bytes:
-        """With its length."""
+        """Return the frame with its length, of values that are not large."""
+        assert self._before is None
         body = self._out.getvalue()
         framed = BytesWriter()
         write_i32_be(framed, len(body))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fakebroker.protocol.answers.frame import Frame
+from fakebroker.protocol.answers.pieces import FrameInPieces
 
 
 def encode_join_group(
@@ -25,7 +26,7 @@ def encode_join_group(
     skip_assignment: bool,
     member_id: str,
     members: Sequence[tuple[str, str | None, bytes]],
-) -> bytes:
+) -> bytes | FrameInPieces:
     """Members are (member id, group instance id, metadata). No protocol name is empty before version 7."""
     frame = Frame(correlation_id, version >= 6)
     if version >= 2:
@@ -49,7 +50,7 @@ def encode_join_group(
         frame.data(metadata)
         frame.end()
     frame.end()
-    return frame.whole()
+    return frame.finish()
 
 
 def encode_sync_group(
@@ -60,7 +61,7 @@ def encode_sync_group(
     protocol_type: str | None,
     protocol_name: str | None,
     assignment: bytes,
-) -> bytes:
+) -> bytes | FrameInPieces:
     frame = Frame(correlation_id, version >= 4)
     if version >= 1:
         frame.i32(throttle_time_ms)
@@ -70,7 +71,7 @@ def encode_sync_group(
         frame.text(protocol_name)
     frame.data(assignment)
     frame.end()
-    return frame.whole()
+    return frame.finish()
 
 
 def encode_heartbeat(version: int, correlation_id: int, throttle_time_ms: int, error_code: int) -> bytes:

@@ -8,12 +8,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fakebroker.protocol.group_records.many_names import Names
+
 
 class MemberProtocol(NamedTuple):
-    """A way to assign that a member knows, and what it says of itself for it."""
+    """A way to assign that a member knows, and what it says of itself for it.
+
+    topics  those of a consumer's metadata, `()` if these cannot be read, None if nobody has looked
+    """
 
     name: str
     metadata: bytes
+    topics: tuple[Names] | tuple[()] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """The topics follow from the metadata."""
+        return isinstance(other, MemberProtocol) and self[:2] == other[:2]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
 
 
 class JoinGroupRequest(NamedTuple):
