@@ -81,7 +81,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "a Produce that the load has not sent",
         "appended, and sent by nobody",
     ),
-    "not readable": ("not readable",),
+    "not readable": ("not readable", "not read back"),
 }
 _KIND_OF = {problem: kind for kind, problems in KINDS.items() for problem in problems}
 _KIND = "CASE problem {} ELSE 'other' END".format(

@@ -121,7 +121,7 @@ known AS (
 looked_up AS (
     SELECT *,
         CASE
-            WHEN end_offset IS NULL THEN NULL
+            WHEN end_offset IS NULL THEN if(run IN ({{read_back}}), 'not read back', NULL)
             WHEN copies > 1 THEN 'duplicated'
             WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
             WHEN log_crc <> value_crc OR log_fingerprint <> fingerprint THEN 'altered'
@@ -213,10 +213,12 @@ def judge(
     log: Log | None = None,
     expected_rows: int | None = None,
     exact: Collection[str] | None = None,
+    read_back: Collection[str] = (),
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
     read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them.
-    `exact` are the runs whose brokers round no time-out down, None: all."""
+    `exact` are the runs whose brokers round no time-out down, None: all; `read_back` those of which each partition must
+    have been read back."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
@@ -224,6 +226,7 @@ def judge(
         few=f"/*+ BROADCAST({', '.join(few)}) */",
         limit_us=limit_us(lateness_limit_ms),
         rounding_us=rounding_us(exact),
+        read_back=", ".join(map(quoted, read_back)) or "NULL",
         **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
         **{name: f"({text})" for name, text in RARE.items()},
     )
