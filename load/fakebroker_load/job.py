@@ -46,12 +46,12 @@ from fakebroker_load.log import (
     await_readable,
     log_ends,
     part_rows,
-    read_parts,
     shown_watermarks,
     standing_still,
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener
+from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.reports.facts import brokers_of, command_line, describe_machine
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
@@ -188,7 +188,7 @@ def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
     """Of the partitions that the scenario sends to alone."""
     places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
     leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
-    return Metadata(leaders, metadata.epochs, [], metadata.whole)
+    return metadata._replace(leaders=leaders, problems=[])
 
 
 def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:

@@ -34,12 +34,16 @@ SELECT run, `group`,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
     count_if(outcome IN ('done', 'gave up')) AS readers,
+    max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
     percentile(lateness_us, array(0.5, 0.99, 1.0)) AS lateness_us,
     percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
     percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
     percentile(answered_us - intended_us, array(0.5, 0.99, 1.0)) AS from_intended_us
-FROM {judged} GROUP BY run, `group`
+FROM (
+    SELECT *, xxhash64(topic, acks, expected_error, must_wait, also, client, client_id, written) AS asked FROM {judged}
+) GROUP BY run, `group`
 """
+MIXED = "its rows differ in what the scenario says"
 
 EXAMPLES = """
 SELECT run, kind, problem, count(*) AS rows,
@@ -48,7 +52,7 @@ FROM {found} GROUP BY run, kind, problem ORDER BY run, kind, problem
 """
 
 UNEXPLAINED = """
-SELECT count(*) AS records, count_if(requests.run IS NULL) AS unexplained
+SELECT count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
 FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence FROM {judged}) AS requests
     USING (run, connection, sequence)
 """
@@ -179,7 +183,11 @@ def summarise(
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
                 send_delay_limit_ms=limit_ms,
-                amiss=(*amiss.get(key, ()), *(held.sentence() for held in limits.get(key, ()) if not held.ok)),
+                amiss=(
+                    *amiss.get(key, ()),
+                    *((MIXED,) if row and row["is_mixed"] else ()),
+                    *(held.sentence() for held in limits.get(key, ()) if not held.ok),
+                ),
                 limits=limits.get(key, ()),
             )
         )

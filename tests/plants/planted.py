@@ -35,11 +35,11 @@ from fakebroker_load.log import (
     await_readable,
     log_ends,
     part_rows,
-    read_parts,
     shown_watermarks,
     standing_still,
 )
 from fakebroker_load.plan import plan_connections
+from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 

@@ -33,6 +33,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 # What Kafka's own producer sends beside Produce: its versions are its own business (fakebroker/producing).
 BY_PRODUCER = ("InitProducerId v5", "AddOffsetsToTxn v4", "TxnOffsetCommit v5", "EndTxn v5")
 ATTRIBUTES = ("compression", "timestamp_type", "is_transactional", "is_control", "delete_horizon")
+SENT_BY_NOBODY = "in the log, and sent by nobody"  # what OF_THE_LOG finds
 ROWS = ("a row dropped", "a row doubled")
 
 
@@ -138,18 +139,19 @@ def test_rows_that_are_dropped_or_doubled_are_there() -> None:
 
 
 def problems() -> set[str]:
-    """That the verdict can find: in KINDS, and in the SQL of a rule or the outcome of a request."""
-    sources = "".join(path.read_text() for path in (ROOT / "judging").rglob("*.py"))
-    outcomes = {str(outcome) for outcome in Outcome} | {"gave up"}
-    return {
-        problem for kind in KINDS.values() for problem in kind if sources.count(f"'{problem}'") or problem in outcomes
-    }
+    """That the verdict can find: in KINDS, and in a rule of some file or the outcome of a request."""
+    rooms = [*(ROOT / "judging").glob("*.py"), *(ROOT / "readback").glob("*.py"), ROOT / "wire" / "messages.py"]
+    sources = "".join(path.read_text() for path in rooms if path.name != "mismatches.py")
+    outcomes = {str(outcome) for outcome in Outcome} | {"gave up", SENT_BY_NOBODY}
+    named = {one or other for one, other in re.findall(r"""'([^'\n]+)'|"([^"\n]+)\"""", sources)}
+    return {problem for kind in KINDS.values() for problem in kind if problem in named | outcomes}
 
 
 def phrases() -> str:
     """How sentences begin that are said of a whole group."""
-    console = (ROOT / "console.py").read_text()
-    return (ROOT / "judging" / "groups.py").read_text() + console[console.index("def complaints") :]
+    console, verdict = (ROOT / "console.py").read_text(), (ROOT / "verdict.py").read_text()
+    of_verdict = verdict[: verdict.index("class Reason")]
+    return (ROOT / "judging" / "groups.py").read_text() + console[console.index("def complaints") :] + of_verdict
 
 
 @pytest.mark.parametrize("rule", sorted({fact.rule for fact in facts() if fact.rule is not None}))
