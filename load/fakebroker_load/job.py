@@ -46,12 +46,12 @@ from fakebroker_load.log import (
     await_readable,
     log_ends,
     part_rows,
-    read_parts,
     shown_watermarks,
     standing_still,
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener
+from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.reports.facts import brokers_of, command_line, describe_machine
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
@@ -188,7 +188,7 @@ def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
     """Of the partitions that the scenario sends to alone."""
     places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
     leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
-    return Metadata(leaders, metadata.epochs, [], metadata.whole)
+    return metadata._replace(leaders=leaders, problems=[])
 
 
 def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:
@@ -267,13 +267,13 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     rows = gathered(spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET)), planned)
     requests = rows.where("read IS NULL")
     log = Log(*(gathered(read(spark, out / name, schema), planned) for name, schema in LOG_FOLDERS.items()))
-    was_read = any(run.get("log") for run in runs)
+    was_read = [run["scenario"]["name"] for run in runs if run.get("log")]
     if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
     spread(spark, planned)
     known = [run["scenario"]["name"] for run in runs if has_journal(run)]
-    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known), None
-    journal = journal_of(spark, out, runs)
+    judged = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, was_read)
+    journal, beside = journal_of(spark, out, runs), None
 
     def keep(frame: DataFrame) -> DataFrame:
         """It is asked a dozen times, each time for a few columns."""

@@ -23,7 +23,8 @@ from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percen
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
 from fakebroker_load.judging.requests import LatenessLimits, Log
-from fakebroker_load.judging.ways import Ways, ways_of
+from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
+from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
 from fakebroker_load.scenario.reads import READERS
 
@@ -33,12 +34,16 @@ SELECT run, `group`,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
     count_if(outcome IN ('done', 'gave up')) AS readers,
+    max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
     percentile(lateness_us, array(0.5, 0.99, 1.0)) AS lateness_us,
     percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
     percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
     percentile(answered_us - intended_us, array(0.5, 0.99, 1.0)) AS from_intended_us
-FROM {judged} GROUP BY run, `group`
+FROM (
+    SELECT *, xxhash64(topic, acks, expected_error, must_wait, also, client, client_id, written) AS asked FROM {judged}
+) GROUP BY run, `group`
 """
+MIXED = "its rows differ in what the scenario says"
 
 EXAMPLES = """
 SELECT run, kind, problem, count(*) AS rows,
@@ -47,7 +52,7 @@ FROM {found} GROUP BY run, kind, problem ORDER BY run, kind, problem
 """
 
 UNEXPLAINED = """
-SELECT count(*) AS records, count_if(requests.run IS NULL) AS unexplained
+SELECT count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
 FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence FROM {judged}) AS requests
     USING (run, connection, sequence)
 """
@@ -77,6 +82,7 @@ class Verdict:
     ways: tuple[Ways, ...] = ()  # of each run
     reasons: tuple[Reason, ...] = ()  # if it is not ok
     machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # in each run; None: not known
+    unjudged: tuple[Unjudged, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -84,9 +90,15 @@ class Verdict:
         return all_ok and not self.unexplained and not self.beside
 
     @property
+    def word(self) -> str:
+        """Confirmed, as far as there were witnesses, or not."""
+        return f"Confirmed{as_far_as(self.ways)}" if self.ok else "Not confirmed"
+
+    @property
     def finding(self) -> Finding:
         is_strange = bool(self.unexplained or self.beside)
-        return finding_of(self.groups, self.ok, is_strange, self.lateness_limit_ms, self.machine_late_ms)
+        found = finding_of(self.groups, self.ok, is_strange, self.lateness_limit_ms, self.machine_late_ms)
+        return found._replace(headline=found.headline + as_far_as(self.ways)) if self.ok else found
 
     @property
     def requests(self) -> int:
@@ -110,6 +122,7 @@ class Verdict:
             "log_records_unexplained": self.unexplained,
             "journal_unexplained": self.beside,
             "ways": [asdict(way) | {"ways": way.count} for way in self.ways],
+            "not_judged": [asdict(each) for each in self.unjudged],
             "reasons": [asdict(reason) for reason in self.reasons],
             "groups": groups,
         }
@@ -170,7 +183,11 @@ def summarise(
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
                 send_delay_limit_ms=limit_ms,
-                amiss=(*amiss.get(key, ()), *(held.sentence() for held in limits.get(key, ()) if not held.ok)),
+                amiss=(
+                    *amiss.get(key, ()),
+                    *((MIXED,) if row and row["is_mixed"] else ()),
+                    *(held.sentence() for held in limits.get(key, ()) if not held.ok),
+                ),
                 limits=limits.get(key, ()),
             )
         )
@@ -183,7 +200,16 @@ def summarise(
     strange = 0 if beside is None else beside.count()
     largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
     late_ms = {run["scenario"]["name"]: run.get("machine_late_ms") for run in runs}
-    return Verdict(tuple(verdicts), largest_ms, records, unexplained, strange, ways, machine_late_ms=late_ms)
+    return Verdict(
+        tuple(verdicts),
+        largest_ms,
+        records,
+        unexplained,
+        strange,
+        ways,
+        machine_late_ms=late_ms,
+        unjudged=unjudged_of(spark, ways, runs, None if log is None else log.parts),
+    )
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:

@@ -99,8 +99,8 @@ late AS (
 ),
 found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
-        min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
-        min_by(value_crc, offset) AS log_crc, min_by(fingerprint, offset) AS log_fingerprint
+        min_by(struct(topic, partition, value_crc, fingerprint, timestamp_ms, append_ms, producer_id, problem), offset)
+            AS stored
     FROM (SELECT /*+ REPARTITION(run, connection) */ * FROM {{records}} WHERE connection IS NOT NULL)
     WHERE coalesce(visible, true) GROUP BY ALL
 ),
@@ -108,7 +108,8 @@ hidden AS (
     SELECT DISTINCT run, connection, sequence, true AS is_hidden FROM {{records}} WHERE NOT visible
 ),
 known AS (
-    SELECT {{few}} late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset,
+    SELECT {{few}} late.*, copies, log_offset, stored, stored.topic AS log_topic, stored.partition AS log_partition,
+        readable_offset,
         end_offset, same_leader, shown_offset, stood_still, stray_connection, is_hidden,
         coalesce(is_twice, false) AS is_twice
     FROM late
@@ -121,10 +122,13 @@ known AS (
 looked_up AS (
     SELECT *,
         CASE
-            WHEN end_offset IS NULL THEN NULL
+            WHEN end_offset IS NULL THEN if(run IN ({{read_back}}), 'not read back', NULL)
             WHEN copies > 1 THEN 'duplicated'
             WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
-            WHEN log_crc <> value_crc OR log_fingerprint <> fingerprint THEN 'altered'
+            WHEN stored.value_crc <> value_crc OR stored.fingerprint <> fingerprint THEN 'altered'
+            WHEN stored.problem IS NOT NULL THEN stored.problem
+            WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
+            WHEN is_raw AND stored.producer_id >= 0 THEN 'stored as of a producer'
             WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
                 OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
@@ -136,6 +140,8 @@ looked_up AS (
                 END
             WHEN log_offset <> base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset'
+            WHEN is_raw AND error_code IN (0, {TIMED_OUT}) AND copies = 1 AND NOT append_ms <=> stored.append_ms
+                THEN 'told another append time'
             WHEN copies > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and written'
             WHEN copies = 1 AND error_code IN ({DEFINITE}) AND is_raw THEN 'refused, and written'
             WHEN copies > 0 AND written = 'never' THEN 'written, and must not be'
@@ -148,8 +154,8 @@ looked_up AS (
     )
 )
 SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, free_us, waited_us, was_throttled,
-        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, log_crc, log_fingerprint,
-        shown_offset, stood_still),
+        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, stored, shown_offset,
+        stood_still),
     CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
@@ -169,6 +175,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
         WHEN correlation_id <= previous_correlation_id THEN 'correlation id went back'
         WHEN sent_us IS NULL OR answered_us IS NULL THEN 'no time'
+        WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
         WHEN early THEN 'early'
         WHEN answered_while_throttled THEN 'answered while throttled'
         WHEN lateness_us > {{limit_us}} THEN 'late'
@@ -213,10 +220,12 @@ def judge(
     log: Log | None = None,
     expected_rows: int | None = None,
     exact: Collection[str] | None = None,
+    read_back: Collection[str] = (),
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
     read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them.
-    `exact` are the runs whose brokers round no time-out down, None: all."""
+    `exact` are the runs whose brokers round no time-out down, None: all; `read_back` those of which each partition must
+    have been read back."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
@@ -224,6 +233,7 @@ def judge(
         few=f"/*+ BROADCAST({', '.join(few)}) */",
         limit_us=limit_us(lateness_limit_ms),
         rounding_us=rounding_us(exact),
+        read_back=", ".join(map(quoted, read_back)) or "NULL",
         **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
         **{name: f"({text})" for name, text in RARE.items()},
     )

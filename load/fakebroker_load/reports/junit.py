@@ -59,7 +59,9 @@ def _case(suite: ElementTree.Element, run: str, name: str, wrong: list[str]) -> 
 
 
 def _judged_by(verdict: Verdict, name: str) -> str:
-    return "\n".join([log_sentence(verdict), *(way.sentence() for way in verdict.ways if way.run == name)])
+    ways = [way.sentence() for way in verdict.ways if way.run == name]
+    unjudged = [each.sentence() for each in verdict.unjudged if each.run == name]
+    return "\n".join([log_sentence(verdict), *ways, *unjudged])
 
 
 def _count(element: ElementTree.Element) -> None:
