@@ -34,7 +34,7 @@ from fakebroker_load.wire.log_messages import (
     records_of,
     whole_batches,
 )
-from fakebroker_load.wire.messages import Metadata, encode_probe
+from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_metadata, encode_probe
 
 READABLE_WITHIN_S = 10.0
 POLL_S = 0.05
@@ -141,6 +141,13 @@ class Asker:
         """Ask for nothing in particular, and be answered; the correlation id."""
         self._ask(encode_probe(self._next()))
         return self.correlation_id
+
+    def metadata(self, topic: str) -> Metadata:
+        """Of one topic. Raises WireError."""
+        try:
+            return decode_metadata(self._ask(encode_metadata(self._next(), [topic])))
+        except ProtocolError as error:
+            raise WireError(f"{self._place} does not say who leads {topic}: {error}") from None
 
     def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
         try:

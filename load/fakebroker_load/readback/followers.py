@@ -3,7 +3,7 @@
 Theory   What stands below the high watermark is on all in-sync replicas, batch for batch and byte for byte. A consumer
          may read from a follower (KIP-392), up to the watermark that this one knows of. A follower that was fetched
          from before the leader told it of the watermark is a little behind, and is waited for. One that has no such
-         offset is not: its log ends before it, though it is in sync.
+         offset, and is still in sync when that was seen, says that it has what it has not.
          What does not answer, or does not come to know the watermark, is not compared. Of each broker that is found
          out once.
 Units    seconds.
@@ -21,7 +21,7 @@ from fakebroker.protocol.record_batch import BatchHeader
 from fakebroker_load.log import POLL_S, Asker, RecordsGone
 from fakebroker_load.wire.client import WireError
 
-CURRENT_WITHIN_S = 5.0  # of one broker, all partitions together
+CURRENT_WITHIN_S = 2.0  # of one broker, all partitions together
 NOT_ON_A_FOLLOWER = "not on a follower"
 OTHER_ON_A_FOLLOWER = "another log on a follower"
 
@@ -50,21 +50,23 @@ class FollowersReader:
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
         self._left_s: dict[Address, float] = {}  # for how long a broker is waited for
+        self._silent: set[Address] = set()
 
     def problem(self, part: Row, follower: Address, leaders: Digest) -> str | None:
         """Of a partition (log.PART_SCHEMA), on that broker; `leaders` is what its leader has."""
-        if self._left_s.setdefault(follower, CURRENT_WITHIN_S) <= 0:
+        if follower in self._silent:
             return None
+        self._left_s.setdefault(follower, CURRENT_WITHIN_S)
         try:
             with Asker(*follower) as asker:
                 if (has_all := self._is_current(asker, part, follower)) is None:
                     return None
                 if not has_all:
-                    return NOT_ON_A_FOLLOWER
+                    return NOT_ON_A_FOLLOWER if self._is_in_sync(part, follower) else None
                 own = read_digest(asker, part, leaders.start, leaders.end)
                 return None if own == leaders else OTHER_ON_A_FOLLOWER
         except WireError:  # of a broker that is gone nothing is claimed
-            self._left_s[follower] = 0.0
+            self._silent.add(follower)
             return None
 
     def _is_current(self, asker: Asker, part: Row, follower: Address) -> bool | None:
@@ -81,6 +83,12 @@ class FollowersReader:
                 return has_all
             self._left_s[follower] -= POLL_S
             self._sleep(POLL_S)
+
+    def _is_in_sync(self, part: Row, follower: Address) -> bool:
+        """As its leader says now."""
+        with Asker(part["host"], part["port"]) as leader:
+            told = leader.metadata(part["topic"]).followers.get((part["topic"], part["partition"]), ())
+        return f"{follower[0]}:{follower[1]}" in told
 
 
 def read_digest(asker: Asker, part: Row, start: int, end: int) -> Digest:

@@ -16,7 +16,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.protocol.record_batch import Record, encode_batch
-from fakebroker_load.log import PART_SCHEMA, await_readable, log_ends, part_rows
+from fakebroker_load.log import PART_SCHEMA, log_ends, part_rows, shown_watermarks
 from fakebroker_load.readback import followers
 from fakebroker_load.readback.followers import NOT_ON_A_FOLLOWER, OTHER_ON_A_FOLLOWER
 from fakebroker_load.readback.parts import GONE, read_parts
@@ -48,7 +48,8 @@ def found(kafka: FakeCluster, act: Callable[[], Any] = lambda: None, **changes: 
     """What is said of the partition besides its records."""
     bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
     ends = log_ends(run_in_loop(find_leaders(bootstrap, {"t": 1})))
-    (part,) = part_rows(("r", "id"), ends, ends, await_readable(ends, within_s=0.05), {})
+    readable = {place: shown.offset for place, shown in shown_watermarks(ends).items()}
+    (part,) = part_rows(("r", "id"), ends, ends, readable, {})
     act()
     given = pa.RecordBatch.from_pylist([part | {"start_offset": 0} | changes], schema=PART_SCHEMA)
     rows = [row for each in read_parts(iter([given])) for row in each.to_pylist()]
