@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     return print_results(console, results)
 
 
-def recorded(scenarios: Sequence[str], runs: Path) -> Sequence[str]:
+def recorded(scenarios: Sequence[str], runs: Path) -> Iterator[str]:
     """Run each scenario that has no run yet, several at a time, and yield its name."""
     missing = [name for name in scenarios if not (runs / name / "run.json").exists()]
     with ProcessPoolExecutor(RECORDED_AT_ONCE) as pool:

@@ -110,6 +110,7 @@ def draw_mutant(rows: Rows, kind: Kind, draw: random.Random) -> Mutant | None:
     """Return a mutant of this kind; None if this draw changes nothing."""
     folder = table_of(REQUESTS if kind.thing == CLIENT else kind.thing)
     table = rows.recording.tables[folder]
+    made: Table | None
     if kind.field == CLOCK:
         made = _at_another_rate(rows, kind)
     elif kind.field == ROW:

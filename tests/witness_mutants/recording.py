@@ -94,9 +94,11 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
         path, broker = folder / JOURNAL_PARQUET / f"{run_id}.parquet", next(iter(metadata.leaders.values()))
         window = JournalWindow(FileTap(journal, "the journal"), broker, name, path)
         actor, start = Actor(ask, plan), Start()
+        late_ms: list[int | None] = []
         with window.open():
             with actor.acting(start.wait):
-                sent = worker.run(iter(connections.to_batches()), run_id=run_id, agree=start.agree)
+                batches = iter(connections.to_batches())
+                sent = worker.run(batches, run_id=run_id, agree=start.agree, tell_late_ms=late_ms.append)
                 keep(folder, PARQUET, list(sent))
             shown = shown_watermarks(log_ends(leaders_of(bootstrap, plan)))
             still = standing_still(plan.frozen, leaders_of(bootstrap, plan))
@@ -114,6 +116,7 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
         "run_id": run_id,
         "planned": {group.name: group.requests for group in plan.groups},
         "log": True,
+        "machine_late_ms": late_ms[0],
         "journal": {"from": "a journal", "rows": window.found.rows},
     }
     write_runs(folder, [entry])

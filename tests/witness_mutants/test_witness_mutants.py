@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,14 @@ from witness_mutants.recording import Recording, load_recording, record
 from witness_mutants.rows import Rows, value_of
 from witness_mutants.small import LATE_MS
 
-FEW = {"partitions": 2, "connections": 2, "requests_per_connection": 3}
+EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
 SCENARIO = Scenario(
     "few",
     (
-        Group("all", "t", -1, "REQUEST_TIMED_OUT", waits=True, timeout_ms=(20, 40), **FEW),
-        Group("leader", "t", 1, "NONE", **FEW),
-        Group("none", "t", 0, "no answer", **FEW),
-        Group("replicated", "u", -1, "NONE", **FEW),
+        replace(EACH, name="all", acks=-1, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(20, 40)),
+        replace(EACH, name="leader"),
+        replace(EACH, name="none", acks=0, expect="no answer"),
+        replace(EACH, name="replicated", topic="u", acks=-1),
     ),
     brokers=3,
     followers=({"topic": "t", "behaviour": "frozen"},),
