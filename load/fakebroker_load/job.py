@@ -32,6 +32,7 @@ from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
+from fakebroker_load.judging.logs import logs_amiss
 from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.partitions import gathered, spread
 from fakebroker_load.judging.readers import judge_readers
@@ -287,10 +288,11 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         judged = keep(judged)
     if (read_by := judge_readers(spark, rows, runs, log, journal)) is not None:
         judged = judged.unionByName(read_by, allowMissingColumns=True)
-    verdict = summarise(spark, judged, runs, limits_ms, log, beside)
+    amiss = logs_amiss(spark, log) if was_read else None
+    verdict = summarise(spark, judged, runs, limits_ms, log, beside, amiss)
     shutil.rmtree(out / MISMATCH_PARQUET, ignore_errors=True)
     if not verdict.ok:
-        found = mismatches(spark, judged, log, beside).cache()
+        found = mismatches(spark, judged, log, beside, amiss).cache()
         found.write.parquet(str(out / MISMATCH_PARQUET))
         verdict = replace(verdict, reasons=reasons_of(spark, found))
     verdict.write(out / VERDICT_FILE)

@@ -79,6 +79,7 @@ class Verdict:
     records: int | None = None  # read back from the log; None: it was not read, for one run at least
     unexplained: int = 0  # of these, how many no request has sent
     beside: int = 0  # what the broker's journal tells of the run's topics, and is of no request
+    logs_amiss: int = 0  # partitions whose log lacks a record, has one too many, or cannot be read to its end
     ways: tuple[Ways, ...] = ()  # of each run
     reasons: tuple[Reason, ...] = ()  # if it is not ok
     machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # in each run; None: not known
@@ -87,7 +88,12 @@ class Verdict:
     @property
     def ok(self) -> bool:
         all_ok = bool(self.groups) and all(group.ok for group in self.groups)
-        return all_ok and not self.unexplained and not self.beside
+        return all_ok and not self.is_strange
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether log or journal have what no request explains."""
+        return bool(self.unexplained or self.beside or self.logs_amiss)
 
     @property
     def word(self) -> str:
@@ -96,8 +102,7 @@ class Verdict:
 
     @property
     def finding(self) -> Finding:
-        is_strange = bool(self.unexplained or self.beside)
-        found = finding_of(self.groups, self.ok, is_strange, self.lateness_limit_ms, self.machine_late_ms)
+        found = finding_of(self.groups, self.ok, self.is_strange, self.lateness_limit_ms, self.machine_late_ms)
         return found._replace(headline=found.headline + as_far_as(self.ways)) if self.ok else found
 
     @property
@@ -121,6 +126,7 @@ class Verdict:
             "log_records": self.records,
             "log_records_unexplained": self.unexplained,
             "journal_unexplained": self.beside,
+            "logs_amiss": self.logs_amiss,
             "ways": [asdict(way) | {"ways": way.count} for way in self.ways],
             "not_judged": [asdict(each) for each in self.unjudged],
             "reasons": [asdict(reason) for reason in self.reasons],
@@ -136,6 +142,7 @@ def summarise(
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
     beside: DataFrame | None = None,
+    logs: DataFrame | None = None,
 ) -> Verdict:
     """The verdict on each group that `run.json` says was planned, and on any other that turns up in the rows."""
     found = {(row["run"], row["group"]): row for row in spark.sql(SUMMARY, judged=judged).collect()}
@@ -198,6 +205,7 @@ def summarise(
     aligned = {} if beside is None else clocks(spark, judged)
     ways = tuple(ways_of(run, aligned) for run in runs)
     strange = 0 if beside is None else beside.count()
+    not_whole = 0 if logs is None else logs.count()
     largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
     late_ms = {run["scenario"]["name"]: run.get("machine_late_ms") for run in runs}
     return Verdict(
@@ -206,6 +214,7 @@ def summarise(
         records,
         unexplained,
         strange,
+        not_whole,
         ways,
         machine_late_ms=late_ms,
         unjudged=unjudged_of(spark, ways, runs, None if log is None else log.parts),

@@ -19,6 +19,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "lost": (
         *("not read", "gave up", "not committed to the end"),
         *("records gone", "not on a follower", "another log on a follower"),
+        *("offsets without a record", "a record beside the log"),
         "lost",
         "committed, and not shown",
         "timed out, not appended",
@@ -62,6 +63,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *(
             "early",
             "sent before its time",
+            "answered before it was sent",
             "answered while throttled",
             "acknowledged before its watermark",
             "watermark shown too early",
@@ -93,7 +95,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "not in the journal",
         "answered by nobody",
         *("in the log, and sent by nobody", "read, and sent by nobody"),
-        "a Produce that the load has not sent",
+        *("a Produce that the load has not sent", "an answer that it had not asked for"),
         *("appended, and sent by nobody", "led under an epoch of nobody"),
     ),
     "not readable": ("not readable", "not read back"),
@@ -140,8 +142,11 @@ FROM {{records}} AS records LEFT ANTI JOIN {{judged}} AS judged USING (run, conn
 """
 
 
-def mismatches(spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None) -> DataFrame:
-    """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py)."""
+def mismatches(
+    spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None, amiss: DataFrame | None = None
+) -> DataFrame:
+    """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py), `amiss` what is wrong
+    with a log (logs.py)."""
     says = [_CLIENT, _LOG, *([_JOURNAL] if "journal_problem" in judged.columns else [])]
     said = f"concat_ws('; ', {', '.join(says)})"
     if "said" in judged.columns:  # of who reads (readers.py)
@@ -150,6 +155,7 @@ def mismatches(spark: SparkSession, judged: DataFrame, log: Log | None, beside: 
     if log is not None:
         of_log = spark.sql(OF_THE_LOG.format(kind=_KIND), records=log.records, judged=judged)
         found = found.unionByName(of_log, allowMissingColumns=True)
-    if beside is not None:
-        found = found.unionByName(beside, allowMissingColumns=True)
+    for others in (beside, amiss):
+        if others is not None:
+            found = found.unionByName(others, allowMissingColumns=True)
     return found.select(*MISMATCH_COLUMNS)

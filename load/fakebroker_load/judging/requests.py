@@ -69,6 +69,7 @@ WITH chained AS (
         max(answered_us) OVER before AS previous_answered_us,
         max(base_offset) OVER before AS previous_offset,
         max(correlation_id) OVER before AS previous_correlation_id,
+        max(stray_correlation_id) OVER before AS previous_stray,
         coalesce(client, 'raw') = 'raw' AS is_raw,
         max(answered_us + coalesce(throttle_ms, 0) * 1000L) OVER before AS free_us,
         coalesce(sum(if(error_code = {TIMED_OUT}, greatest(timeout_ms * 1000L - {{rounding_us}}, 0L), 0L)
@@ -124,8 +125,9 @@ looked_up AS (
         CASE
             WHEN end_offset IS NULL THEN if(run IN ({{read_back}}), 'not read back', NULL)
             WHEN copies > 1 THEN 'duplicated'
-            WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
-            WHEN stored.value_crc <> value_crc OR stored.fingerprint <> fingerprint THEN 'altered'
+            WHEN copies > 0 AND NOT (log_topic <=> topic AND log_partition <=> partition) THEN 'in another partition'
+            WHEN copies > 0 AND NOT (stored.value_crc <=> value_crc AND stored.fingerprint <=> fingerprint)
+                THEN 'altered'
             WHEN stored.problem IS NOT NULL THEN stored.problem
             WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
             WHEN is_raw AND stored.producer_id >= 0 THEN 'stored as of a producer'
@@ -138,7 +140,8 @@ looked_up AS (
                     WHEN is_hidden THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
-            WHEN log_offset <> base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
+            WHEN copies > 0 AND base_offset <> coalesce(log_offset, -1)
+                AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset'
             WHEN is_raw AND error_code IN (0, {TIMED_OUT}) AND copies = 1 AND NOT append_ms <=> stored.append_ms
                 THEN 'told another append time'
@@ -153,14 +156,16 @@ looked_up AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
-SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, free_us, waited_us, was_throttled,
-        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, stored, shown_offset,
-        stood_still),
+SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, previous_stray, free_us, waited_us,
+        was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, stored,
+        shown_offset, stood_still),
     CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
         WHEN stray_connection <> connection THEN 'answered on another connection'
         WHEN stray_connection = connection THEN 'answered twice'
+        WHEN stray_correlation_id IS NOT NULL AND previous_stray IS NULL THEN 'an answer that it had not asked for'
+        WHEN answered_us < sent_us THEN 'answered before it was sent'
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
         WHEN outcome <=> 'answered' IS FALSE
