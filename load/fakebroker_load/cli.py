@@ -19,19 +19,7 @@ from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.control import ask_control, check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.farm.command import simulate
-from fakebroker_load.job import (
-    PARQUET,
-    REPORT_FILE,
-    RUN_FILE,
-    ResultsError,
-    clear,
-    journal_of,
-    judge_folder,
-    new_run_id,
-    planned_rows,
-    read_runs,
-    run_scenario,
-)
+from fakebroker_load.job import journal_of, judge_folder, new_run_id, run_scenario
 from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.odds.command import odds
@@ -39,6 +27,17 @@ from fakebroker_load.report import write_report
 from fakebroker_load.reports.command import compare_runs
 from fakebroker_load.reports.junit import JUNIT_FILE, as_junit
 from fakebroker_load.reports.markdown import MARKDOWN_FILE, as_markdown
+from fakebroker_load.results.folder import (
+    MANIFEST_FILE,
+    PARQUET,
+    REPORT_FILE,
+    RUN_FILE,
+    ResultsError,
+    clear,
+    planned_rows,
+    read_runs,
+)
+from fakebroker_load.results.manifest import check
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.lasting import lasting
 from fakebroker_load.scenario.model import ScenarioError
@@ -217,7 +216,7 @@ def schema() -> int:
 @app.command()
 def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again."""
-    check_results(folder)
+    check(folder)  # before Spark starts, which takes seconds
     _, verdict = judge_folder(start_spark(master, rows=planned_rows(folder)), folder, lateness_limit_ms)
     write_for_others(folder, verdict)
     print_verdict(make_console(), verdict)
@@ -227,7 +226,7 @@ def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = Non
 @app.command()
 def report(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again and write report.html."""
-    check_results(folder)
+    check(folder)  # before Spark starts, which takes seconds
     return conclude(folder, lateness_limit_ms, master)
 
 
@@ -253,16 +252,9 @@ def check_out(out: Path, overwrite: bool) -> None:
     """Earlier results go only if that is asked for."""
     if out.exists() and not out.is_dir():
         raise ResultsError(f"--out {out} is no folder.")
-    found = [name for name in (RUN_FILE, PARQUET) if (out / name).exists()]
+    found = [name for name in (RUN_FILE, PARQUET, MANIFEST_FILE) if (out / name).exists()]
     if found and not overwrite:
         raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
-
-
-def check_results(folder: Path) -> None:
-    """Say what is missing before Spark starts, which takes seconds."""
-    for name in (RUN_FILE, PARQUET):
-        if not (folder / name).exists():
-            raise ResultsError(f"The folder {folder} holds no results of a run ({name} is missing).")
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:

@@ -60,11 +60,16 @@ def test_run_verify_and_report(
 
         assert "Every request got what it should" in (out / "report.html").read_text()
 
+    listed = json.loads((out / "manifest.json").read_text())["files"]
+    read = ("requests.parquet", "judged.parquet")
+    assert {path.relative_to(out).as_posix() for name in read for path in (out / name).iterdir()} <= listed.keys()
+    assert sum(listed[name]["rows"] for name in listed if name.startswith(read[0])) == 6
     assert command(monkeypatch, "verify", out) == 0
     assert command(monkeypatch, "report", out, "--lateness-limit-ms", "0") == 1
     assert "tiny: waiting: late: 6" in capfd.readouterr().out
     assert "<h1>Every answer was right; 6 came late" in (out / "report.html").read_text()
     assert json.loads((out / "verdict.json").read_text())["ok"] is False
+    assert command(monkeypatch, "compare", out, out) == 0
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from rich.table import Table
 from fakebroker.testing.seeds import KINDS
 from fakebroker_load.console import make_console, progress_bar
 from fakebroker_load.farm.seeds import FARM_FILE, SEEDS_PARQUET, FarmSum, run_seeds
-from fakebroker_load.job import ResultsError
+from fakebroker_load.results.folder import ResultsError
 from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
 from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
 from fakebroker_load.spark.slots import WAIT_S
