@@ -85,8 +85,9 @@ class Verdict:
 
     @property
     def finding(self) -> Finding:
-        is_strange = bool(self.unexplained or self.beside)
-        return finding_of(self.groups, self.ok, is_strange, self.lateness_limit_ms, self.machine_late_ms)
+        strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
+        strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
+        return finding_of(self.groups, self.ok, strange, self.lateness_limit_ms, self.machine_late_ms)
 
     @property
     def requests(self) -> int:
