@@ -47,7 +47,7 @@ from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.session import start_spark
 from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
 from fakebroker_load.spark.failures import cause_of
-from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
+from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait, absolute
 from fakebroker_load.spark.slots import WAIT_S
 from fakebroker_load.spark.staging import Stage
 from fakebroker_load.spark.stopping import stoppable
@@ -66,7 +66,7 @@ app = typer.Typer(
 # What a wrong option or argument raises; typer has it from click or carries a copy.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.", callback=absolute)]
 Limit = Annotated[
     int | None,
     typer.Option(min=0, help="An answer that comes later than this is not confirmed; default: the scenario's, or 500."),
@@ -114,7 +114,7 @@ def run(
         str, typer.Argument(metavar="SCENARIO", help="A YAML file, or a bundled one: see `scenarios`.")
     ],
     bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
-    out: Annotated[Path, typer.Option(help="Where the results go.")],
+    out: Annotated[Path, typer.Option(help="Where the results go.", callback=absolute)],
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
     lateness_limit_ms: Limit = None,
     max_time: MaxTime = None,
@@ -159,7 +159,7 @@ def run(
     stage = Stage(out, run_id, clear, RUN_FILE)
     tap: Tap | None = None
     actor: Actor | None = None
-    with stoppable(max_time), ExitStack() as outer:
+    with stoppable(max_time, stage.remains), ExitStack() as outer:
         try:
             outer.enter_context(stage.open())
         except OSError as error:

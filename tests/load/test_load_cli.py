@@ -7,17 +7,22 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import typer
 from load_stub import frozen, stub_broker_thread
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 import fakebroker_load.cli
+import fakebroker_load.farm.command
 import fakebroker_load.session
 from fakebroker_load.cli import main, parse_bootstrap
 from fakebroker_load.java import JavaNotFound
+from fakebroker_load.spark.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -133,6 +138,30 @@ def test_earlier_results_stay(
     assert said.startswith("fakebroker-load: ")
     assert said.count("\n") == 1
     assert (tmp_path / "run.json").exists()
+
+
+def test_a_relative_folder_is_the_same_for_executors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their working directory is another one."""
+    seen: list[Path | None] = []
+
+    @contextmanager
+    def looked_at(cluster: Cluster, console: Console, shared: Path | None, rows: int = 0) -> Iterator[None]:
+        seen.append(shared)
+        raise JavaNotFound("none")
+        yield
+
+    monkeypatch.setattr(fakebroker_load.cli, "ready_cluster", looked_at)
+    monkeypatch.setattr(fakebroker_load.farm.command, "ready_cluster", looked_at)
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(SCENARIO)
+    with stub_broker_thread(frozen) as broker:
+        server = f"--bootstrap-server=127.0.0.1:{broker.port}"
+        assert command(monkeypatch, "run", "tiny.yaml", server, "--out", "some/out") == 3
+    assert command(monkeypatch, "simulate", "--out", "farm") == 3
+    folders = [str(shared and shared.parent) for shared in seen]
+    assert folders == [str(tmp_path / "some" / "out"), str(tmp_path / "farm")]
 
 
 def test_what_breaks_off_is_one_sentence_and_status_3(
