@@ -102,7 +102,10 @@ class Verdict:
 
     @property
     def finding(self) -> Finding:
-        found = finding_of(self.groups, self.ok, self.is_strange, self.lateness_limit_ms, self.machine_late_ms)
+        strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
+        strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
+        strange += [f"partitions whose log cannot be right ({self.logs_amiss:,})"] if self.logs_amiss else []
+        found = finding_of(self.groups, self.ok, strange, self.lateness_limit_ms, self.machine_late_ms)
         return found._replace(headline=found.headline + as_far_as(self.ways)) if self.ok else found
 
     @property

@@ -16,16 +16,7 @@ import pytest
 
 from fakebroker import FakeCluster
 from fakebroker_load import worker
-from fakebroker_load.job import (
-    JOURNAL_PARQUET,
-    LOG_PARQUET,
-    PARQUET,
-    PARTS_PARQUET,
-    Bootstrap,
-    leaders_of,
-    read_runs,
-    write_runs,
-)
+from fakebroker_load.job import Bootstrap, leaders_of
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.journal.window import JournalWindow
@@ -41,6 +32,8 @@ from fakebroker_load.log import (
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback import followers
 from fakebroker_load.readback.parts import read_parts
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, read_runs
+from fakebroker_load.results.manifest import write_runs
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.wire.messages import CLIENT_ID

@@ -32,8 +32,9 @@ from pyspark.sql import SparkSession
 from support import doses
 from support.few_rows import FOR_FEW_ROWS
 
-from fakebroker_load.job import MISMATCH_PARQUET, judge_folder
+from fakebroker_load.job import judge_folder
 from fakebroker_load.judging.mismatches import KINDS
+from fakebroker_load.results.folder import MISMATCH_PARQUET
 from fakebroker_load.session import spark_session
 from fakebroker_load.verdict import Verdict
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker_load.job import JOURNAL_PARQUET
+from fakebroker_load.results.folder import JOURNAL_PARQUET
 from fakebroker_load.wire.client import Outcome
 from witness_mutants.rows import (
     PARTITIONS,

@@ -16,15 +16,7 @@ from support.controlled import Controlled
 
 from fakebroker_load import worker
 from fakebroker_load.control import ask_control, resume_followers
-from fakebroker_load.job import (
-    JOURNAL_PARQUET,
-    LOG_PARQUET,
-    PARQUET,
-    PARTS_PARQUET,
-    leaders_of,
-    read_runs,
-    write_runs,
-)
+from fakebroker_load.job import leaders_of
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.journal.window import JournalWindow
@@ -39,6 +31,8 @@ from fakebroker_load.log import (
 )
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, read_runs
+from fakebroker_load.results.manifest import write_runs
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import Scenario
 from fakebroker_load.scenario.setup import prepared

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from fakebroker_load.job import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET
 from fakebroker_load.journal.lines import COLUMNS
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET
 from witness_mutants.recording import SCHEMAS, Recording
 
 Row = dict[str, Any]

@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET, judge_folder, write_runs
+from fakebroker_load.job import judge_folder
+from fakebroker_load.results.folder import JOURNAL_PARQUET, MISMATCH_PARQUET
+from fakebroker_load.results.manifest import write_runs
 from witness_mutants.changes import Mutant
 from witness_mutants.recording import Recording
 from witness_mutants.rows import Rows
