@@ -28,9 +28,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from fakebroker_load.journal.file_window import window_of
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import Tap
-from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.partitions import gathered, spread
@@ -120,7 +120,8 @@ def run_scenario(
     window = None
     if tap is not None:
         broker = next(iter(metadata.leaders.values()))
-        window = JournalWindow(tap, broker, scenario.name, out / JOURNAL_PARQUET / f"{run_id}.parquet")
+        path = out / JOURNAL_PARQUET / f"{run_id}.parquet"
+        window = window_of(tap, broker, scenario.name, path, spark)
     with window.open() if window else nullcontext():
         started = time.time()
         machine_late_ms()
