@@ -17,8 +17,8 @@ import shutil
 import sys
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,6 @@ from fakebroker_load.log import (
     await_readable,
     log_ends,
     part_rows,
-    read_parts,
     shown_watermarks,
     standing_still,
 )
@@ -56,12 +55,13 @@ from fakebroker_load.reports.facts import brokers_of, command_line, describe_mac
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
 from fakebroker_load.spark.clocks import clock_facts
-from fakebroker_load.spark.failures import SparkFailed, told
+from fakebroker_load.spark.failures import cancelled_if_left, told
 from fakebroker_load.spark.load_task import make_task
 from fakebroker_load.spark.master import LOOPBACK
+from fakebroker_load.spark.reading_back import read_back
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, reasons_of, summarise
-from fakebroker_load.wire.client import WireError, find_leaders
+from fakebroker_load.wire.client import find_leaders
 from fakebroker_load.wire.messages import Metadata
 from fakebroker_load.worker import run_in_loop
 
@@ -210,30 +210,7 @@ def keep_log(
     """Add to `out` what has come into the logs since `before`, and what was `shown` of it while they were `still`."""
     ends = log_ends(leaders_of(bootstrap, scenario))
     parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown, scenario.transactional, still)
-    frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
-    slots = min(spark.sparkContext.defaultParallelism, len(parts))
-    records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
-    try:
-        with cancelled_if_left(spark), told("reading the log back"):
-            records.write.mode("append").parquet(str(out / LOG_PARQUET))
-    except SparkFailed as error:
-        said = [line for line in str(error.__cause__).splitlines() if "WireError: " in line]
-        if not said:
-            raise
-        raise WireError(said[0].partition("WireError: ")[2]) from None
-    # The last step: what the verdict asks of the log it asks of these partitions alone.
-    frame.write.mode("append").parquet(str(out / PARTS_PARQUET))
-
-
-@contextmanager
-def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
-    """Tasks do not outlive whoever waits for them."""
-    try:
-        yield
-    except BaseException:
-        with suppress(Exception):  # a JVM that is gone has cancelled them
-            spark.sparkContext.cancelAllJobs()
-        raise
+    read_back(spark, parts, out / LOG_PARQUET, out / PARTS_PARQUET)
 
 
 def clear(out: Path) -> None:

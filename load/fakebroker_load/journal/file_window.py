@@ -22,7 +22,7 @@ from fakebroker_load.journal.marks import SEEN_WITHIN_S, Address, Marks
 from fakebroker_load.journal.slices import Read, Slice, connections, cut, first_gap, read_slice
 from fakebroker_load.journal.taps import FileTap, JournalGap, Tap
 from fakebroker_load.journal.window import JournalWindow
-from fakebroker_load.spark.failures import told
+from fakebroker_load.spark.failures import cancelled_if_left, told
 
 SLICE_BYTES = 32 << 20  # a task's: half a second of one core
 
@@ -110,7 +110,7 @@ class FileWindow:
         if self._spark is None or len(pieces) == 1:
             return [do(piece) for piece in pieces]
         spread = self._spark.sparkContext.parallelize(pieces, len(pieces))
-        with told("reading the journal"):
+        with cancelled_if_left(self._spark), told("reading the journal"):
             found = spread.map(partial(_if_here, do, self._last_bytes())).collect()
         return [do(piece) if each is None else each for each, piece in zip(found, pieces, strict=True)]
 
