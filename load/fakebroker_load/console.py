@@ -11,13 +11,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
+from fakebroker_load.judging.findings import NOT_MEASURED, RIGHT, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.verdict import Reason, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
 WIDE_COLUMNS = 135
-COLOURS = {RIGHT: "green", LATE: "yellow", WRONG: "red"}
+WORDS = {RIGHT: "Confirmed", NOT_MEASURED: "Not measured", WRONG: "Not confirmed"}
+COLOURS = {RIGHT: "green", NOT_MEASURED: "yellow", WRONG: "red"}
 
 
 def make_console() -> Console:
@@ -95,7 +96,7 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
         console.print(escape(way.sentence()), soft_wrap=True)
     early = sum(group.early for group in verdict.groups)
     finding = verdict.finding
-    colour, word = COLOURS[finding.kind], "Confirmed" if verdict.ok else "Not confirmed"
+    colour, word = COLOURS[finding.kind], WORDS[finding.kind]
     if not verdict.ok:
         for sentence in finding.sentences:
             console.print(escape(sentence), soft_wrap=True)

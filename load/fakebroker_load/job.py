@@ -33,7 +33,7 @@ from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import Tap
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import mismatches
-from fakebroker_load.judging.partitions import gathered, spread
+from fakebroker_load.judging.partitions import gathered, keep_in, spread
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.judging.ways import has_journal
@@ -74,6 +74,7 @@ JUDGED_PARQUET = "judged.parquet"
 MISMATCH_PARQUET = "mismatches.parquet"
 LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RUN_FILE = "run.json"
+CHECKPOINTS = ".checkpoints"
 VERDICT_FILE = "verdict.json"
 REPORT_FILE = "report.html"
 
@@ -249,8 +250,12 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
     spread(spark, planned)
+    keep_in(spark, out / CHECKPOINTS)
     known = [run["scenario"]["name"] for run in runs if has_journal(run)]
-    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known), None
+    judged, beside = (
+        judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, acted_late_ms(runs)),
+        None,
+    )
     journal = journal_of(spark, out, runs)
 
     def keep(frame: DataFrame) -> DataFrame:
@@ -273,6 +278,15 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         verdict = replace(verdict, reasons=reasons_of(spark, found))
     verdict.write(out / VERDICT_FILE)
     return judged, verdict
+
+
+def acted_late_ms(runs: list[dict[str, Any]]) -> dict[str, int]:
+    """By how much the driver was late with the actions of a run, of each in which it was."""
+    late_ms = {
+        run["scenario"]["name"]: max((each["begun_ms"] - each["at_ms"] for each in run.get("actions") or ()), default=0)
+        for run in runs
+    }
+    return {run: each for run, each in late_ms.items() if each > 0}
 
 
 def planned_rows(out: Path) -> int:

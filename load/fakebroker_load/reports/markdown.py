@@ -5,7 +5,7 @@ Source   GitHub Flavored Markdown: a table's cells may not hold a bar or an end 
 
 from __future__ import annotations
 
-from fakebroker_load.console import answers, as_ms, complaints, log_sentence, reason_text
+from fakebroker_load.console import WORDS, answers, as_ms, complaints, log_sentence, reason_text
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.verdict import Verdict
 
@@ -15,8 +15,8 @@ _HEADERS = ("group", "expected", "requests", "confirmed", "answered", "late ms p
 
 def as_markdown(verdict: Verdict) -> str:
     """A heading with the verdict, a row for each group, then what is wrong and by what it was judged."""
-    word = "Confirmed" if verdict.ok else "Not confirmed"
     finding = verdict.finding
+    word = WORDS[finding.kind]
     lines = [
         f"## {word}: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should",
         "",

@@ -63,6 +63,8 @@ RESULT_SCHEMA = pa.schema(
         pa.field("client_id", pa.string()),
         pa.field("ordered", pa.bool_()),  # whether the log must have its records in order; null: it must
         pa.field("written", pa.string()),  # once or never: what the log must have; null: what follows from the answer
+        pa.field("load_late_us", pa.int64()),  # for so long the load stood still between sent_us and answered_us
+        pa.field("machine_late_us", pa.int64()),  # for so long this machine, the broker's, had something wait
         pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
     ]
 )
