@@ -38,7 +38,7 @@ from . import TESTS  # noqa: F401  # it puts `support` on the path
 
 BUSY = "while True: pass"
 STOP_MS = 50, 1_500
-GO_ON_MS = 200, 3_000
+GO_ON_MS = 100, 1_000
 KINDS = {status: kind for kind, status in STATUS.items()}
 UNABLE = "could not be run"
 
@@ -113,7 +113,7 @@ def busy(loops: int) -> Iterator[None]:
 
 @contextmanager
 def standing_still(random: Random, stops: list[int]) -> Iterator[None]:
-    """Stop a worker of Spark's now and then; `stops` gets how long each was, in milliseconds."""
+    """Stop workers of Spark's now and then; `stops` gets how long each was, in milliseconds."""
     ended = threading.Event()
 
     def body() -> None:
@@ -121,14 +121,14 @@ def standing_still(random: Random, stops: list[int]) -> Iterator[None]:
             workers = sorted(python_workers())
             if not workers:
                 continue
-            worker, stop_ms = random.choice(workers), random.randint(*STOP_MS)
-            with suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGSTOP)
-                try:
-                    ended.wait(stop_ms / 1000)
-                finally:
-                    os.kill(worker, signal.SIGCONT)
-                stops.append(stop_ms)
+            stopped = random.sample(workers, random.randint(1, len(workers)))  # some of them have nothing to do
+            stop_ms = random.randint(*STOP_MS)
+            try:
+                tell(stopped, signal.SIGSTOP)
+                ended.wait(stop_ms / 1000)
+            finally:
+                tell(stopped, signal.SIGCONT)
+            stops.append(stop_ms)
 
     thread = threading.Thread(target=body, name="stops")
     thread.start()
@@ -137,6 +137,12 @@ def standing_still(random: Random, stops: list[int]) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def tell(workers: Sequence[int], number: signal.Signals) -> None:
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, number)
 
 
 def python_workers() -> Iterator[int]:
