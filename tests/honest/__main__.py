@@ -1,11 +1,11 @@
 """Run the bundled scenarios against an honest broker while the load stands still now and then: none may accuse it.
 
-    python -m tests.honest [--runs N] [--minutes M] [--seed S] [--busy K] [--bootstrap-server HOST:PORT] [SCENARIO ...]
+    python -m tests.honest [--runs N] [--minutes M] [--seed S] [--busy K] [--kafka] [SCENARIO ...]
 
 K busy loops run beside it. Workers of the load are stopped (SIGSTOP) and continued after 50 to 1,500 ms, by seed. A
 run is confirmed (exit status 0), not measured (4), or accuses the broker (1), whatever else it says. The last line is
-JSON with the counts; the exit status is 1 if any run accused. Without --bootstrap-server a `fakebroker serve` of its
-own is used, with its control and its journal in a file; with it the scenarios that need no control.
+JSON with the counts; the exit status is 1 if any run accused. Each run has a `fakebroker serve` of its own, with its
+control and its journal in a file. With --kafka all have one Apache Kafka (conformance/), and scenarios need no control.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from typing import Any
 
 from support.serving import Serving
 
+from conformance.targets.boxes import Box
+from conformance.targets.target import KafkaTarget
 from fakebroker_load import cli
 from fakebroker_load.errors import USER_ERRORS
 from fakebroker_load.judging.findings import RIGHT, STATUS, WRONG
@@ -46,14 +48,14 @@ UNABLE = "could not be run"
 def main(argv: Sequence[str]) -> int:
     options = _options(argv)
     names = options.scenarios or list(bundled())
-    if options.bootstrap_server:
+    if options.kafka:
         names = [name for name in names if not load_scenario(name).has_needs]
     ends_at = time.monotonic() + options.minutes * 60
     counts: Counter[str] = Counter()
     of_scenarios: dict[str, Counter[str]] = {name: Counter() for name in names}
     spark = start_spark(f"local[{max(2, len(os.sched_getaffinity(0)))}]")
     try:
-        with tempfile.TemporaryDirectory() as folder, busy(options.busy):
+        with tempfile.TemporaryDirectory() as folder, busy(options.busy), kafka(options.kafka) as target:
             for number in range(options.runs):
                 if time.monotonic() > ends_at:
                     break
@@ -61,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
                 out = Path(folder) / f"run-{number}"
                 stops: list[int] = []
                 with standing_still(Random(seed), stops):
-                    kind = one(name, seed, out, options.bootstrap_server)
+                    kind = one(name, seed, out, target)
                 counts[kind] += 1
                 of_scenarios[name][kind] += 1
                 print(f"{number + 1}: {name}, seed {seed}, {len(stops)} stops: {kind}", flush=True)
@@ -73,11 +75,28 @@ def main(argv: Sequence[str]) -> int:
     return 1 if counts[WRONG] else 0
 
 
-def one(name: str, seed: int, out: Path, bootstrap: str | None) -> str:
+@contextmanager
+def kafka(is_wanted: bool) -> Iterator[KafkaTarget | None]:
+    """Three brokers of it, or none."""
+    target = KafkaTarget(Box(3, {"auto.create.topics.enable": "false"})) if is_wanted else None
+    if target is None:
+        yield None
+        return
+    target.start()
+    try:
+        yield target
+    finally:
+        target.stop()
+
+
+def one(name: str, seed: int, out: Path, target: KafkaTarget | None) -> str:
     """A run against a cluster of its own, or against that which is there."""
     with ExitStack() as stack:
-        if bootstrap is not None:
-            where: dict[str, Any] = {"bootstrap_server": bootstrap}
+        if target is not None:
+            where: dict[str, Any] = {"bootstrap_server": target.bootstrap_servers}
+            for topic, partitions in load_scenario(name).topics.items():
+                target.create_topic(topic, partitions, 3)
+                stack.callback(target.delete_topic, topic)
         else:
             journal = out.with_suffix(".jsonl")
             options = ("--port", "0", "--control-port", "0", "--journal", str(journal))
@@ -180,7 +199,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no other run after so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--busy", type=int, default=4, help="busy loops")
-    parser.add_argument("--bootstrap-server", metavar="HOST:PORT", help="of another cluster, live Kafka's say")
+    parser.add_argument("--kafka", action="store_true", help="Apache Kafka in the place of fakebroker")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="default: all that are bundled")
     return parser.parse_args(argv)
 
