@@ -57,14 +57,12 @@ def finding_of(
         or all(group.problems.get(LATE, 0) <= group.late_explained for group in of_run)
         for run, of_run in late.items()
     )
-    is_loads = not any(group.problems.get(LATE) for group in groups)
     broken = [(group, held) for group in groups for held in group.limits if not held.ok]
     kept = all(_own_ms(group) >= _NOTICEABLE_MS for group, _ in broken)
     count = sum(_count(group) for group in groups)
     parts = ["Every answer was right"]
     if count:
-        whose = ", as the load or this machine was" if is_loads else ", as this machine was" if is_machines else ""
-        parts.append(f"{count:,} came late{whose}")
+        parts.append(f"{count:,} came late{_whose(groups, is_machines)}")
     if any(group.sent_late for group in groups):
         parts.append("the load was sent late")
     if broken:
@@ -84,6 +82,13 @@ def _is_wrong(group: GroupVerdict) -> bool:
     broken_limits = sum(not held.ok for held in group.limits)
     others = group.problems.keys() - set(_LATE)
     return bool(others) or not group.requests == group.rows > 0 or len(group.amiss) > broken_limits
+
+
+def _whose(groups: Sequence[GroupVerdict], is_machines: bool) -> str:
+    by_broker, undecided = (sum(group.problems.get(name, 0) for group in groups) for name in (LATE, UNDECIDED))
+    if by_broker:
+        return ", as this machine was" if is_machines else ""
+    return ", as the load was or may have been" if undecided else ", as the load was"
 
 
 def _count(group: GroupVerdict) -> int:

@@ -36,7 +36,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "late by the load, or undecided": (
         {"groups": (BY_LOAD,)},
         NOT_MEASURED,
-        "Every answer was right; 3 came late, as the load or this machine was: not measured",
+        "Every answer was right; 3 came late, as the load was or may have been: not measured",
+    ),
+    "late by the load": (
+        {"groups": (replace(BY_LOAD, problems={"late by the load": 3}),)},
+        NOT_MEASURED,
+        "Every answer was right; 3 came late, as the load was: not measured",
     ),
     "some late by the load, others by the broker": (
         {"groups": (replace(BY_LOAD, problems={"late": 1, "late by the load": 2}),)},
