@@ -1,30 +1,19 @@
 """What a reader of the journal keeps from event to event: who is connected, and what time it was.
 
-Theory   The order of events is that in which things happened, so their times do not go back; by 1 ms they may
-         (fakebroker's core/journal/events.py). A journal whose times go back further is not in order, and what it
-         tells of before and after proves nothing.
+Theory   The order of events is that in which things happened. Requests have the time at which they are handled, so
+         these do not go back; by 1 ms they may (fakebroker's core/journal/events.py). A journal in which they go back
+         further is not in order, and what it tells of before and after proves nothing. Nothing follows from the times
+         of other events: what a timer does has the timer's time, and on a busy machine requests were handled between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakebroker_load.journal.lines import (
-    Answer,
-    Append,
-    ConnectionClosed,
-    ConnectionOpened,
-    LeaderChanged,
-    Parked,
-    Produce,
-    Request,
-    Told,
-    WatermarkMoved,
-)
+from fakebroker_load.journal.lines import ConnectionClosed, ConnectionOpened, Request, Told
 from fakebroker_load.journal.taps import JournalGap
 
 MAY_GO_BACK_MS = 1
-_Timed = Request | Produce | Append | Parked | Answer | WatermarkMoved | LeaderChanged
 
 
 class Peers:
@@ -46,7 +35,7 @@ class Peers:
 
 
 class InOrder:
-    """`first_ms` and `last_ms`: the times of the first and of the last event."""
+    """`first_ms` and `last_ms`: the times of the first and of the last request."""
 
     def __init__(self) -> None:
         self.first_ms: int | None = None
@@ -55,7 +44,7 @@ class InOrder:
 
     def see(self, seq: int, event: Told) -> None:
         """The next event and its place. Raises JournalGap if its time is before that of the one before."""
-        if isinstance(event, _Timed):
+        if isinstance(event, Request):
             if self.first_ms is None:
                 self.first_ms, self._first_seq = event.mono_ms, seq
             else:
@@ -63,7 +52,7 @@ class InOrder:
             self.last_ms = event.mono_ms
 
     def check_behind(self, before: InOrder) -> None:
-        """As `see`, of the first event here and the last one before."""
+        """As `see`, of the first request here and the last one before."""
         if self.first_ms is not None:
             check(before.last_ms, self.first_ms, self._first_seq)
 

@@ -75,7 +75,7 @@ def _own_times(spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[st
     }
     if not ranges:
         return {}
-    lateness = "lateness_us - coalesce(load_late_us, 0L)"
+    lateness = "greatest(lateness_us - coalesce(load_late_us, 0L), 0L)"
     if "broker_lateness_us" in judged.columns:
         lateness = f"coalesce(broker_lateness_us, {lateness})"
     text = TIMEOUTS.format(lateness=lateness, timed_out=TIMED_OUT)

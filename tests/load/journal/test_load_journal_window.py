@@ -172,7 +172,7 @@ def test_a_full_tap_is_emptied_while_the_load_runs(
         (b"nonsense", "a line of it is no event (JSON is malformed: invalid character (byte 4)): nonsense"),
         (b'{"event":"dropped","events":7}', "the broker left 7 events out of the file"),
         (
-            b'{"event":"parked","mono_ms":1,"request":1,"api":"Produce","deadline_mono_ms":1}',
+            to_json(events.Request(1, 2, 9, 1, 1, "Fetch", 9, 77, "me", 1, 100)).encode(),
             "it is not in order: at ",
         ),
     ],
