@@ -25,7 +25,7 @@ PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install compiled demo test test-all languages soak quick affected test-compiled properties fuzz mutants witness-mutants costs \
+.PHONY: install compiled demo test test-all languages soak honest quick affected test-compiled properties fuzz mutants witness-mutants costs \
   check format bench guard conformance conformance-producer suites wheels nightly flaky green clean help
 
 help:
@@ -85,6 +85,11 @@ languages: $(STAMP)
 ## make soak    the tests that measure milliseconds; a slow machine may fail them
 soak: $(STAMP)
 	FAKEBROKER_TESTS=soak $(BIN)/python -m pytest -m soak
+
+## make honest RUNS=300   the bundled scenarios against an honest broker, beside busy loops, with a load that stands still now and then
+honest: RUNS = 300
+honest: $(STAMP)
+	$(BIN)/python -m tests.honest --runs $(RUNS) $(HONEST)
 
 ## make quick   the tests that most slips break, in half a minute; TESTS=tests/core takes less
 # The core, the APIs and every third golden transcript, without the files that take seconds.

@@ -1,6 +1,7 @@
 """The command `fakebroker-load`: run a scenario against any Kafka cluster, judge its results, report on them.
 
-Exit status 0: every request was confirmed; 1: not every one; 2: a slip in what was asked for; 3: it could not be run.
+Exit status 0: every request was confirmed; 1: not every one; 2: a slip in what was asked for; 3: it could not be run;
+4: no answer was wrong, and the load or the machine was too late itself to measure the broker.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = Non
     _, verdict = judge_folder(start_spark(master, rows=planned_rows(folder)), folder, lateness_limit_ms)
     write_for_others(folder, verdict)
     print_verdict(make_console(), verdict)
-    return 0 if verdict.ok else 1
+    return verdict.finding.status
 
 
 @app.command()
@@ -239,7 +240,7 @@ def conclude(folder: Path, lateness_limit_ms: int | None, master: str | None) ->
     console = make_console()
     print_verdict(console, verdict)
     console.print(f"Report: {folder / REPORT_FILE}")
-    return 0 if verdict.ok else 1
+    return verdict.finding.status
 
 
 def write_for_others(folder: Path, verdict: Verdict) -> None:

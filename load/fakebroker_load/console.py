@@ -11,14 +11,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
+from fakebroker_load.judging.findings import NOT_MEASURED, RIGHT, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.unjudged import FEW
 from fakebroker_load.verdict import Reason, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
 WIDE_COLUMNS = 135
-COLOURS = {RIGHT: "green", LATE: "yellow", WRONG: "red"}
+COLOURS = {RIGHT: "green", NOT_MEASURED: "yellow", WRONG: "red"}
 
 
 def make_console() -> Console:

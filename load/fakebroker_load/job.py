@@ -16,8 +16,8 @@ import shutil
 import sys
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from fakebroker_load.journal.file_window import window_of
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import Tap
-from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.logs import logs_amiss
 from fakebroker_load.judging.mismatches import mismatches
-from fakebroker_load.judging.partitions import gathered, spread
+from fakebroker_load.judging.partitions import gathered, keep_in, spread
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
-    LOG_SCHEMA,
-    PART_SCHEMA,
     End,
     Place,
     Shown,
@@ -51,7 +49,6 @@ from fakebroker_load.log import (
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener
-from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.reports.facts import brokers_of, command_line, describe_machine
 from fakebroker_load.results.folder import (
     JOURNAL_PARQUET,
@@ -71,15 +68,17 @@ from fakebroker_load.results.manifest import seal, write_runs
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
 from fakebroker_load.spark.clocks import clock_facts
-from fakebroker_load.spark.failures import SparkFailed, told
+from fakebroker_load.spark.failures import cancelled_if_left, told
 from fakebroker_load.spark.load_task import make_task
 from fakebroker_load.spark.master import LOOPBACK
+from fakebroker_load.spark.reading_back import read_back
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, reasons_of, summarise
-from fakebroker_load.wire.client import WireError, find_leaders
+from fakebroker_load.wire.client import find_leaders
 from fakebroker_load.wire.messages import Metadata
 from fakebroker_load.worker import run_in_loop
 
+CHECKPOINTS = ".checkpoints"
 Bootstrap = list[tuple[str, int]]
 OnProgress = Callable[[int, int], None]  # sent, done
 
@@ -119,7 +118,8 @@ def run_scenario(
     window = None
     if tap is not None:
         broker = next(iter(metadata.leaders.values()))
-        window = JournalWindow(tap, broker, scenario.name, out / JOURNAL_PARQUET / f"{run_id}.parquet")
+        path = out / JOURNAL_PARQUET / f"{run_id}.parquet"
+        window = window_of(tap, broker, scenario.name, path, spark)
     with window.open() if window else nullcontext():
         started = time.time()
         machine_late_ms()
@@ -208,30 +208,7 @@ def keep_log(
     """Add to `out` what has come into the logs since `before`, and what was `shown` of it while they were `still`."""
     ends = log_ends(leaders_of(bootstrap, scenario))
     parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown, scenario.transactional, still)
-    frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
-    slots = min(spark.sparkContext.defaultParallelism, len(parts))
-    records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
-    try:
-        with cancelled_if_left(spark), told("reading the log back"):
-            records.write.mode("append").parquet(str(out / LOG_PARQUET))
-    except SparkFailed as error:
-        said = [line for line in str(error.__cause__).splitlines() if "WireError: " in line]
-        if not said:
-            raise
-        raise WireError(said[0].partition("WireError: ")[2]) from None
-    # The last step: what the verdict asks of the log it asks of these partitions alone.
-    frame.write.mode("append").parquet(str(out / PARTS_PARQUET))
-
-
-@contextmanager
-def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
-    """Tasks do not outlive whoever waits for them."""
-    try:
-        yield
-    except BaseException:
-        with suppress(Exception):  # a JVM that is gone has cancelled them
-            spark.sparkContext.cancelAllJobs()
-        raise
+    read_back(spark, parts, out / LOG_PARQUET, out / PARTS_PARQUET)
 
 
 def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None = None) -> tuple[DataFrame, Verdict]:
@@ -246,8 +223,10 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     log = Log(*(gathered(read(spark, out / name, LOG_FOLDERS[name], claimed), planned) for name in LOG_FOLDERS))
     was_read = [run["scenario"]["name"] for run in runs if run.get("log")]
     spread(spark, planned)
+    keep_in(spark, out / CHECKPOINTS)
     known = [run["scenario"]["name"] for run in runs if has_journal(run)]
-    judged = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, was_read)
+    acted_ms = acted_late_ms(runs)
+    judged = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, was_read, acted_ms)
     journal, beside = journal_of(spark, out, runs), None
 
     def keep(frame: DataFrame) -> DataFrame:
@@ -272,6 +251,15 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     verdict.write(out / VERDICT_FILE)
     seal(out)
     return judged, verdict
+
+
+def acted_late_ms(runs: list[dict[str, Any]]) -> dict[str, int]:
+    """By how much the driver was late with the actions of a run, of each in which it was."""
+    late_ms = {
+        run["scenario"]["name"]: max((each["begun_ms"] - each["at_ms"] for each in run.get("actions") or ()), default=0)
+        for run in runs
+    }
+    return {run: each for run, each in late_ms.items() if each > 0}
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:

@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
-from fakebroker_load.judging.findings import Finding, finding_of
+from fakebroker_load.judging.findings import NOT_MEASURED, Finding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
-from fakebroker_load.judging.requests import LatenessLimits, Log
+from fakebroker_load.judging.requests import LATE, LatenessLimits, Log, limit_us
 from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
 from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
@@ -33,14 +33,17 @@ SELECT run, `group`,
     count(*) AS rows,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
+    count_if(problem = '{late}' AND machine_late_us >= {lateness} - {limit_us}) AS late_explained,
+    max(load_late_us) AS load_late_us,
     count_if(outcome IN ('done', 'gave up')) AS readers,
     max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
-    percentile(lateness_us, array(0.5, 0.99, 1.0)) AS lateness_us,
+    {shown}(lateness_us, array(0.5, 0.99, 1.0){sketch}) AS lateness_us,
     percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
-    percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
-    percentile(answered_us - intended_us, array(0.5, 0.99, 1.0)) AS from_intended_us
+    {shown}(answered_us - sent_us, array(0.5, 0.99, 1.0){sketch}) AS from_sent_us,
+    {shown}(answered_us - intended_us, array(0.5, 0.99, 1.0){sketch}) AS from_intended_us
 FROM (
-    SELECT *, xxhash64(topic, acks, expected_error, must_wait, also, client, client_id, written) AS asked FROM {judged}
+    SELECT *, xxhash64(topic, acks, expected_error, must_wait, also, client, client_id, written) AS asked
+    FROM {{judged}}
 ) GROUP BY run, `group`
 """
 MIXED = "its rows differ in what the scenario says"
@@ -57,6 +60,8 @@ FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence F
     USING (run, connection, sequence)
 """
 
+EXACT_ROWS = 1_000_000  # of more, percentiles on which no verdict depends are sketched, by a rank of 1 in SKETCH
+SKETCH = 100_000
 READ = "read"  # what is expected of those who read
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
 
@@ -97,8 +102,10 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """Confirmed, as far as there were witnesses, or not."""
-        return f"Confirmed{as_far_as(self.ways)}" if self.ok else "Not confirmed"
+        """The verdict in a word: confirmed, as far as there were witnesses, not confirmed, or not measured."""
+        if self.ok:
+            return f"Confirmed{as_far_as(self.ways)}"
+        return "Not measured" if self.finding.kind == NOT_MEASURED else "Not confirmed"
 
     @property
     def finding(self) -> Finding:
@@ -148,7 +155,17 @@ def summarise(
     logs: DataFrame | None = None,
 ) -> Verdict:
     """The verdict on each group that `run.json` says was planned, and on any other that turns up in the rows."""
-    found = {(row["run"], row["group"]): row for row in spark.sql(SUMMARY, judged=judged).collect()}
+    by_broker = "broker_lateness_us" in judged.columns
+    lateness = "greatest(lateness_us, broker_lateness_us)" if by_broker else "lateness_us"
+    is_large = sum(sum(run["planned"].values()) for run in runs) > EXACT_ROWS
+    text = SUMMARY.format(
+        late=LATE,
+        lateness=lateness,
+        limit_us=limit_us(lateness_limit_ms),
+        shown="approx_percentile" if is_large else "percentile",
+        sketch=f", {SKETCH}" if is_large else "",
+    )
+    found = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
     answers: dict[tuple[str, str], Counter[str]] = {}
     problems: dict[tuple[str, str], Counter[str]] = {}
     for kind in spark.sql(ANSWERS, judged=judged).collect():
@@ -192,6 +209,8 @@ def summarise(
                 send_delay_us=percentiles(row, "send_delay_us"),
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
+                late_explained=row["late_explained"] if row else 0,
+                load_late_us=row["load_late_us"] if row else None,
                 send_delay_limit_ms=limit_ms,
                 amiss=(
                     *amiss.get(key, ()),

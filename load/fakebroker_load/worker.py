@@ -34,6 +34,7 @@ from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM
 from fakebroker_load.scenario.reads import MEMBER, READER
 from fakebroker_load.traffic.frozen import frozen
 from fakebroker_load.traffic.members import Member
+from fakebroker_load.traffic.own_delay import OwnDelay
 from fakebroker_load.traffic.producers import ProducerDriver
 from fakebroker_load.traffic.readers import Reader
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, Results, after_start_us, make_value, to_batch
@@ -136,7 +137,7 @@ class Load:
         self, connections: list[Row], results: Results, run_id: str, agree: Agree, report: Report, grace_ms: int
     ) -> None:
         self._connections = connections
-        self._results = results
+        self._own_delay = OwnDelay(results.add, {row["host"] for row in connections})
         self._run_id = run_id
         self._agree = agree
         self._report = report
@@ -156,8 +157,10 @@ class Load:
             self._start_ns = await asyncio.to_thread(self._agree, time.monotonic_ns())
             lateness = MachineLateness(threading.get_native_id())
             reporter = asyncio.create_task(self._report_progress(lateness))
+            self._own_delay.start()
             await asyncio.gather(*(driver.send(self._start_ns, self._grace_ms) for driver in drivers))
             reporter.cancel()
+            await self._own_delay.finish()
             self.machine_late_ms = lateness.take_ms()
             self._report(self._sent, self._done)
         except BaseException as error:  # the thread that waits for the rows raises it
@@ -188,7 +191,7 @@ class Load:
             "sent_us": after_start_us(exchange.sent_ns, self._start_ns),
             "answered_us": after_start_us(exchange.answered_ns, self._start_ns),
         }
-        self._results.add(row | times)
+        self._own_delay.hold(row | times, exchange.sent_ns, exchange.answered_ns)
 
     def note(self, row: Row, sent_ns: int | None, answered_ns: int | None, is_last: bool = False) -> None:
         """A row of a reader; each is planned to have one that is the last."""
@@ -197,7 +200,7 @@ class Load:
             "sent_us": after_start_us(sent_ns, self._start_ns),
             "answered_us": after_start_us(answered_ns, self._start_ns),
         }
-        self._results.add(row | times)
+        self._own_delay.hold(row | times, sent_ns, answered_ns)
 
 
 CLIENTS: dict[str, type[ProducerDriver | Processor | Reader | Member]] = {

@@ -69,7 +69,7 @@ def test_a_wide_table_has_the_send_delay_and_a_load_that_was_late_is_told() -> N
     late = replace(GOOD, send_delay_us=(0, 2_500_000, 7_654_000))
     text = " ".join(printed(140, late).split())
     assert "frozen: acks=all [1]: sent late: 1 in 100 by 2,500.0 ms or more, limit 2,000 ms" in text
-    assert "Not confirmed: 5,000 of 5,000" in text
+    assert "Not measured: 5,000 of 5,000" in text
 
 
 @pytest.mark.parametrize("width", [100, 140])

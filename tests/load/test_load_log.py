@@ -24,6 +24,7 @@ from fakebroker_load.log import (
     read_key,
 )
 from fakebroker_load.readback.parts import read_parts
+from fakebroker_load.spark.reading_back import in_ranges
 from fakebroker_load.wire.client import WireError, find_leaders
 from fakebroker_load.wire.log_messages import batches
 from fakebroker_load.worker import run_in_loop
@@ -115,3 +116,18 @@ def test_what_stands_beyond_the_high_watermark() -> None:
 def test_nobody_there() -> None:
     with pytest.raises(WireError, match="does not answer"):
         Asker("127.0.0.1", free_ports(1))
+
+
+def test_in_ranges_the_same_is_read() -> None:
+    with FakeCluster() as kafka, RawClient(kafka.endpoints[0]) as client:
+        kafka.create_topic("t", 1, 3)
+        batches_of = [batch(*(make_key("run", 0, 10 * each + one) for one in range(each))) for each in (1, 4, 2, 9)]
+        for each in batches_of:
+            client.ask(produce("t", records=each, acks=-1))
+        whole = rows(kafka, 0, 16)
+        assert [row["offset"] for row in whole] == list(range(16))
+        for offsets in range(1, 18):
+            ranges = in_ranges([{"start_offset": 0, "readable_offset": 16}], offsets)
+            found = [rows(kafka, each["start_offset"], each["readable_offset"]) for each in ranges]
+            assert [row for each in found for row in each] == whole
+    assert in_ranges([{"start_offset": 5, "readable_offset": 5}]) == []

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.spark
 Row = dict[str, Any]
 
 # Sent at 1 ms, due at 101 ms, answered 0.4 ms after that.
+LATER_THAN_IT_MAY: Row = {"answered_us": 101_000 + 500_001}
 TIMED_OUT: Row = {
     "run": "r",
     "group": "g",
@@ -88,8 +89,17 @@ CASES: dict[str, tuple[Row, str | None]] = {
     "not answered": (SILENT, None),
     "a microsecond early": (TIMED_OUT | {"answered_us": 100_999}, "early"),
     "not early": (TIMED_OUT | {"answered_us": 101_000}, None),
-    "late": (TIMED_OUT | {"answered_us": 101_000 + 500_001}, "late"),
+    "late": (TIMED_OUT | LATER_THAN_IT_MAY, "late"),
     "not late": (TIMED_OUT | {"answered_us": 101_000 + 500_000}, None),
+    "late, and the load stood still": (TIMED_OUT | LATER_THAN_IT_MAY | {"load_late_us": 1}, "late, undecided"),
+    "late by more than the load stood still": (
+        TIMED_OUT | {"answered_us": 101_000 + 500_002, "load_late_us": 1},
+        "late",
+    ),
+    "wrong goes before late by the load": (
+        NONE | {"answered_us": 601_000, "load_late_us": 600_000, "base_offset": -1},
+        "no base offset",
+    ),
     "late without having to wait": (NONE | {"answered_us": 1_000 + 500_001}, "late"),
     "acknowledged": (TIMED_OUT | {"error_code": 0}, "wrong answer"),
     "another error": (TIMED_OUT | {"error_code": 19, "base_offset": -1}, "wrong answer"),
@@ -127,6 +137,10 @@ CASES: dict[str, tuple[Row, str | None]] = {
     "expired, and it must be acknowledged": (NONE | EXPIRED | {"also": None}, "expired"),
     "expired too soon": (NONE | EXPIRED | {"answered_us": 99_999}, "early"),
     "expired too late": (NONE | EXPIRED | {"answered_us": 601_000}, "late"),
+    "expired too late, and the load stood still": (
+        NONE | EXPIRED | {"answered_us": 601_000, "load_late_us": 500_000},
+        "late, undecided",
+    ),
     "what its producer was told last tells no offset": (NONE | BY_PRODUCER | {"error_code": 7, "also": ["7"]}, None),
     "unknown, and silent": (NONE | UNHEARD | {"expected_error": None, "outcome": "silent"}, "silent"),
 }

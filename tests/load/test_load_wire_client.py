@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 import time
 from collections.abc import Callable, Coroutine
+from itertools import count
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker
 from support.stream_server import stream_server
-from support.watchdog import LIMIT_S
+from support.watchdog import LIMIT_S, run
 
 from fakebroker_load.wire.client import (
     SILENT_AT_ONCE,
+    Connection,
     Exchange,
     Outcome,
     WireError,
@@ -291,3 +295,28 @@ def test_what_was_not_sent_is_given_back_and_the_rest_told_once() -> None:
         assert outcomes(exchanges) == ["answered", "answered", "closed", "not sent", "not sent"]
 
     run_on_both_loops(main)
+
+
+def test_an_answer_that_lay_in_the_socket_while_the_load_stood_still_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timer of the wait fires ten seconds late, and before the loop has read what came meanwhile."""
+    sent_ns, timeout_ms, grace_ms = 5_000_000_000, 100, 60_000
+    looks = count(1)
+
+    async def main() -> Exchange:
+        connection = Connection()
+        connection._transport = Mock()
+        asked = Exchange(correlation_id=7, request=b"", wants_answer=True, timeout_ms=timeout_ms, intended_ns=0)
+        monkeypatch.setattr("time.monotonic_ns", lambda: sent_ns)
+        connection.send(asked)
+
+        def clock() -> int:
+            look, due_ns = next(looks), sent_ns + (timeout_ms + grace_ms) * 1_000_000
+            if look == 3:  # it waits again
+                asyncio.get_running_loop().call_soon(connection.data_received, struct.pack(">ii", 4, 7))
+            return due_ns if look == 1 else due_ns + 10_000_000_000
+
+        monkeypatch.setattr("time.monotonic_ns", clock)
+        assert await connection.room(1, grace_ms)
+        return asked
+
+    assert run(main()).outcome == Outcome.ANSWERED

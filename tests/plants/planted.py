@@ -17,9 +17,9 @@ import pytest
 from fakebroker import FakeCluster
 from fakebroker_load import worker
 from fakebroker_load.job import Bootstrap, leaders_of
+from fakebroker_load.journal.file_window import FileWindow
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
-from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.log import (
     LOG_SCHEMA,
     PART_SCHEMA,
@@ -143,7 +143,7 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
         metadata = leaders_of(bootstrap, plan)
         before = log_ends(metadata)
         path = out / JOURNAL_PARQUET / f"{run_id}.parquet"
-        window = JournalWindow(FileTap(journal, "a journal"), next(iter(metadata.leaders.values())), name, path)
+        window = FileWindow(FileTap(journal, "a journal"), next(iter(metadata.leaders.values())), name, path)
         with window.open() if with_journal else nullcontext():
             table = plan_connections(plan, metadata.leaders, seed)
             sent = worker.run(iter(table.to_batches()), run_id=run_id, grace_ms=lie.grace_ms)

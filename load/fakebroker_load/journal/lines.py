@@ -236,11 +236,13 @@ class Rows:
     """Of one run: what was added, kind by kind, until it is taken as tables."""
 
     def __init__(self, run: str) -> None:
+        self.added = 0
         self._run = run
         self._of: dict[str, list[Row]] = {kind: [] for kind in COLUMNS}
 
     def add(self, seq: int, event: Told, peer: str | None) -> None:
         """An event, which may be a request of this peer."""
+        self.added += 1
         match event:
             case Request():
                 if event.api in APIS:

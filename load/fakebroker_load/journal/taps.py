@@ -50,10 +50,9 @@ class FileTap:
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self.name = name or f"the journal in {path}"
-        self._path = path
-        self._seq = 0
+        self.path = path
         try:
-            self._at = _behind_last_line(path)
+            self.at = self.end()  # what stands before it was taken
         except OSError as error:
             raise JournalError(f"--journal {path}: {error.strerror}.") from None
 
@@ -61,23 +60,26 @@ class FileTap:
         return 0
 
     def take(self, pages: int | None = None) -> Iterator[Event]:
+        """The place of an event is where its line begins."""
         try:
-            if self._path.stat().st_size < self._at:
+            if self.path.stat().st_size < self.at:
                 raise JournalGap("the file became shorter during the run")
-            with self._path.open("rb") as file:
-                file.seek(self._at)
+            with self.path.open("rb") as file:
+                file.seek(self.at)
                 for line in file:
                     if not line.endswith(b"\n"):
                         return  # the broker has yet to write the rest
-                    self._at += len(line)
-                    self._seq += 1
-                    event = _known(read_event, line)
-                    if isinstance(event, Dropped):
-                        raise JournalGap(f"the broker left {event.events} events out of the file")
+                    begin = self.at
+                    self.at += len(line)
+                    event = known_event(line)
                     if event is not None:
-                        yield self._seq, event
+                        yield begin, event
         except OSError as error:
             raise JournalGap(f"the file cannot be read any more ({error.strerror})") from None
+
+    def end(self) -> int:
+        """Where the next whole line begins now. Raises OSError."""
+        return _behind_last_line(self.path)
 
 
 class ControlTap:
@@ -107,10 +109,18 @@ class ControlTap:
                 return
 
 
+def known_event(line: bytes) -> Told | None:
+    """Of a line of a journal; None: nobody asks for its kind. Raises JournalGap."""
+    event = _known(read_event, line)
+    if isinstance(event, Dropped):
+        raise JournalGap(f"the broker left {event.events} events out of the file")
+    return event
+
+
 def _known(reads: Callable[[Any], Told | None], told: bytes | dict[str, Any]) -> Told | None:
     try:
         return reads(told)
-    except MsgspecError as error:
+    except (MsgspecError, UnicodeDecodeError) as error:
         text = told.decode(errors="replace").strip() if isinstance(told, bytes) else str(told)
         raise JournalGap(f"a line of it is no event ({error}): {text[:80]}") from None
 

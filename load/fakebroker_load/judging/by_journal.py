@@ -15,6 +15,7 @@ Theory   A request of the load is known again in the journal by its connection, 
          A request that timed out was appended, as was one that was answered NONE, or is silent with acks=0.
          A leader that comes drops what is at or above its log's end: nothing else explains a record that is gone. It
          has an epoch of its own, which the journal has to tell of.
+         What is late to the client, and perhaps by the load (requests.py), is late by the load if the broker was not.
 Units    *_mono_ms is milliseconds of the broker's clock.
 """
 
@@ -24,7 +25,16 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import DEFINITE, TIMED_OUT, LatenessLimits, limit_us, quoted
+from fakebroker_load.judging.partitions import held
+from fakebroker_load.judging.requests import (
+    DEFINITE,
+    LATE_BY_LOAD,
+    TIMED_OUT,
+    UNDECIDED,
+    LatenessLimits,
+    limit_us,
+    quoted,
+)
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 # A row for each request that the journal tells of, with all that it tells of it; `watermark` is that of the partition
@@ -154,7 +164,8 @@ said AS (
 SELECT * EXCEPT (problem, early, asked_for, own, parked, asked_seq, told_client_id, asks, answers, all_appends,
         leaders),
     parked.deadline_mono_ms AS deadline_mono_ms,
-    coalesce(found_problem, journal_problem, problem) AS problem,
+    coalesce(found_problem, journal_problem,
+        if(problem = '{UNDECIDED}' AND broker_lateness_us <= {{limit_us}}, '{LATE_BY_LOAD}', problem)) AS problem,
     coalesce(early, false) OR coalesce(journal_problem = 'early', false) AS early
 FROM said
 """
@@ -252,7 +263,7 @@ def judge_by_journal(
     parts: DataFrame,
     runs: list[str],
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
-    keep: Callable[[DataFrame], DataFrame] = lambda frame: frame.localCheckpoint(),
+    keep: Callable[[DataFrame], DataFrame] = held,
 ) -> tuple[DataFrame, DataFrame]:
     """The judged rows (judging/requests.py) with what the journal (journal/lines.py) says of them, for the `runs` that
     have one; and a row for each thing that it tells of none of them. `keep` takes the first of the two where it can be
@@ -262,7 +273,7 @@ def judge_by_journal(
     names = ", ".join(map(quoted, runs))
     # Asked several times. If it were cached, Spark would plan all that is behind it again and again, which takes it
     # longer than the work.
-    exchanges = spark.sql(EXCHANGES, journal=journal).localCheckpoint()
+    exchanges = held(spark.sql(EXCHANGES, journal=journal))
     text = JUDGED.format(
         exchanges="{exchanges}",
         judged="{judged}",
@@ -274,5 +285,5 @@ def judge_by_journal(
     text = BESIDE.format(
         runs=f"({names})", **{each: f"{{{each}}}" for each in ("judged", "exchanges", "journal", "parts")}
     )
-    beside = spark.sql(text, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
+    beside = held(spark.sql(text, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts))
     return all_judged, beside

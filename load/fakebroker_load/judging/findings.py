@@ -1,9 +1,11 @@
-"""What a verdict comes to, in a headline: wrong answers, right ones that came late, or a load that was sent late.
+"""What a verdict comes to, in a headline: wrong answers, late ones, or a load by which nothing can be said.
 
-Theory   Late is a finding of its own. A broker that is not given a processor answers late, and so it is held against
-         how late the machine itself was: `machine_late_ms` of a run (machine_lateness.py), where it was measured. The
-         machine explains a late answer if it was as late itself, but for the limit. Such a run is not confirmed either:
-         it proves nothing of the broker's punctuality.
+Theory   Late is a finding of its own, and whose fault it is decides. The broker's: by its journal, or by what the
+         client saw less the time for which the load itself stood still (traffic/own_delay.py). The load's, or
+         undecided: then the run has not measured the broker, and neither accuses nor confirms it. Nor has a run in
+         which the machine itself had work wait for as long as answers were late: `machine_late_ms` of brokers and
+         load (machine_lateness.py), where they were measured, and of each late answer (`late_explained`).
+         A load that was sent late is not the load that was asked for, and has measured another one.
 """
 
 from __future__ import annotations
@@ -13,18 +15,26 @@ from typing import NamedTuple
 
 from fakebroker_load.judging.causes import causes_of
 from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.judging.requests import LATE, LATE_BY_LOAD, UNDECIDED
 
-RIGHT, LATE, WRONG = "right", "late", "wrong"  # late: of what no broker is to blame for
-_LATE = "late"  # the problem
+RIGHT, NOT_MEASURED, WRONG = "right", "not measured", "wrong"
+STATUS = {RIGHT: 0, WRONG: 1, NOT_MEASURED: 4}  # of a command
+_LATE = (LATE, LATE_BY_LOAD, UNDECIDED)  # problems
+_NOTICEABLE_MS = 100  # a standstill that a rate shows
 
 
 class Finding(NamedTuple):
-    """`kind` is RIGHT, LATE if all answers were right and the machine explains the rest, or WRONG. `sentences` tell of
-    each run in which answers came late."""
+    """`kind` is RIGHT, NOT_MEASURED if no answer was wrong and the broker is not to blame for the rest, or WRONG.
+    `sentences` tell of each run in which answers came late."""
 
     kind: str
     headline: str
     sentences: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """The exit status of a command that judges."""
+        return STATUS[self.kind]
 
 
 def finding_of(
@@ -39,34 +49,68 @@ def finding_of(
         return Finding(RIGHT, "Every request got what it should")
     if strange or not groups or any(map(_is_wrong, groups)):
         return Finding(WRONG, f"Not every request got what it should: {causes_of(groups, strange)}")
-    counts: dict[str, int] = {}
-    worst_ms: dict[str, int] = {}
+    late: dict[str, list[GroupVerdict]] = {}
     for group in groups:
-        if late := group.problems.get(_LATE):
-            counts[group.run] = counts.get(group.run, 0) + late
-            worst_ms[group.run] = max(worst_ms.get(group.run, 0), (group.lateness_max_us or 0) // 1000)
-    kept = all(held.ok for group in groups for held in group.limits)
-    is_machines = all(_explains(machine_late_ms.get(run), late_ms - limit_ms) for run, late_ms in worst_ms.items())
+        if any(group.problems.get(name) for name in _LATE):
+            late.setdefault(group.run, []).append(group)
+    is_machines = all(
+        _explains(machine_late_ms.get(run), _worst_ms(of_run) - limit_ms)
+        or all(group.problems.get(LATE, 0) <= group.late_explained for group in of_run)
+        for run, of_run in late.items()
+    )
+    broken = [(group, held) for group in groups for held in group.limits if not held.ok]
+    kept = all(_own_ms(group) >= _NOTICEABLE_MS for group, _ in broken)
+    count = sum(_count(group) for group in groups)
     parts = ["Every answer was right"]
-    if counts:
-        parts.append(f"{sum(counts.values()):,} came late" + (", as this machine was" if is_machines else ""))
+    if count:
+        parts.append(f"{count:,} came late{_whose(groups, is_machines)}")
     if any(group.sent_late for group in groups):
         parts.append("the load was sent late")
-    if not kept:
-        parts.append("limits of the scenario were not kept")
+    if broken:
+        parts.append("limits of the scenario were not kept" + (", while the load stood still" if kept else ""))
     sentences = tuple(
-        f"{run}: {count:,} answers came late, by up to {worst_ms[run]:,} ms, limit {limit_ms:,} ms; "
-        + _machine_sentence(machine_late_ms.get(run))
-        for run, count in counts.items()
+        f"{run}: {sum(map(_count, of_run)):,} answers came late, by up to {_worst_ms(of_run):,} ms, limit "
+        f"{limit_ms:,} ms; {_load_sentence(of_run)}{_machine_sentence(machine_late_ms.get(run))}"
+        for run, of_run in late.items()
     )
-    return Finding(LATE if is_machines and kept else WRONG, "; ".join(parts), sentences)
+    is_measured = not (is_machines and kept)
+    headline = "; ".join(parts) + ("" if is_measured else ": not measured")
+    return Finding(WRONG if is_measured else NOT_MEASURED, headline, sentences)
 
 
 def _is_wrong(group: GroupVerdict) -> bool:
     """An answer is wrong or missing, or something else of the group is."""
     broken_limits = sum(not held.ok for held in group.limits)
-    others = group.problems.keys() - {_LATE}
+    others = group.problems.keys() - set(_LATE)
     return bool(others) or not group.requests == group.rows > 0 or len(group.amiss) > broken_limits
+
+
+def _whose(groups: Sequence[GroupVerdict], is_machines: bool) -> str:
+    by_broker, undecided = (sum(group.problems.get(name, 0) for group in groups) for name in (LATE, UNDECIDED))
+    if by_broker:
+        return ", as this machine was" if is_machines else ""
+    return ", as the load was or may have been" if undecided else ", as the load was"
+
+
+def _count(group: GroupVerdict) -> int:
+    return sum(group.problems.get(name, 0) for name in _LATE)
+
+
+def _worst_ms(groups: Sequence[GroupVerdict]) -> int:
+    return max((group.lateness_max_us or 0) // 1000 for group in groups)
+
+
+def _own_ms(group: GroupVerdict) -> int:
+    return (group.load_late_us or 0) // 1000
+
+
+def _load_sentence(groups: Sequence[GroupVerdict]) -> str:
+    """What the load's own control says, if it says anything."""
+    own_ms = max(map(_own_ms, groups))
+    undecided = sum(group.problems.get(UNDECIDED, 0) + group.problems.get(LATE_BY_LOAD, 0) for group in groups)
+    if not undecided:
+        return ""
+    return f"{undecided:,} of them by the load, which stood still for up to {own_ms:,} ms, or perhaps by it; "
 
 
 def _explains(machine_ms: int | None, late_ms: int) -> bool:

@@ -9,7 +9,8 @@ Theory   No single request shows it, so it is counted, and held against the entr
          least lateness of a band says how long the broker has others wait. It must not be larger where less is asked:
          such a broker takes its own time. What differs less than half of what was asked differs, less than 20 ms or
          less than the machine was late proves nothing. Lateness is that by the broker's own clock if there is a
-         journal. Below 0 it says no more than 0: the client has seen the answer before this one late.
+         journal, otherwise without the time for which the load stood still. Below 0 it says no more than 0: the client
+         has seen the answer before this one late.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def _own_times(spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[st
     }
     if not ranges:
         return {}
-    lateness = "coalesce(broker_lateness_us, lateness_us)" if "broker_lateness_us" in judged.columns else "lateness_us"
+    lateness = "greatest(lateness_us - coalesce(load_late_us, 0L), 0L)"
+    if "broker_lateness_us" in judged.columns:
+        lateness = f"coalesce(broker_lateness_us, {lateness})"
     text = TIMEOUTS.format(lateness=lateness, timed_out=TIMED_OUT)
     rows: dict[Key, list[Row]] = {}
     for row in spark.sql(text, judged=judged).collect():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LATE, LATE_BY_LOAD, UNDECIDED, Log
 
 MISMATCH_COLUMNS = (
     *("run", "kind", "problem", "group", "connection", "sequence", "correlation_id"),
@@ -74,7 +74,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("given to two members", "committed by an old generation", "committed after it had left"),
         *("committed before it was read", "generation went back", "a commit is gone"),
     ),
-    "late": ("late",),
+    "late": (LATE, LATE_BY_LOAD, UNDECIDED),
     "unanswered": (
         "no answer",
         "closed",

@@ -19,6 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.judging.members import judge_members
+from fakebroker_load.judging.partitions import held
 from fakebroker_load.judging.requests import Log
 from fakebroker_load.scenario.reads import MEMBER, READERS
 
@@ -167,4 +168,4 @@ def judge_readers(
     if any(unit[3] == MEMBER for unit in units):
         members = judge_members(spark, readings, requests, planned, log, runs)
         found = found.unionByName(members, allowMissingColumns=True)
-    return found.localCheckpoint()
+    return held(found)

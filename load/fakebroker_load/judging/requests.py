@@ -4,7 +4,10 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
                    the one before it was answered, whichever is later.
          due       handled, plus the timeout where the answer has to wait for it. Where it waits for what happens at a
                    time of the scenario (due_ms): that time, or when it was handled, whichever is later.
-         lateness  answered - due. More than the limit is late.
+         lateness  answered - due. More than the limit is late: by the broker, if it is so without the time for which
+                   the load itself stood still meanwhile (load_late_us, traffic/own_delay.py); or, of what is due at a
+                   time of the scenario, without the time by which the driver's actions were late. Otherwise it is
+                   undecided here, and the journal may decide. Everything else that is wrong goes before that.
          early     answered before handled + timeout, where the answer has to wait. We see an answer a little after the
                    broker sent it, so the `handled` above may be a little after the broker's, and an answer to a
                    pipelined request could look early when it is not. Hence early is judged by the earliest moment at
@@ -63,6 +66,8 @@ DEFINITE = ", ".join(
     )
 )
 
+LATE, LATE_BY_LOAD, UNDECIDED = "late", "late by the load", "late, undecided"
+
 JUDGED = f"""
 WITH chained AS (
     SELECT *,
@@ -93,6 +98,7 @@ late AS (
     SELECT *,
         if(due_high_us IS NULL, answered_us - handled_us - wait_us,
             greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
+        greatest(coalesce(load_late_us, 0L), if(due_high_us IS NULL, 0L, {{acted_late_us}})) AS own_us,
         must_wait AND answered_us < handled_at_least_us + wait_us - {{rounding_us}}
             OR coalesce(answered_us < due_low_us, false) AS early,
         was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
@@ -158,8 +164,8 @@ looked_up AS (
 )
 SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, previous_stray, free_us, waited_us,
         was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, stored,
-        shown_offset, stood_still),
-    CASE
+        shown_offset, stood_still, own_us),
+    coalesce(CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
         WHEN stray_connection <> connection THEN 'answered on another connection'
@@ -172,7 +178,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
             THEN CASE
                 WHEN NOT coalesce(array_contains(also, outcome), false) THEN coalesce(outcome, 'no outcome')
                 WHEN early THEN 'early'
-                WHEN lateness_us > {{limit_us}} AND NOT is_raw THEN 'late'
+                WHEN lateness_us - own_us > {{limit_us}} AND NOT is_raw THEN 'late'
             END
         WHEN error_code <=> right_error IS FALSE OR error_code IS NULL THEN 'wrong answer'
         WHEN error_code = {TIMED_OUT} AND base_offset BETWEEN 0 AND shown_offset - 1 AND stood_still
@@ -183,7 +189,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
         WHEN early THEN 'early'
         WHEN answered_while_throttled THEN 'answered while throttled'
-        WHEN lateness_us > {{limit_us}} THEN 'late'
+        WHEN lateness_us - own_us > {{limit_us}} THEN 'late'
         WHEN right_error NOT IN ({int(ErrorCode.none)}, {TIMED_OUT})
             THEN if(base_offset <=> -1 OR NOT is_raw OR right_error NOT IN ({DEFINITE}), NULL,
                 'base offset with an error')
@@ -191,7 +197,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN base_offset < 0 OR base_offset IS NULL THEN 'no base offset'
         WHEN is_twice THEN 'base offset given twice'
         WHEN base_offset < previous_offset AND coalesce(ordered, true) THEN 'base offset went back'
-    END AS problem
+    END, if(lateness_us > {{limit_us}} AND (NOT is_raw OR outcome = 'answered'), '{UNDECIDED}', NULL)) AS problem
 FROM looked_up
 """
 
@@ -226,11 +232,12 @@ def judge(
     expected_rows: int | None = None,
     exact: Collection[str] | None = None,
     read_back: Collection[str] = (),
+    acted_late_ms: Mapping[str, int] | None = None,
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
     read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them.
-    `exact` are the runs whose brokers round no time-out down, None: all; `read_back` those of which each partition must
-    have been read back."""
+    `exact` are the runs whose brokers round no time-out down, None: all. `read_back` are those of
+    which each partition must have been read back. `acted_late_ms`: by how much the actions of runs were late."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
@@ -239,6 +246,7 @@ def judge(
         limit_us=limit_us(lateness_limit_ms),
         rounding_us=rounding_us(exact),
         read_back=", ".join(map(quoted, read_back)) or "NULL",
+        acted_late_us=by_run({run: late_ms * 1000 for run, late_ms in (acted_late_ms or {}).items()}, 0),
         **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
         **{name: f"({text})" for name, text in RARE.items()},
     )
@@ -256,8 +264,16 @@ def limit_us(limits_ms: LatenessLimits) -> str:
     """In microseconds, as SQL."""
     if isinstance(limits_ms, int):
         return f"{limits_ms * 1000}L"
-    cases = " ".join(f"WHEN {quoted(run)} THEN {limit_ms * 1000}L" for run, limit_ms in limits_ms.items())
-    return f"CASE run {cases} ELSE {DEFAULT_LATENESS_LIMIT_MS * 1000}L END"
+    limits_us = {run: limit_ms * 1000 for run, limit_ms in limits_ms.items()}
+    return by_run(limits_us, DEFAULT_LATENESS_LIMIT_MS * 1000)
+
+
+def by_run(values: Mapping[str, int], otherwise: int) -> str:
+    """A number for each run, as SQL."""
+    if not values:
+        return f"{otherwise}L"
+    cases = " ".join(f"WHEN {quoted(run)} THEN {value}L" for run, value in values.items())
+    return f"CASE run {cases} ELSE {otherwise}L END"
 
 
 def rounding_us(exact: Collection[str] | None) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
+from fakebroker_load.judging.partitions import held
 
 BUCKETS_PER_DECADE = 120
 STEPS_PER_NINE = 10  # of a curve
@@ -114,7 +115,7 @@ class Distributions:
 
 def count_rows(spark: SparkSession, judged: DataFrame) -> DataFrame:
     """COUNTED, which is asked several times."""
-    return spark.sql(COUNTED, judged=judged).localCheckpoint()
+    return held(spark.sql(COUNTED, judged=judged))
 
 
 def distributions_of(spark: SparkSession, counted: DataFrame) -> Distributions:

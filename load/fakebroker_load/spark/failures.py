@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _CAUSES = (  # found in this order: the first is nearest to the cause
@@ -52,6 +53,17 @@ def told(doing: str) -> Iterator[None]:
         raise SparkFailed(f"Spark broke off while {doing}: {cause_of(str(error))}.") from error
     except (ConnectionError, EOFError) as error:
         raise SparkFailed(f"Spark broke off while {doing}: its JVM is gone ({error}).") from error
+
+
+@contextmanager
+def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
+    """Tasks do not outlive whoever waits for them."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # a JVM that is gone has cancelled them
+            spark.sparkContext.cancelAllJobs()
+        raise
 
 
 def cause_of(text: str) -> str:

@@ -65,6 +65,8 @@ RESULT_SCHEMA = pa.schema(
         pa.field("written", pa.string()),  # once or never: what the log must have; null: what follows from the answer
         pa.field("timestamp_ms", pa.int64()),  # of the record, as it was sent; null: its producer says
         pa.field("append_ms", pa.int64()),  # when it was appended, as the answer says; null: it does not say
+        pa.field("load_late_us", pa.int64()),  # for so long the load stood still between sent_us and answered_us
+        pa.field("machine_late_us", pa.int64()),  # for so long this machine, the broker's, had something wait
         pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
     ]
 )

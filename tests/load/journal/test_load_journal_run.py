@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from fakebroker import FakeCluster
 from fakebroker_load.cli import main, parse_bootstrap
 from fakebroker_load.job import judge_folder, run_scenario
-from fakebroker_load.journal import window
+from fakebroker_load.journal.file_window import FileWindow
+from fakebroker_load.journal.marks import SEEN_WITHIN_S
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.judging.ways import NO_JOURNAL, WORDS, Ways, ways_of
 from fakebroker_load.results.folder import JOURNAL_PARQUET, MISMATCH_PARQUET
@@ -35,19 +36,25 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
     return ended.value.code
 
 
+def in_pieces(monkeypatch: pytest.MonkeyPatch, seen_within_s: float) -> None:
+    """Of 8,000 bytes, so that Spark's tasks read them."""
+    monkeypatch.setattr(FileWindow.__init__, "__defaults__", (None, 8_000, seen_within_s))
+
+
 @pytest.mark.spark
 def test_a_journal_in_a_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out, journal, stranger = tmp_path / "out", tmp_path / "journal", tmp_path / "stranger"
     stranger.touch()
+    in_pieces(monkeypatch, SEEN_WITHIN_S)
     whole, unread, strange = (parse_text(SCENARIO.format(name=name), name) for name in ("whole", "unread", "strange"))
     with FakeCluster(journal=0, journal_file=journal) as kafka:
         kafka.create_topic("t", 2, 3)
         bootstrap = parse_bootstrap(kafka.bootstrap_servers)
         run_scenario(spark, whole, bootstrap, out, seed=1, tap=FileTap(journal))
         run_scenario(spark, unread, bootstrap, out, seed=1, tap=FileTap(journal), read_back=False)
-        monkeypatch.setattr(window.JournalWindow.__init__, "__defaults__", (0.0,))  # it is waited for no longer
+        in_pieces(monkeypatch, 0.0)  # it is waited for no longer
         run_scenario(spark, strange, bootstrap, out, seed=1, tap=FileTap(stranger))
     _, found = judge_folder(spark, out, 600_000)
     assert found.ok
@@ -60,7 +67,8 @@ def test_a_journal_in_a_file(
         "strange: Two ways: what the client saw, the log; without the broker's journal: "
         f"the journal in {stranger} tells nothing of what this run sent."
     )
-    assert len(list((out / JOURNAL_PARQUET).iterdir())) == 2
+    of_runs = {path.name.partition("-")[0] for path in (out / JOURNAL_PARQUET).iterdir()}
+    assert len(of_runs) == 2 < len(list((out / JOURNAL_PARQUET).iterdir()))  # of the stranger's, nothing
     assert not (out / MISMATCH_PARQUET).exists()
 
     shutil.rmtree(out / JOURNAL_PARQUET)

@@ -34,9 +34,11 @@ def test_a_file_is_read_from_its_end_on_and_by_whole_lines(tmp_path: Path, monke
     tap = FileTap(path)
     assert kinds(tap) == []
     add(path, B[5:], C[:3])
-    assert list(tap.take()) == [(1, ConnectionClosed(2))]
+    assert list(tap.take()) == [(len(A), ConnectionClosed(2))]
     add(path, C[3:], b'{"event":"of tomorrow","connection":"x"}\n', A)
-    assert list(tap.take()) == [(2, ConnectionClosed(3)), (4, ConnectionClosed(1))]
+    end = path.stat().st_size
+    assert list(tap.take()) == [(len(A + B), ConnectionClosed(3)), (end - len(A), ConnectionClosed(1))]
+    assert tap.at == tap.end() == end
     assert tap.waiting() == 0
 
 
@@ -45,6 +47,7 @@ def test_a_file_is_read_from_its_end_on_and_by_whole_lines(tmp_path: Path, monke
     [
         ([b'{"event":"dropped","mono_ms":1,"wall_ms":2,"events":17}\n'], "the broker left 17 events out"),
         ([A, b"nonsense\n"], r"a line of it is no event \(.*malformed.*\): nonsense"),
+        ([b'{"event":"connection_opened","connection":1,"peer":"\xc3"}\n'], "a line of it is no event .*decode byte"),
         ([b"[]\n"], "a line of it is no event"),
         ([b'{"mono_ms":1}\n'], "missing required field `event`"),
         ([b'{"event":"connection_closed"}\n'], "missing required field `connection`"),

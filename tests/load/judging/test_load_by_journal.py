@@ -201,6 +201,13 @@ CASES: dict[str, Case] = {
     "the leader does not wait": Case((ASKED, PRODUCE | {"acks": 1}, APPEND, NONE_ANSWER), [], NONE | {"acks": 1}),
     "early by the broker's clock": Case(times_out(answer={"mono_ms": 5_101}), ["early"]),
     "before its own deadline": Case(times_out(parked={"deadline_mono_ms": 5_103}), ["early"]),
+    "late to the client, and the load stood still": Case(
+        TIMED_OUT, ["late by the load"], {"answered_us": 901_000, "load_late_us": 800_000}
+    ),
+    "late to the client, and the load did not stand still": Case(TIMED_OUT, ["late"], {"answered_us": 901_000}),
+    "late by the broker's clock, and the load stood still too": Case(
+        times_out(answer={"mono_ms": 5_903}), ["late"], {"answered_us": 901_000, "load_late_us": 800_000}
+    ),
     "late by the broker's clock": Case(times_out(answer={"mono_ms": 5_102 + 501}), ["late"]),
     "not late": Case(times_out(answer={"mono_ms": 5_102 + 500}), []),
     "somebody else's": Case(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
+from fakebroker_load.judging.findings import NOT_MEASURED, RIGHT, STATUS, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.limits import Held
 from fakebroker_load.judging.machine_lateness import MachineLateness
@@ -24,6 +24,7 @@ OTHERWISE = replace(
     problems={"wrong answer": 9},
 )
 NOT_EVERY = "Not every request got what it should"
+BY_LOAD = replace(IS_LATE, problems={"late by the load": 2, "late, undecided": 1}, load_late_us=7_000_000)
 BROKEN = Held("from intended p99", "ms", 5, 9.0)
 
 # What is different, and the kind and the headline that come of it.
@@ -32,14 +33,44 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "late, and nobody knows why": ({}, WRONG, "Every answer was right; 3 came late"),
     "late, and the machine was": (
         {"machine_late_ms": {"r": 6_500}},
-        LATE,
-        "Every answer was right; 3 came late, as this machine was",
+        NOT_MEASURED,
+        "Every answer was right; 3 came late, as this machine was: not measured",
     ),
     "late, and the machine less so": ({"machine_late_ms": {"r": 6_492}}, WRONG, "Every answer was right; 3 came late"),
     "late in one run, and the machine in another": (
         {"machine_late_ms": {"other": 9_000}},
         WRONG,
         "Every answer was right; 3 came late",
+    ),
+    "late by the load, or undecided": (
+        {"groups": (BY_LOAD,)},
+        NOT_MEASURED,
+        "Every answer was right; 3 came late, as the load was or may have been: not measured",
+    ),
+    "late by the load": (
+        {"groups": (replace(BY_LOAD, problems={"late by the load": 3}),)},
+        NOT_MEASURED,
+        "Every answer was right; 3 came late, as the load was: not measured",
+    ),
+    "some late by the load, others by the broker": (
+        {"groups": (replace(BY_LOAD, problems={"late": 1, "late by the load": 2}),)},
+        WRONG,
+        "Every answer was right; 3 came late",
+    ),
+    "late while the machine had work wait as long": (
+        {"groups": (replace(IS_LATE, late_explained=3),)},
+        NOT_MEASURED,
+        "Every answer was right; 3 came late, as this machine was: not measured",
+    ),
+    "one of them later than that": (
+        {"groups": (replace(IS_LATE, late_explained=2),)},
+        WRONG,
+        "Every answer was right; 3 came late",
+    ),
+    "late by the load, and a wrong answer": (
+        {"groups": (replace(BY_LOAD, problems={"wrong answer": 1, "late by the load": 2}),)},
+        WRONG,
+        f"{NOT_EVERY}: late by the load (2), wrong answer (1)",
     ),
     "wrong and late": (
         {"groups": (replace(IS_LATE, confirmed=6, problems={"late": 3, "wrong answer": 1}),)},
@@ -73,13 +104,18 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "sent late": (
         {"groups": (replace(GROUP, send_delay_us=(0, 2_500_000, 2_500_000)),)},
-        LATE,
-        "Every answer was right; the load was sent late",
+        NOT_MEASURED,
+        "Every answer was right; the load was sent late: not measured",
     ),
     "a limit of the scenario": (
         {"groups": (replace(GROUP, amiss=(BROKEN.sentence(),), limits=(BROKEN,)),)},
         WRONG,
         "Every answer was right; limits of the scenario were not kept",
+    ),
+    "a limit of the scenario, while the load stood still": (
+        {"groups": (replace(GROUP, amiss=(BROKEN.sentence(),), limits=(BROKEN,), load_late_us=100_000),)},
+        NOT_MEASURED,
+        "Every answer was right; limits of the scenario were not kept, while the load stood still: not measured",
     ),
 }
 
@@ -90,6 +126,7 @@ def test_a_finding(name: str) -> None:
     verdict = replace(Verdict((IS_LATE,), 500), **different)
     assert (verdict.finding.kind, verdict.finding.headline) == (kind, headline)
     assert verdict.ok == (kind == RIGHT)  # late proves nothing of the broker's punctuality
+    assert verdict.finding.status == STATUS[kind]
 
 
 def test_the_sentence_says_how_late_both_were() -> None:
@@ -100,6 +137,8 @@ def test_the_sentence_says_how_late_both_were() -> None:
     )
     [sentence] = Verdict((IS_LATE,), 500).finding.sentences
     assert sentence.endswith("how late the machine itself was is not known")
+    [sentence] = Verdict((BY_LOAD,), 500).finding.sentences
+    assert "; 3 of them by the load, which stood still for up to 7,000 ms, or perhaps by it; how late" in sentence
 
 
 MS = 1_000_000

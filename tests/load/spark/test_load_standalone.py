@@ -155,3 +155,36 @@ def test_an_executor_that_is_killed_in_the_middle(cluster: Standalone, tmp_path:
     assert "fakebroker-load: Spark broke off while sending the load: an executor was lost.\n" in complained
     assert sent < 4 * 600  # it has not gone on to its end
     assert not out.exists()
+
+
+HOLDS = """
+import json, sys
+from pathlib import Path
+from fakebroker_load.judging.partitions import held, keep_in
+from fakebroker_load.session import spark_session
+master, settings, folder = json.loads(sys.argv[1])
+with spark_session(master, settings) as spark:
+    keep_in(spark, Path(folder))
+    rows = held(spark.range(0, 100, 1, 4))
+    print("held", flush=True)
+    sys.stdin.readline()
+    print(rows.count(), flush=True)
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+@pytest.mark.slow
+def test_rows_of_a_verdict_outlive_the_executors_that_made_them(cluster: Standalone, tmp_path: Path) -> None:
+    asked = json.dumps([cluster.master, {"spark.executor.extraJavaOptions": QUICK}, str(tmp_path / "rows")])
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, asked], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as driver:
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "held\n"
+        for executor in cluster.executors():
+            os.kill(executor, signal.SIGKILL)
+        said, _ = driver.communicate("\n", timeout=5 * WAIT_S)
+    assert said == "100\n"
+    assert not (tmp_path / "rows").exists()

@@ -17,6 +17,7 @@ from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import parse_text
+from fakebroker_load.spark.reading_back import in_ranges
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.traffic.rows import make_value
 from fakebroker_load.traffic.transactions import made
@@ -53,6 +54,9 @@ def test_each_record_is_shown_once_though_transactions_come_to_nothing(generatio
         parts = part_rows(("s", "id"), before, ends, await_readable(ends), {}, scenario.transactional)
         given = pa.RecordBatch.from_pylist(parts, schema=PART_SCHEMA)
         log = [row for batch in read_parts(iter([given])) for row in batch.to_pylist()]
+        for offsets in (1, 7):  # ranges that begin and end within transactions
+            given = pa.RecordBatch.from_pylist(in_ranges(parts, offsets), schema=PART_SCHEMA)
+            assert [row for batch in read_parts(iter([given])) for row in batch.to_pylist()] == log
     rows = [row for row in sent if row["group"] == "transform"]
     assert Counter(row["error_code"] for row in rows) == {0: 2 * EACH}
     assert sorted((row["partition"], row["sequence"]) for row in rows) == [

@@ -1,0 +1,138 @@
+"""A journal in a file, read in pieces of so many bytes, each of which may be read by a task of its own.
+
+Theory   A line belongs to the piece in which it begins. Its place in the file is its `seq`: that orders all events, and
+         no piece needs to know how many lines there are before it. What it needs of them is who is connected where it
+         begins; for that the lines about connections are looked for first, in all pieces.
+         Each piece becomes a Parquet file, and a summary of it for the driver. A damaged line ends its piece; that
+         which counts is the first in the file, whoever reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow.parquet as pq
+from msgspec import MsgspecError
+
+from fakebroker_load.journal.following import InOrder, Peers
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA, ConnectionClosed, ConnectionOpened, Rows, read_event
+from fakebroker_load.journal.taps import JournalGap, known_event
+
+ROWS_AT_ONCE = 5_000
+_OF_CONNECTIONS = b'"connection_'  # in each line of that kind, and in few others
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Lines that begin from `begin` on, and before `end`; which of the file's pieces it is, from 0."""
+
+    path: str
+    number: int
+    begin: int
+    end: int
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Each, and its place. Raises JournalGap if they are not all there, OSError."""
+        with Path(self.path).open("rb") as file:
+            at = max(self.begin - 1, 0)
+            file.seek(at)
+            if self.begin:
+                at += len(file.readline())
+            while at < self.end:
+                line = file.readline()
+                if not line.endswith(b"\n"):
+                    raise JournalGap("the file became shorter during the run")
+                yield at, line
+                at += len(line)
+
+
+def cut(path: Path, begin: int, end: int, size: int) -> list[Slice]:
+    """At least one, of so many bytes each."""
+    starts = range(begin, max(end, begin + 1), size)
+    return [Slice(str(path), number, start, min(start + size, end)) for number, start in enumerate(starts)]
+
+
+Connected = ConnectionOpened | ConnectionClosed
+
+
+def connections(piece: Slice) -> list[Connected]:
+    """What a piece tells of connections, in order. What is wrong with it, `read_slice` tells."""
+    found: list[Connected] = []
+    with suppress(JournalGap, OSError):
+        for _, line in piece.lines():
+            if _OF_CONNECTIONS in line:
+                with suppress(MsgspecError, UnicodeDecodeError):
+                    event = read_event(line)
+                    if isinstance(event, Connected):
+                        found.append(event)
+    return found
+
+
+@dataclass
+class Read:
+    """What came of a piece: how many rows, the times at both ends, and what is wrong with it."""
+
+    rows: int = 0
+    order: InOrder = field(default_factory=InOrder)
+    gap: str | None = None
+
+
+def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin: int, path: Path) -> Read:
+    """Write the rows of a piece, those of events from the place `begin` on; no rows, no file. `before`: what the pieces
+    tell of connections; `path` gets the piece's number. A second try writes the same."""
+    read, rows, peers = Read(), Rows(run), Peers()
+    for event in chain.from_iterable(before[: piece.number]):
+        peers.see(event)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.stem}-{uuid4().hex}")  # not seen by who reads the folder
+    try:
+        with pq.ParquetWriter(unfinished, JOURNAL_SCHEMA) as writer:
+            try:
+                for at, line in piece.lines():
+                    told = known_event(line)
+                    if told is None:
+                        continue
+                    peer = peers.see(told)
+                    read.order.see(at, told)
+                    if at >= begin:
+                        rows.add(at, told, peer)
+                        if rows.added % ROWS_AT_ONCE == 0:
+                            read.rows += _written(writer, rows, ROWS_AT_ONCE)
+            except JournalGap as gap:
+                read.gap = str(gap)
+            except OSError as error:
+                read.gap = f"the file cannot be read any more ({error.strerror})"
+            read.rows += _written(writer, rows)
+        if read.rows:
+            unfinished.replace(path.with_name(f"{path.stem}-{piece.number:05}.parquet"))
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return read
+
+
+def _written(writer: pq.ParquetWriter, rows: Rows, at_least: int = 1) -> int:
+    count = 0
+    for table in rows.tables(at_least):
+        writer.write_table(table)
+        count += len(table)
+    return count
+
+
+def first_gap(found: list[Read]) -> str | None:
+    """What is wrong with the pieces of a file, in their order: the first of it."""
+    before = InOrder()
+    for read in found:
+        try:
+            read.order.check_behind(before)
+        except JournalGap as gap:
+            return str(gap)
+        if read.gap is not None:
+            return read.gap
+        if read.order.first_ms is not None:
+            before = read.order
+    return None
