@@ -1,7 +1,7 @@
 """The broker's clocks: the real one, a manual one, and one that skips what clients wait for.
 
-Theory   "real"    is the operating system's clock, as `system_clock.py` reads it. "manual"  moves only on command. It
-         starts at 0 and at the wall time of the start; monotonic and wall time
+Theory   "real"    is the operating system's clock, as `system_clock.py` reads it.
+         "manual"  moves only on command. It starts at 0 and at the wall time of the start; monotonic and wall time
                    advance together. Records carry the client's own wall time, which goes on. After an hour without
                    an advance, `message.timestamp.after.max.ms` rejects them.
          "auto"    runs like the real one. It can be moved like the manual one, and it can skip. A skip moves monotonic

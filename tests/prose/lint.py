@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 
 # Folders and files without a problem. The list grows until it is the whole package.
-CLEAN: Final[tuple[str, ...]] = ("fakebroker/server",)
+CLEAN: Final[tuple[str, ...]] = ("fakebroker/cluster", "fakebroker/server")
 
 WORDS_IN_A_SENTENCE: Final = 25
 
