@@ -196,9 +196,9 @@ class AsyncFakeCluster(Administration):
             set_up(self)
 
     async def reset(self) -> None:
-        """Reset the cluster to its initial state, on the same ports. Topics, groups, transactions and quotas are
-        dropped, except those of its scenario. Connections are closed, and parked requests get no response. Clients that
-        reconnect get no id of the old life (docs/addresses.md). A journal_file is continued."""
+        """Reset settings, followers, brokers, journal and clock, on the same ports. Drop topics, groups, transactions
+        and quotas, except those of its scenario. Close all connections without responses to parked requests. Clients
+        that reconnect get no id of the old life (docs/addresses.md). A journal_file is continued."""
         await self._change(self._reset)
 
     async def _reset(self, old: Driver) -> None:

@@ -18,7 +18,21 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 
 # Folders and files without a problem. The list grows until it is the whole package.
-CLEAN: Final[tuple[str, ...]] = ("fakebroker/cluster", "fakebroker/server")
+CLEAN: Final[tuple[str, ...]] = (
+    "fakebroker/__init__.py",
+    "fakebroker/__main__.py",
+    "fakebroker/cli.py",
+    "fakebroker/cluster",
+    "fakebroker/commands",
+    "fakebroker/extras.py",
+    "fakebroker/faults.py",
+    "fakebroker/network",
+    "fakebroker/old_python.py",
+    "fakebroker/server",
+    "fakebroker/serving.py",
+    "fakebroker/streams.py",
+    "fakebroker/yaml_places.py",
+)
 
 WORDS_IN_A_SENTENCE: Final = 25
 
