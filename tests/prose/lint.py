@@ -21,6 +21,7 @@ ROOT: Final = Path(__file__).parents[2]
 CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/__init__.py",
     "fakebroker/__main__.py",
+    "fakebroker/apis",
     "fakebroker/cli.py",
     "fakebroker/cluster",
     "fakebroker/commands",
