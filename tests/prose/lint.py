@@ -29,6 +29,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/faults.py",
     "fakebroker/network",
     "fakebroker/old_python.py",
+    "fakebroker/protocol",
     "fakebroker/server",
     "fakebroker/serving.py",
     "fakebroker/streams.py",

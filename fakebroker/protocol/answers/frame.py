@@ -1,7 +1,4 @@
-"""An answer, field by field: a whole frame.
-
-Source   https://kafka.apache.org/protocol#protocol_types; KIP-482
-"""
+"""A writer of a response, field by field, which returns a whole frame."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from fakebroker.protocol.varint import encode_unsigned_varint
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Frame:
-    """Of a flexible version or not. The header is that of all answers but those to ApiVersions."""
+    """A response of a flexible version or not. The header is that of all responses but ApiVersions."""
 
     __slots__ = ("_flexible", "_out")
 
@@ -40,7 +37,7 @@ class Frame:
         self._out.append(1 if value else 0)
 
     def text(self, value: str | None) -> None:
-        """Whether null may be is not asked."""
+        """Write a string or null, without a check whether null is allowed."""
         if value is None:
             if self._flexible:
                 self._out.append(0)
@@ -55,11 +52,11 @@ class Frame:
         self._out.write(encoded)
 
     def raw(self, value: bytes) -> None:
-        """As it is, without its length."""
+        """Write bytes as they are, without their length."""
         self._out.write(value)
 
     def i32s(self, values: Sequence[int]) -> None:
-        """An array of them."""
+        """Write an array of numbers."""
         self.count(len(values))
         for value in values:
             write_i32_be(self._out, value)
@@ -69,19 +66,19 @@ class Frame:
         self._out.write(value)
 
     def count(self, value: int) -> None:
-        """Of an array, or of bytes."""
+        """Write the count of an array, or of bytes."""
         if self._flexible:
             self._compact(value)
         else:
             self.i32(value)
 
     def end(self) -> None:
-        """Of a struct: nothing is tagged."""
+        """End a struct, with an empty tagged section."""
         if self._flexible:
             self._out.append(0)
 
     def whole(self) -> bytes:
-        """With its length."""
+        """Return the frame with its length."""
         body = self._out.getvalue()
         framed = BytesWriter()
         write_i32_be(framed, len(body))

@@ -1,8 +1,4 @@
-"""What members of classic groups ask.
-
-Units    milliseconds.
-Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat}Request.json @ 4.4
-"""
+"""Requests of members of classic groups."""
 
 from __future__ import annotations
 
@@ -10,14 +6,14 @@ from typing import NamedTuple
 
 
 class MemberProtocol(NamedTuple):
-    """A way to assign that a member knows, and what it says of itself for it."""
+    """An assignor that a member supports, and the member's metadata for it."""
 
     name: str
     metadata: bytes
 
 
 class JoinGroupRequest(NamedTuple):
-    """A JoinGroup. In version 0 there is one timeout for both."""
+    """A JoinGroup request. In version 0 one timeout is used for both."""
 
     group_id: str
     session_timeout_ms: int
@@ -30,7 +26,7 @@ class JoinGroupRequest(NamedTuple):
 
 
 class SyncRequest(NamedTuple):
-    """A SyncGroup; `assignments` by member id, from the leader."""
+    """A SyncGroup request; `assignments` by member id, from the leader."""
 
     group_id: str
     generation_id: int
