@@ -25,6 +25,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/cli.py",
     "fakebroker/cluster",
     "fakebroker/commands",
+    "fakebroker/control",
     "fakebroker/extras.py",
     "fakebroker/faults.py",
     "fakebroker/network",
