@@ -5,8 +5,8 @@ Theory   A name such as localhost has an address of each family. The system pick
          A socket that is bound and does not listen refuses connections. No other process gets its port, neither for a
          listener nor as a client's own port. So from `take` to `close` one such socket, the keeper, reserves the port
          on each address. Listening sockets share it with the keeper: on Linux sockets of one user do if all of them
-         have SO_REUSEPORT. The keeper has no SO_REUSEADDR, which would share the port too. It sets SO_REUSEPORT only
-         after the bind, and clears it while two clusters could take the same port.
+         have SO_REUSEPORT. The keeper has no SO_REUSEADDR, which would share the port too. It gets
+         SO_REUSEPORT only after the bind: before, that would let two clusters take the same port.
          On other systems a connection might be given to a socket that does not listen. There the keeper is closed while
          others listen, and bound again in the same step in which they are closed.
 """
@@ -22,10 +22,10 @@ from typing import Any, Self
 
 from fakebroker.server.turn.turns import turns
 
-_TRIES = 20  # some ports are free on one address only;
-_BACKLOG = 100  # asyncio's default
-# asyncio loses, and leaks, connections that it accepted in the turn before the listener closes (python/cpython#109564).
-# So we stop accepting first, and let in the accepted connections before the listener closes.
+_TRIES = 20  # some ports are free on one address only
+_BACKLOG = 100  # the default of asyncio.
+# In the turn before a listener closes, asyncio loses, and leaks, connections that it has accepted
+# (python/cpython#109564). So we stop accepting first, and let in the accepted connections before the close.
 _TURNS_BEFORE_CLOSE = 4
 
 _CAN_SHARE = sys.platform == "linux"
