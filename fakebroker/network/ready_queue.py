@@ -1,9 +1,9 @@
 """The queue of connections that may have a request to handle, each once: two lines, served in turn.
 
-Theory   A connection that was silent and now has a request, or a few, joins the first line. A connection with more than
-         it may have handled at once joins the second line, even with its first bytes. The lines are served alternately,
-         so neither starves the other: occasional clients do not wait for busy ones. While the first line has
-         connections, a turn is one request. Otherwise it is several, so that their responses are sent together.
+Theory   A connection that was silent and now has a request, or a few, joins the first line. A connection that sends
+         more than a few requests at once joins the second line, even with its first bytes. The lines are served
+         alternately, so neither starves the other: occasional clients do not wait for busy ones. While the first line
+         has connections, a turn is one request. Otherwise it is several, so that their responses are sent together.
          With `order` the next connection is drawn at random, to reveal clients that rely on an order.
 Source   The selection keys that one poll of Kafka's Selector goes through; core/.../network/SocketServer.scala @ 4.0.
          The two lines are those of FQ-CoDel (RFC 8290, 4.1: new and old flows).

@@ -242,7 +242,7 @@ class FetchAnswer:
             return None
         error, session_id = context.finish(ctx.client_ms) if self._throttle_time_ms == 0 else context.throttled()
         if error is not _NONE:
-            self._topics = []  # the session was replaced meanwhile
+            self._topics = []  # wrong epoch: a later request of the session overtook it
         if self._request.replica_id >= 0:
             self._record_for_followers()
         return FetchResponseWriter(
