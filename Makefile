@@ -25,7 +25,7 @@ PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install compiled demo test test-all languages soak quick affected test-compiled properties fuzz mutants costs \
+.PHONY: install compiled demo test test-all languages soak quick affected test-compiled properties fuzz mutants witness-mutants costs \
   check format bench guard conformance conformance-producer suites wheels nightly flaky green clean help
 
 help:
@@ -119,6 +119,12 @@ fuzz: $(FAST)/.built
 ## make mutants  do the tests notice slips in the code? MUTANTS="--random 200 --seed 1" draws some instead of the chosen ones
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+## make witness-mutants SEED=1 COUNT=10000   does the verdict of a load notice one changed row of an honest run? WITNESSES="--scenario frozen" chooses
+SEED ?= 1
+COUNT ?= 10000
+witness-mutants: $(STAMP)
+	$(BIN)/python -m tests.witness_mutants --seed $(SEED) --count $(COUNT) $(WITNESSES)
 
 ## make costs   what each test file costs, and what it alone executes; COSTS=tests/core renews a part
 costs: $(STAMP)

@@ -137,7 +137,7 @@ def test_help_says_what_is_taken_where_nothing_is_given() -> None:
 
     for default in ("3", "127.0.0.1", "9092", "--host", "instant", "0", "real"):
         assert f"(default: {default})." in text
-    assert "when a client asks for it (default)." in text
+    assert "when a client requests it (default)." in text
     assert "(default: fakebroker-demo)." in run("demo", "--help").stdout
     assert "(default: 200)." in run("replay", "--help").stdout
 

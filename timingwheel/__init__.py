@@ -1,8 +1,8 @@
 """Kafka's hierarchical timing wheel as a library that stands on its own.
 
-`SystemTimer` is what most callers need: subclass `TimerTask`, `add` it, `advance_clock` from time
-to time. The structures beneath it are public as well. Integers only, standard library only, no
-clock and no thread: whoever calls says what time it is.
+Most callers need only `SystemTimer`: subclass `TimerTask`, `add` it, and call `advance_clock` from time to time. The
+structures beneath it are public as well. Integers only, standard library only, no clock and no thread: the caller
+passes the time.
 """
 
 from __future__ import annotations

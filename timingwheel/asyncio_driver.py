@@ -1,13 +1,13 @@
-"""A timer on an event loop, asyncio's or uvloop's, with a `call_later` that takes the place of the loop's.
+"""A timer on an event loop (asyncio or uvloop), with a `call_later` that replaces the loop's.
 
 Theory   The loop holds one timer of ours, armed for `next_deadline_ms()`; everything else is in the wheel. Adding a
-         task touches the loop only if the task is due before the armed time; cancelling never does. Waking
-         up once too often, for a task cancelled meanwhile, is cheaper than disarming each time.
-         An advance runs at most `limit` tasks and then gives the loop a turn.
-Rounding Nothing fires early: "now" is rounded up to the next ms when a deadline is made of it and down when due tasks
-         are looked for. A timer therefore fires within 1 ms after its time, plus the loop's own lateness.
+         task touches the loop only if the task is due before the armed time; cancelling never does. One wake-up too
+         many, for a task cancelled meanwhile, is cheaper than disarming each time. An advance runs at most `limit`
+         tasks and then returns to the loop.
+Rounding Nothing fires early. "Now" is rounded up to the next ms to compute a deadline, and down to find due tasks. A
+         timer therefore fires within 1 ms after its time, plus the loop's own lateness.
 Errors   An exception in a callback goes to `loop.call_exception_handler` and stops nothing, as with the loop's own
-         timers; KeyboardInterrupt and SystemExit leave the loop.
+         timers. KeyboardInterrupt and SystemExit leave the loop.
 Units    `call_later` and `call_at` take seconds, because asyncio's do; `TimerTask.delay_ms` is milliseconds.
 Source   The job is that of org.apache.kafka.server.util.timer.SystemTimerReaper, Kafka 4.0.
 Differs  No thread and no polling every 200 ms.
@@ -29,7 +29,7 @@ DEFAULT_LIMIT: Final = 1_000
 """Tasks run per turn of the loop: about 1 ms of work besides what the callbacks do."""
 
 AWAKE: Final = UNSCHEDULED
-"""Armed for a time before any other: adding a task while tasks run need not arm anything."""
+"""The armed time while tasks run. It is before any deadline, so adding a task need not arm anything."""
 
 
 def _cancelled() -> None:
@@ -37,7 +37,7 @@ def _cancelled() -> None:
 
 
 class TimerHandle(TimerTask):
-    """What `call_later` gives back; has the methods of `asyncio.TimerHandle`."""
+    """The handle that `call_later` returns, with the methods of `asyncio.TimerHandle`."""
 
     __slots__ = ("_args", "_callback", "_context", "_loop")
 
@@ -65,7 +65,7 @@ class TimerHandle(TimerTask):
             )
 
     def cancel(self) -> bool:
-        """Never call the callback; forget it at once. True if it was pending."""
+        """Never call the callback, and drop it at once. Return True if it was pending."""
         self._callback = _cancelled
         self._args = ()
         if self._counter is None:
@@ -78,12 +78,12 @@ class TimerHandle(TimerTask):
         return self._callback is _cancelled
 
     def when(self) -> float:
-        """Seconds on the loop's clock."""
+        """Return the due time in seconds on the loop's clock."""
         return self._deadline_ms / 1000
 
 
 class AsyncioTimer:
-    """Not thread-safe, like the loop's own timers: use it in the loop's thread."""
+    """A timer of an event loop. Not thread-safe, like the loop's own timers: use it in the loop's thread."""
 
     def __init__(
         self,
@@ -103,7 +103,9 @@ class AsyncioTimer:
 
     @property
     def timer(self) -> SystemTimer:
-        """The timer within, to look at; add through the driver, or nobody will wake up for the task."""
+        """Return the inner timer, for inspection. Add tasks through this class: for other tasks the loop does not wake
+        up.
+        """
         return self._timer
 
     @property
@@ -111,11 +113,11 @@ class AsyncioTimer:
         return self._timer.size
 
     def now_ms(self) -> int:
-        """The loop's clock, rounded down; by way of microseconds, since 1.001 * 1000 is a little less than 1001."""
+        """Return the loop's clock, rounded down. It goes by way of microseconds: 1.001 * 1000 is less than 1001."""
         return round(self._loop.time() * 1_000_000) // 1000
 
     def add(self, task: TimerTask) -> None:
-        """Run the task in task.delay_ms milliseconds; one that is pending is moved there."""
+        """Run the task in task.delay_ms milliseconds. A pending task is moved there."""
         self._add(task, -(-round(self._loop.time() * 1_000_000) // 1000))
 
     def call_later(
@@ -125,7 +127,7 @@ class AsyncioTimer:
         *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> TimerHandle:
-        """As `loop.call_later`: call back in `delay` seconds."""
+        """Call back in `delay` seconds, as `loop.call_later` does."""
         return self._call_at(self._loop.time() + delay, callback, args, context)
 
     def call_at(
@@ -135,7 +137,7 @@ class AsyncioTimer:
         *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> TimerHandle:
-        """As `loop.call_at`: call back when `loop.time()` is `when`."""
+        """Call back when `loop.time()` is `when`, as `loop.call_at` does."""
         return self._call_at(when, callback, args, context)
 
     def _call_at(
@@ -146,7 +148,7 @@ class AsyncioTimer:
         context: contextvars.Context | None,
     ) -> TimerHandle:
         handle = TimerHandle(self._loop, callback, args, contextvars.copy_context() if context is None else context)
-        # The handle's delay is 0, so what it is added at is its deadline. Rounded up, by way of microseconds.
+        # The handle's delay is 0, so the time passed here is its deadline. It is rounded up, by way of microseconds.
         self._add(handle, -(-round(when * 1_000_000) // 1000))
         return handle
 
@@ -156,7 +158,7 @@ class AsyncioTimer:
             self._arm()
 
     def _arm(self) -> None:
-        """Have the loop wake us for the next deadline, and for nothing else."""
+        """Make the loop call `_wake` at the next deadline, and at no other time."""
         if self._handle is not None:
             self._handle.cancel()
         self._armed_ms = self._timer.next_deadline_ms()
@@ -180,7 +182,7 @@ class AsyncioTimer:
             self._arm()
 
     def close(self) -> None:
-        """Cancel every pending task and take no more."""
+        """Cancel every pending task and accept no more."""
         self._timer.close()
         if self._handle is not None:
             self._handle.cancel()

@@ -1,14 +1,13 @@
-"""The buckets that hold something, soonest first. This is what drives the clock.
+"""The buckets that hold tasks, soonest first. They drive the clock.
 
-Theory   A heap of (expiration, tick, bucket). Tasks never enter it, only buckets, and each at most
-         once per rotation of its wheel: its size is bounded by levels times buckets, however many
-         tasks are pending. Buckets of several levels may start at the same instant; the finest
-         comes first, because each moves its tasks to the FRONT of where they go, and a coarser
-         bucket holds the tasks that were added earlier.
+Theory   A heap of (expiration, tick, bucket). Tasks never enter it, only buckets, each at most once per rotation of its
+         wheel. Its size is bounded by levels times buckets, however many tasks are pending. Buckets of several levels
+         may start at the same instant; then the finest comes first. Each moves its tasks to the FRONT of their new
+         lists, and a coarser bucket holds the tasks that were added earlier.
 Units    Milliseconds on the caller's monotonic clock.
 Source   java.util.concurrent.DelayQueue as org.apache.kafka.server.util.timer.SystemTimer uses it.
-Differs  It does not wait. A bucket emptied by cancellations is forgotten when it comes to the head,
-         so nobody is woken for it; Kafka wakes up and finds nothing.
+Differs  It does not wait. A bucket emptied by cancellations is dropped when it reaches the head, and causes no wake-up;
+         Kafka wakes up and finds nothing.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class DelayQueue:
         return len(self) > 0
 
     def offer(self, bucket: TimerTaskList) -> None:
-        """Enter a bucket whose `set_expiration` has just answered True."""
+        """Add a bucket after its `set_expiration` returned True."""
         heapq.heappush(self._heap, (bucket.expiration_ms, bucket.tick_ms, bucket))
 
     def peek(self) -> TimerTaskList | None:
-        """The soonest bucket that holds a task."""
+        """Return the soonest bucket that holds a task."""
         heap = self._heap
         while heap:
             bucket = heap[0][2]
@@ -45,7 +44,7 @@ class DelayQueue:
         return None
 
     def poll(self) -> TimerTaskList:
-        """Take out the head, empty or not; the queue must not be empty."""
+        """Remove and return the head, empty or not. The queue must not be empty."""
         bucket = heapq.heappop(self._heap)[2]
         bucket.reset_expiration()
         return bucket

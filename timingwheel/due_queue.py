@@ -1,13 +1,12 @@
-"""Tasks that are due, by deadline, those of one deadline in the order of adding.
+"""Tasks that are due, by deadline; tasks of one deadline are in the order of adding.
 
-Theory   A list per distinct deadline and a heap of the deadlines. Unlike sorting, no step ever costs
-         more than the logarithm of the number of distinct deadlines, so a crowded tick can be
-         taken in and handed out piece by piece. With a tick of 1 ms a whole bucket has one deadline, and moves in by
-         changing four links.
+Theory   A list per distinct deadline and a heap of the deadlines. Unlike in sorting, no step costs more than the
+         logarithm of the number of distinct deadlines. A crowded tick can therefore be taken in and handed out piece by
+         piece. With a tick of 1 ms a whole bucket has one deadline, and moves in by changing four links.
 Units    Milliseconds on the caller's monotonic clock.
 Source   The FIFO queue of the single-threaded executor in org.apache.kafka.server.util.timer.SystemTimer.
-Differs  Sorted, where Kafka runs tasks in the order in which they were found to be due. With a tick of 1 that
-         is the same, except for tasks that were due when they were added.
+Differs  Sorted, where Kafka runs tasks in the order in which they were found to be due. With a tick of 1 that is the
+         same, except for tasks that were due when they were added.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ class DueQueue:
         return tasks
 
     def add(self, task: TimerTask) -> None:
-        """Behind all others of its deadline: for a task that was due when it was added."""
+        """Append a task that was due when it was added behind all others of its deadline."""
         self._list_for(task._deadline_ms).add(task)
 
     def add_first(self, task: TimerTask) -> None:
-        """Before all others of its deadline: for a task from a bucket (see `wheel`, Order)."""
+        """Put a task from a bucket before all others of its deadline (see `wheel`, Order)."""
         self._list_for(task._deadline_ms).add_first(task)
 
     def add_bucket(self, bucket: TimerTaskList) -> None:
-        """Take all tasks of a bucket one tick of 1 ms wide, in constant time; empties the bucket.
+        """Take all tasks of a bucket one tick of 1 ms wide, in constant time. This empties the bucket.
 
-        Nothing else of that deadline can be here yet: it was not due before, and finer buckets come first.
+        No other task of that deadline can be here yet: it was not due before, and finer buckets come first.
         """
         self._list_for(bucket.root._next._deadline_ms).splice_last(bucket)
 
     def peek_ms(self) -> int | None:
-        """The soonest deadline."""
+        """Return the soonest deadline."""
         deadlines = self._deadlines
         while deadlines:
             deadline_ms = deadlines[0]
@@ -70,15 +69,15 @@ class DueQueue:
         return None
 
     def pop_before(self, horizon_ms: int) -> TimerTask | None:
-        """Take out the first task whose deadline is before the horizon."""
+        """Remove and return the first task with a deadline before the horizon."""
         deadline_ms = self.peek_ms()
         if deadline_ms is None or deadline_ms >= horizon_ms:
             return None
         return self._lists[deadline_ms].pop_first()
 
     def pop_any_before(self, horizon_ms: int, pick: Callable[[int], int]) -> TimerTask | None:
-        """The same with any task of the soonest deadline: `pick(n)` says which of n, from 0. Takes time in proportion
-        to their number."""
+        """Remove and return one task of the soonest deadline if that is before the horizon. `pick(n)` chooses it among
+        n, counted from 0. Takes time in proportion to n."""
         deadline_ms = self.peek_ms()
         if deadline_ms is None or deadline_ms >= horizon_ms:
             return None
@@ -88,7 +87,7 @@ class DueQueue:
         return task
 
     def add_all_later(self, later: DueQueue) -> None:
-        """Take over another queue whose tasks were added after all of this one."""
+        """Take over another queue. All its tasks were added after those of this one."""
         for deadline_ms, tasks in later._lists.items():
             self._list_for(deadline_ms).splice_last(tasks)
         later._lists.clear()
@@ -106,7 +105,7 @@ class DueQueue:
         self._deadlines.clear()
 
     def check_invariants(self) -> int:
-        """Raise AssertionError if it is broken; the number of tasks otherwise."""
+        """Raise AssertionError if the structure is broken. Return the number of tasks."""
         deadlines = self._deadlines
         if not deadlines and not self._lists and not self._spare:
             return 0

@@ -1,4 +1,4 @@
-"""What mypyc has to be told of a class, where this package is compiled; nothing where it is not."""
+"""Declarations of classes for mypyc where this package is compiled; no effect where it is interpreted."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 else:
 
     def mypyc_attr(**attributes):
-        """mypyc reads the decorator and never calls it; interpreted, it leaves the class as it is."""
+        """Leave the class as it is. mypyc reads the decorator and never calls it."""
         return lambda cls: cls

@@ -1,8 +1,8 @@
 """A timer for programs without an event loop: a daemon thread runs the tasks, any thread adds and cancels.
 
-Theory   One lock guards the timer; the thread takes a due task under the lock, runs it without, and
-         sleeps on a condition until the next deadline. Adding a task wakes it only if the task is due before
-         the time it sleeps until. Tasks run one at a time, in order, and may add and cancel like anybody else.
+Theory   One lock guards the timer. The thread takes a due task under the lock and runs it without the lock, then sleeps
+         on a condition until the next deadline. Adding a task wakes it only if the task is due before the time it
+         sleeps until. Tasks run one at a time, in order, and may add and cancel tasks.
 Rounding As in `asyncio_driver`: nothing fires early, and at most 1 ms late on an idle machine and a free thread.
 Errors   An exception in a task goes to `threading.excepthook` and stops nothing.
 Units    delay_ms is milliseconds; `call_later` takes seconds, as asyncio's does.
@@ -31,7 +31,7 @@ def monotonic_ns() -> int:
 
 
 class ReaperHandle(TimerTask):
-    """What `call_later` gives back."""
+    """The handle that `call_later` returns."""
 
     __slots__ = ("_args", "_callback", "_reaper")
 
@@ -47,12 +47,12 @@ class ReaperHandle(TimerTask):
         self._callback(*self._args)
 
     def cancel(self) -> bool:
-        """Never call the callback, unless it has begun; from any thread. True if it was pending."""
+        """Never call the callback, unless it has begun. Any thread may call this. Return True if it was pending."""
         return self._reaper.cancel(self)
 
 
 class SystemTimerReaper:
-    """Thread-safe. Use it with `with`, or `close` it."""
+    """A thread-safe timer. Use it with `with`, or `close` it."""
 
     def __init__(self, name: str, timer: SystemTimer | None = None, clock_ns: Callable[[], int] = monotonic_ns) -> None:
         if not name:
@@ -75,7 +75,7 @@ class SystemTimerReaper:
             return self._timer.size
 
     def add(self, task: TimerTask) -> None:
-        """Run the task in task.delay_ms milliseconds; one that is pending is moved there."""
+        """Run the task in task.delay_ms milliseconds. A pending task is moved there."""
         with self._changed:
             # Rounded up: see Rounding.
             self._timer.add(task, -(-self._clock_ns() // 1_000_000))
@@ -89,9 +89,9 @@ class SystemTimerReaper:
         return handle
 
     def cancel(self, task: TimerTask) -> bool:
-        """Take the task out; True if it was pending, and then it will not run."""
+        """Remove the task. Return True if it was pending; then it will not run."""
         with self._changed:
-            # Not task.cancel(): a handle's comes here.
+            # Not task.cancel(): the `cancel` of a ReaperHandle calls this method.
             return TimerTask.cancel(task)
 
     def _reap(self) -> None:
@@ -100,11 +100,11 @@ class SystemTimerReaper:
                 task.run()
             except BaseException:
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), self._thread)))
-            # Or the task, and all it refers to, would live on while the thread sleeps.
+            # Otherwise the task, and all it refers to, would live on while the thread sleeps.
             del task
 
     def _next_due(self) -> TimerTask | None:
-        """Wait for the next due task; None when closing."""
+        """Wait for the next due task and return it, or None when closing."""
         with self._changed:
             while not self._closing:
                 now_ns = self._clock_ns()
@@ -124,7 +124,8 @@ class SystemTimerReaper:
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """Let a running task end, drop the pending ones, take no more. A task may call this; twice is harmless."""
+        """Let a running task end, drop the pending ones, accept no more. A task may call this. Closing twice is
+        harmless."""
         with self._changed:
             self._closing = True
             self._changed.notify()

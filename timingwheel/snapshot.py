@@ -1,10 +1,10 @@
-"""What a timer holds, level by level and bucket by bucket, for people to look at.
+"""The contents of a timer, level by level and bucket by bucket, for display.
 
-Theory   Plain values, taken at one moment; keeping one keeps no task alive. Counting walks over the pending
+Theory   Plain values, taken at one moment; keeping a snapshot keeps no task alive. Counting walks over the pending
          tasks, so it takes time in proportion to them: for a debugger or a dashboard, not for a hot path.
          `str(snapshot)` draws it.
 Units    Milliseconds on the caller's monotonic clock; end_ms is the first millisecond after the bucket.
-Differs  Kafka's classes have nothing of the kind.
+Differs  Kafka's classes have no counterpart.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LevelSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TimerSnapshot:
-    """`due` counts the tasks that wait for the next advance (or for the rest of this one)."""
+    """The contents of a timer. `due` counts the tasks that run at the next advance, or in the rest of this one."""
 
     size: int
     due: int
@@ -61,7 +61,7 @@ class TimerSnapshot:
 def take_snapshot(
     wheel: TimingWheel, due_queues: list[DueQueue], size: int, next_deadline_ms: int | None
 ) -> TimerSnapshot:
-    """The arguments are the parts of a `SystemTimer`; call `SystemTimer.snapshot`."""
+    """Build a snapshot from the parts of a `SystemTimer`. Call `SystemTimer.snapshot` instead."""
     levels = []
     for level in wheel.levels():
         buckets = []

@@ -1,15 +1,13 @@
-"""Something to run later, and its place in a list.
+"""A task to run later, and its place in a list.
 
-Theory   A task is a link of a ring (see `task_list`). Being pending means being linked, so
-         cancelling is unlinking: constant time, whatever else is pending, and nothing is left
-         behind to be skipped later.
-Units    delay_ms and deadline_ms are milliseconds on the caller's monotonic clock. A delay may be
-         zero or negative (due at once) and as large as an int can be.
+Theory   A task is a link of a ring (see `task_list`). A pending task is linked, so cancelling is unlinking. That takes
+         constant time, whatever else is pending, and leaves nothing behind to be skipped later.
+Units    delay_ms and deadline_ms are milliseconds on the caller's monotonic clock. A delay may be zero or negative (due
+         at once) and as large as an int can be.
 Source   org.apache.kafka.server.util.timer.TimerTask and TimerTaskEntry, Kafka 4.0.
-Differs  Kafka keeps the task and its entry apart, because an entry may be superseded by another
-         thread while it is being moved. On one thread that cannot happen; folding the entry into
-         the task saves an object and a look-up for each timer. "Superseded" becomes "moved".
-         There is no lock and no retry loop.
+Differs  Kafka keeps the task and its entry apart, because an entry may be superseded by another thread while it is
+         being moved. On one thread that cannot happen. Folding the entry into the task saves an object and a look-up
+         for each timer. "Superseded" becomes "moved". There is no lock and no retry loop.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import Final
 from timingwheel.mypyc import mypyc_attr
 
 UNSCHEDULED: Final = -(1 << 80)
-"""Stands for "no deadline": an int, so that the field has one type; earlier than any real deadline."""
+"""Stands for "no deadline". An int, so that the field has one type; earlier than any real deadline."""
 
 
 class TaskCounter:
@@ -33,12 +31,12 @@ class TaskCounter:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TimerTask:
-    """Subclass this and override `run`."""
+    """A task of a timer. Subclass it and override `run`."""
 
     __slots__ = ("_counter", "_deadline_ms", "_next", "_prev", "delay_ms")
 
-    # _next and _prev mean something only while _counter is set. They are not Optional, and are
-    # pointed at NIL instead of None when unlinked, so that the hot paths need no checks.
+    # _next and _prev are valid only while _counter is set. They are not Optional: when unlinked they point at NIL, so
+    # that the hot paths need no checks for None.
     _counter: TaskCounter | None
     _next: TimerTask
     _prev: TimerTask
@@ -49,16 +47,17 @@ class TimerTask:
         self._counter = None
 
     def run(self) -> None:
-        """Called once by the advance that reaches the deadline. May add, cancel and reschedule, itself included."""
+        """Do the work. The advance that reaches the deadline calls this once. It may add, cancel and reschedule any
+        task."""
         raise NotImplementedError(f"{type(self).__name__} does not override run()")
 
     def cancel(self) -> bool:
-        """Take the task out of its timer; True if it was pending, which includes due but not yet run."""
+        """Remove the task from its timer. Return True if it was pending, which includes due but not yet run."""
         self._deadline_ms = UNSCHEDULED
         counter = self._counter
         if counter is None:
             return False
-        # As in _unlink, spelled out: the call would be a third of the cost (`benchmarks wheel`).
+        # The same steps as in _unlink, inlined: the call would be a third of the cost (`benchmarks wheel`).
         counter.value -= 1
         self._counter = None
         after = self._next
@@ -70,16 +69,16 @@ class TimerTask:
 
     @property
     def deadline_ms(self) -> int | None:
-        """When it is due, or was due last; None before the first `add` and after `cancel`."""
+        """The time at which it is due, or was due last; None before the first `add` and after `cancel`."""
         return None if self._deadline_ms == UNSCHEDULED else self._deadline_ms
 
     @property
     def is_pending(self) -> bool:
-        """Added, and neither run nor cancelled since."""
+        """True if the task was added, and neither run nor cancelled since."""
         return self._counter is not None
 
     def _unlink(self) -> None:
-        """Leave the list. The links are dropped too, or a task kept by the user would keep its old neighbours alive."""
+        """Leave the list. Drop the links too: a task kept by the user would otherwise keep its old neighbours alive."""
         counter = self._counter
         if counter is None:
             raise RuntimeError("the task is in no list")
@@ -93,4 +92,4 @@ class TimerTask:
 
 
 NIL: Final = TimerTask(0)
-"""What the links of an unlinked task point at. Never in a list."""
+"""The target of the links of an unlinked task. Never in a list."""

@@ -1,14 +1,14 @@
-"""A bucket: tasks in the order they are to run, with the time at which the bucket itself is due.
+"""A bucket: tasks in the order in which they run, with the time at which the bucket itself is due.
 
-Theory   A ring of tasks closed by a sentinel, `root`: root._next is the first task, root._prev the
-         last. Both ends can be extended and any task can leave in constant time. The expiration is
-         the START of the bucket's time slot; NOT_QUEUED while the bucket is in no delay queue.
+Theory   A ring of tasks closed by a sentinel, `root`: root._next is the first task, root._prev the last. Both ends can
+         be extended and any task can leave in constant time. The expiration is the START of the bucket's time slot, or
+         NOT_QUEUED while the bucket is in no delay queue.
 Units    expiration_ms is milliseconds on the caller's monotonic clock.
 Source   org.apache.kafka.server.util.timer.TimerTaskList, Kafka 4.0.
-Differs  No locks. `add_first` and `splice_last` are new: Kafka appends what it moves to a finer
-         wheel, so a task added later may overtake an earlier one with the same deadline; here
-         what comes from a coarser wheel goes to the front (see `wheel`). There is no `flush`,
-         because `SystemTimer` may stop in the middle of a bucket. `get_delay` is told the time.
+Differs  No locks. `add_first` and `splice_last` are new. Kafka appends the tasks that it moves to a finer wheel, so a
+         task added later may overtake an earlier one with the same deadline. Here tasks from a coarser wheel go to the
+         front (see `wheel`). There is no `flush`, because `SystemTimer` may stop in the middle of a bucket. `get_delay`
+         takes the time as an argument.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TimerTaskList:
         return self.root._next is self.root
 
     def __iter__(self) -> Iterator[TimerTask]:
-        """First to last; the task just handed out may be removed."""
+        """Yield the tasks, first to last. The task just yielded may be removed."""
         task = self.root._next
         while task is not self.root:
             following = task._next
@@ -50,7 +50,7 @@ class TimerTaskList:
             task = following
 
     def add(self, task: TimerTask) -> None:
-        """Append the task, taking it out of the list it is in."""
+        """Append the task, after removing it from its present list."""
         if task._counter is not None:
             task._unlink()
         counter = self.counter
@@ -63,7 +63,7 @@ class TimerTaskList:
         last._next = root._prev = task
 
     def add_first(self, task: TimerTask) -> None:
-        """Put the task before all others, taking it out of the list it is in."""
+        """Put the task before all others, after removing it from its present list."""
         if task._counter is not None:
             task._unlink()
         counter = self.counter
@@ -76,13 +76,13 @@ class TimerTaskList:
         first._prev = root._next = task
 
     def pop_first(self) -> TimerTask:
-        """Take the first task out; the list must not be empty."""
+        """Remove and return the first task. The list must not be empty."""
         task = self.root._next
         task._unlink()
         return task
 
     def splice_last(self, other: TimerTaskList) -> None:
-        """Append all tasks of another list of the same timer, in constant time; the other is empty afterwards."""
+        """Append all tasks of another list of the same timer, in constant time. The other list is empty afterwards."""
         if other.is_empty:
             return
         first, last = other.root._next, other.root._prev
@@ -94,28 +94,29 @@ class TimerTaskList:
         self.root._prev = last
 
     def clear(self) -> None:
-        """Cancel every task, without calling its `cancel`, which a subclass may have given other things to do."""
+        """Cancel every task without calling its `cancel`, since a subclass may have overridden that."""
         for task in self:
             task._unlink()
             task._deadline_ms = UNSCHEDULED
 
     def set_expiration(self, expiration_ms: int) -> bool:
-        """Say when the bucket is due; True if that is news, and the bucket is to be offered to the delay queue."""
+        """Set the time at which the bucket is due. Return True if it changed: then offer the bucket to the delay
+        queue."""
         if self.expiration_ms == expiration_ms:
             return False
         self.expiration_ms = expiration_ms
         return True
 
     def reset_expiration(self) -> None:
-        """The bucket has left the delay queue."""
+        """Record that the bucket has left the delay queue."""
         self.expiration_ms = NOT_QUEUED
 
     def get_delay(self, now_ms: int) -> int:
-        """Milliseconds until the bucket is due, at least 0."""
+        """Return the milliseconds until the bucket is due, at least 0."""
         return max(self.expiration_ms - now_ms, 0)
 
     def check_invariants(self) -> int:
-        """Raise AssertionError if the ring is broken; the number of tasks otherwise."""
+        """Raise AssertionError if the ring is broken. Return the number of tasks."""
         size = 0
         before = self.root
         task = self.root._next

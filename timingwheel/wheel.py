@@ -1,32 +1,31 @@
 """Hierarchical timing wheel: constant-time add and cancel, whatever the number of pending tasks.
 
-Theory   A wheel has n buckets of u ms and so covers n*u ms from its clock on. What lies further out goes
-         to the overflow wheel, whose tick is the whole interval of this one; it is made when first needed.
-         With u = 1, n = 3, started at c = 0 the buckets cover
+Theory   A wheel has n buckets of u ms and so covers n*u ms from its clock on. Later deadlines go to the overflow wheel,
+         which is made when first needed. Its tick is the whole interval of this wheel. With u = 1, n = 3, started at c
+         = 0 the buckets cover
 
              level   tick   bucket        bucket        bucket
                1       1    [0]           [1]           [2]
                2       3    [0..2]        [3..5]        [6..8]
                3       9    [0..8]        [9..17]       [18..26]
 
-         A task due at 7 does not fit level 1 (0..2) and goes to [6..8] of level 2. When the clock
-         reaches 6 it is added again: level 1 now covers [6] [7] [8], it goes to [7], and runs at 7.
-         The clock of a level moves in whole ticks: at 1 level 1 becomes [3] [1] [2] (the bucket
-         of 0 now serves 3) and the others stay; at 3 level 2 gains [9..11]; at 9 level 3 gains [27..35].
-         In every overflow level the bucket that covers the present is not used, since the level below
-         covers it: a waste of one bucket per level that keeps the arithmetic simple.
-         Adding costs O(m) for m levels; removing O(1). m grows with the logarithm of the delay.
+         A task due at 7 does not fit level 1 (0..2) and goes to [6..8] of level 2. When the clock reaches 6 it is added
+         again: level 1 now covers [6] [7] [8], it goes to [7], and runs at 7. The clock of a level moves in whole
+         ticks. At 1, level 1 becomes [3] [1] [2] (the bucket of 0 now serves 3) and the others stay; at 3, level 2
+         gains [9..11]; at 9, level 3 gains [27..35]. In every overflow level the bucket that covers the present is not
+         used, since the level below covers it. That wastes one bucket per level and keeps the arithmetic simple. Adding
+         costs O(m) for m levels; removing O(1). m grows with the logarithm of the delay.
 
-         Order. While the clock stands at c, level k takes deadlines below floor(c) + n*u. A later add of
-         the same deadline sees the same clock or a later one, hence the same level or a finer one. So
-         of tasks with equal deadlines those in coarser levels were added earlier, and order of
-         adding survives if what moves down goes before what is there.
-Units    Milliseconds on the caller's monotonic clock. With a tick of T ms at level 1 a task may come
-         due up to T-1 ms early (at the start of its bucket), never late. T = 1 is exact.
+         Order. While the clock is at c, level k takes deadlines below floor(c) + n*u. A later add of the same deadline
+         sees the same clock or a later one, hence the same level or a finer one. Of tasks with equal deadlines, those
+         in coarser levels were therefore added earlier. To keep the order of adding, tasks that move down go before the
+         tasks that are there.
+Units    Milliseconds on the caller's monotonic clock. With a tick of T ms at level 1 a task may be due up to T-1 ms
+         early, at the start of its bucket. It is never late. T = 1 is exact.
 Source   org.apache.kafka.server.util.timer.TimingWheel, Kafka 4.0.
-Differs  No volatile and no double-checked locking. `add` walks the levels in a loop. The end of a
-         level's range is kept instead of being added up for each task. A wheel of one bucket is refused (its
-         overflow wheel would have the same tick for ever; Kafka's recurses until the stack ends).
+Differs  No volatile and no double-checked locking. `add` walks the levels in a loop. The end of a level's range is
+         stored instead of being added up for each task. A wheel of one bucket is refused: its overflow wheel would have
+         the same tick for ever, and Kafka's recurses until the stack ends.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from timingwheel.task_list import NOT_QUEUED, TimerTaskList
 
 
 class TimingWheel:
-    """One level, and through `overflow_wheel` those above it. It holds tasks; `SystemTimer` runs them."""
+    """One level of the wheel, with those above it in `overflow_wheel`. It holds tasks; `SystemTimer` runs them."""
 
     __slots__ = (
         "_due_before_ms",
@@ -74,9 +73,10 @@ class TimingWheel:
         self._end_ms = self.current_time_ms + self.interval_ms
 
     def add(self, task: TimerTask, first: bool = False) -> bool:
-        """File the task behind all others of its bucket; False, and nothing done, if it is due already or cancelled.
+        """File the task behind all others of its bucket. Return False, and do nothing, if it is already due or
+        cancelled.
 
-        With `first`, before all others: for what comes from a coarser level.
+        With `first`, file it before all others: for tasks from a coarser level.
         """
         deadline_ms = task._deadline_ms
         if deadline_ms < self._due_before_ms:
@@ -102,21 +102,21 @@ class TimingWheel:
         return self.overflow_wheel
 
     def advance_clock(self, time_ms: int) -> None:
-        """Move the clock, here and above, in whole ticks. Touches no bucket: the caller has emptied those passed."""
+        """Move the clock of this level and those above in whole ticks. The caller has emptied the buckets passed."""
         wheel: TimingWheel | None = self
         while wheel is not None and time_ms >= wheel._due_before_ms:
             wheel._set_clock(time_ms)
             wheel = wheel.overflow_wheel
 
     def levels(self) -> Iterator[TimingWheel]:
-        """This wheel and those above it, finest first."""
+        """Yield this wheel and those above it, finest first."""
         wheel: TimingWheel | None = self
         while wheel is not None:
             yield wheel
             wheel = wheel.overflow_wheel
 
     def check_invariants(self) -> int:
-        """Raise AssertionError if anything is where it should not be; the number of tasks otherwise."""
+        """Raise AssertionError if a task or bucket is misplaced. Return the number of tasks."""
         size = queued = 0
         for wheel in self.levels():
             assert wheel.current_time_ms % wheel.tick_ms == 0
@@ -124,7 +124,7 @@ class TimingWheel:
             assert wheel._end_ms == wheel.current_time_ms + wheel.interval_ms
             for index, bucket in enumerate(wheel.buckets):
                 root = bucket.root
-                if bucket.expiration_ms == NOT_QUEUED:  # nearly all: simulations check after each step
+                if bucket.expiration_ms == NOT_QUEUED:  # nearly all buckets: simulations check after each step
                     assert root._next is root._prev is root, "tasks in a bucket that will never be looked at"
                     assert root._counter is None, "the sentinel is counted"
                     continue

@@ -88,9 +88,10 @@ def rows(work: str, found: dict[str, Any]) -> Iterator[Row]:
 def run_one(requests: int, rate: float) -> dict[str, Any]:
     """One load with its verdict. Raises RuntimeError if that is red: then there is nothing to measure."""
     from fakebroker_load.demo_cluster import cluster_process
-    from fakebroker_load.job import clear, judge_folder, read_runs, run_scenario
+    from fakebroker_load.job import judge_folder, run_scenario
     from fakebroker_load.journal.taps import FileTap
     from fakebroker_load.limits import allow_connections
+    from fakebroker_load.results.folder import clear, read_runs
     from fakebroker_load.session import spark_session
 
     scenario = scenario_of(requests, rate)

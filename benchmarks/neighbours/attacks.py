@@ -1,7 +1,6 @@
 """The attacks: which topics they need, what they send on how many connections, and whether they read the answers.
 
-Each costs the attacker little. What each was found by, and what it did before it was bounded, is in the issue that
-asked for this benchmark; the tests in tests/server/attacks hold the bounds.
+Each costs the attacker little. The tests in tests/server/attacks hold the bounds.
 """
 
 from __future__ import annotations

@@ -78,8 +78,9 @@ def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
 
 def judge(folder: Path) -> dict[str, float]:
     """What `fakebroker-load report` does to a folder; how long that takes, and the most memory of both processes."""
-    from fakebroker_load.job import REPORT_FILE, journal_of, judge_folder, planned_rows, read_runs
+    from fakebroker_load.job import journal_of, judge_folder
     from fakebroker_load.report import write_report
+    from fakebroker_load.results.folder import REPORT_FILE, planned_rows, read_runs
     from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
     from fakebroker_load.session import start_spark
 

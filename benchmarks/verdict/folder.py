@@ -11,7 +11,6 @@ Units    *_us is microseconds after the start; *_mono_ms is the broker's clock, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fakebroker_load.job import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, RUN_FILE
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET
+from fakebroker_load.results.manifest import write_runs
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
@@ -82,7 +82,7 @@ def make_folder(folder: Path, requests: int, *, log: bool = True, journal: bool 
                 ends[place] = max(ends[place], int(mine.max()) + 1)
     if log:
         _write_parts(folder / PARTS_PARQUET / "part-00000.parquet", ends)
-    (folder / RUN_FILE).write_text(json.dumps([_entry(requests, connections, log, events)], indent=1) + "\n")
+    write_runs(folder, [_entry(requests, connections, log, events)])
 
 
 def _write_parts(path: Path, ends: list[int]) -> None:

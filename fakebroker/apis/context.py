@@ -211,21 +211,15 @@ class RequestContext:
         throttle_time_ms = 0 if exempt else self.throttle()
         return self._throttled(response, throttle_time_ms) if throttle_time_ms > 0 else response
 
-    def respond_frame(self, frame: bytes) -> None:
-        """Respond with a frame that is already encoded; call `throttle` before."""
+    def respond_frame(self, frame: bytes | FrameInPieces) -> None:
+        """Respond with a frame that is already encoded; call `throttle` before. Pieces are not joined."""
         connection = self._take_connection()
-        if connection.plan is None:
+        if connection.plan is not None:
+            connection.plan.take(frame if isinstance(frame, bytes) else frame.join())
+        elif isinstance(frame, bytes):
             self._sockets.answer(connection, frame)
         else:
-            connection.plan.take(frame)
-
-    def respond_in_pieces(self, frame: FrameInPieces) -> None:
-        """Respond with an encoded frame in pieces; call `throttle` before."""
-        connection = self._take_connection()
-        if connection.plan is None:
             self._sockets.answer_in_pieces(connection, frame)
-        else:
-            connection.plan.take(frame.join())
 
     def respond_nothing(self) -> None:
         """Finish a request without a response (acks=0)."""

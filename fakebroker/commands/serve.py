@@ -32,157 +32,160 @@ def declare(parser: Parser) -> None:
         "--brokers",
         metavar="N",
         type=whole_number(1, 100),
-        help="Number of brokers, 1 to 100; their ids are 1 to N (default: 3).",
+        help="Number of brokers, 1 to 100. Their ids are 1 to N (default: 3).",
     )
-    parser.add_argument("--broker-ids", metavar="IDS", help="Ids of the brokers in place of 1 to N, as in 0,1,2.")
+    parser.add_argument("--broker-ids", metavar="IDS", help="Broker ids, instead of 1 to N. Example: 0,1,2.")
     parser.add_argument(
         "--rack",
         metavar=RACK_FORM,
         action="append",
         default=[],
-        help="Where a broker stands, as in 1=a; may be repeated. Of the others the setting broker.rack says it.",
+        help="Rack of a broker. Example: 1=a. May be repeated. The default is the setting broker.rack.",
     )
     parser.add_argument(
         "--feature",
         metavar=FEATURE_FORM,
         action="append",
         default=[],
-        help="The level of a feature from the start, as in transaction.version=1; may be repeated.",
+        help="Level of a feature from the start. Example: transaction.version=1. May be repeated.",
     )
     parser.add_argument("--host", metavar="HOST", help="Address to listen on (default: 127.0.0.1).")
     parser.add_argument(
         "--port",
         metavar="P",
         type=whole_number(0, 65535),
-        help=f"The n-th broker listens on P + n - 1; 0 takes free ports (default: {_PORT}).",
+        help=f"The n-th broker listens on P + n - 1. 0 takes free ports (default: {_PORT}).",
     )
     parser.add_argument(
         "--advertised-host",
         metavar="HOST",
-        help="What clients are told to connect to; dialled: the address that each has come by (default: --host).",
+        help="Host name in metadata, to which clients connect. dialled: the address that each client used "
+        "(default: --host).",
     )
     parser.add_argument(
         "--advertised-port",
         metavar="P",
         type=whole_number(0, 65535),
-        help="The same of the port: of the n-th broker P + n - 1 (default: where it listens).",
+        help="Port in metadata: P + n - 1 for the n-th broker (default: the port that it listens on).",
     )
     parser.add_argument(
         "--topic",
         metavar=TOPIC_FORM,
         action="append",
         default=[],
-        help="A topic that is there from the start, as in kafkatest:2:3,min.insync.replicas=2, or with the brokers of "
-        "each partition, as in 'kafkatest=[[3,1],[1,2]],min.insync.replicas=2'; may be repeated.",
+        help="Topic to create at the start. Example: kafkatest:2:3,min.insync.replicas=2. With the replicas of each "
+        "partition: 'kafkatest=[[3,1],[1,2]],min.insync.replicas=2'. May be repeated.",
     )
     parser.add_argument(
-        "--auto-create-topics", action=BooleanOptionalAction, help="Make a topic when a client asks for it (default)."
+        "--auto-create-topics", action=BooleanOptionalAction, help="Create a topic when a client requests it (default)."
     )
     parser.add_argument(
         "--followers",
         metavar="BEHAVIOUR",
-        help="What followers do: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, or external "
-        "(default: instant).",
+        help="Behaviour of the followers: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, "
+        "or external (default: instant).",
     )
     parser.add_argument(
         "--config",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="A broker setting by Kafka's name, as in replica.lag.time.max.ms=60000; may be repeated.",
+        help="Broker setting, by its name in Kafka. Example: replica.lag.time.max.ms=60000. May be repeated.",
     )
     parser.add_argument(
         "--properties",
         metavar="FILE",
         type=file_name,
-        help="Settings as Kafka's server.properties has them; what other options say counts before.",
+        help="Settings as in Kafka's server.properties. Other options take precedence.",
     )
     parser.add_argument(
         "--defaults",
         metavar="WHOSE",
-        help="test takes defaults with which tests wait less; kafka takes Kafka's where ours differ: "
-        "replication factor 1, no bound of memory (default: fakebroker).",
+        help="Set of defaults. test: shorter waits for tests. kafka: Kafka's where ours differ, such as replication "
+        "factor 1 and no memory limit (default: fakebroker).",
     )
     parser.add_argument(
         "--quota",
         metavar=QUOTA_FORM,
         action="append",
         default=[],
-        help="What clients may use, as in client-id=loader,producer_byte_rate=1000000; may be repeated.",
+        help="Client quota. Example: client-id=loader,producer_byte_rate=1000000. May be repeated.",
     )
     parser.add_argument(
         "--seed",
         metavar="N",
         type=whole_number(),
-        help="Of the schedule, and of all ids in the first life (default: 0).",
+        help="Seed of the schedule and, in a first life, of all ids (default: 0).",
     )
     parser.add_argument(
         "--life",
         metavar="LIFE",
-        help="new: no id that an earlier cluster at the same address had; first: ids follow from the seed and are the "
-        "same in each run (default: new).",
+        help="new: ids differ from those of earlier clusters at the same address. first: ids follow from the seed "
+        "and are the same in each run (default: new).",
     )
     parser.add_argument(
         "--schedule",
         metavar="SCHEDULE",
-        help="first-come; or random: what could happen in any order happens in one that the seed draws "
-        "(default: first-come).",
+        help="Order of events that Kafka leaves open, such as requests that arrive together: first-come, or "
+        "random, drawn by the seed (default: first-come).",
     )
     parser.add_argument(
         "--clock",
         metavar="CLOCK",
-        help="real; auto, which skips the time that a request waits for while the clients are quiet; or manual, which "
-        "goes when the control says so (default: real).",
+        help="real. auto: skips the time that parked requests wait while all clients are quiet. manual: advances only "
+        "when the HTTP control says so (default: real).",
     )
     parser.add_argument(
         "--scenario",
         metavar="FILE",
         type=file_name,
-        help="A cluster and what is in it from the start, as YAML; what other options say counts before.",
+        help="Cluster and its contents as YAML. Other options take precedence.",
     )
     parser.add_argument(
         "--fault",
         metavar="FAULT",
         action="append",
         default=[],
-        help="A fault that is there from the start, in JSON or YAML, as in '{when: {api: Produce}, do: disconnect}' or "
-        "'{preset: slow_disk, broker: 1, ms: 40}'; may be repeated.",
+        help="Fault from the start, as JSON or YAML. Examples: '{when: {api: Produce}, do: disconnect}', "
+        "'{preset: slow_disk, broker: 1, ms: 40}'. May be repeated.",
     )
     parser.add_argument(
-        "--journal", metavar="FILE", type=file_name, help="Write what happens to a file, a line of JSON for each event."
+        "--journal", metavar="FILE", type=file_name, help="File to which each event is written as a line of JSON."
     )
     parser.add_argument(
         "--control-port",
         metavar="P",
         type=whole_number(0, 65535),
-        help="Port of the HTTP control; 0 takes a free one (default: 9644, if it is free; a free one with --port 0).",
+        help="Port of the HTTP control. 0 takes a free port (default: 9644 if it is free; a free port with --port 0).",
     )
     parser.add_argument("--no-control", action="store_true", help="Serve no HTTP control.")
     parser.add_argument(
-        "--control-host", metavar="HOST", help="Address of the HTTP control (default: 127.0.0.1); others need a token."
+        "--control-host",
+        metavar="HOST",
+        help="Address of the HTTP control (default: 127.0.0.1). Any other address requires a token.",
     )
     parser.add_argument(
         "--control-token",
         metavar="TOKEN",
-        help=f"What each request to the HTTP control brings as bearer token (default: {_TOKEN} of the environment).",
+        help=f"Bearer token that each request to the HTTP control needs (default: the environment's {_TOKEN}).",
     )
     parser.add_argument(
         "--toxiproxy-port",
         metavar="P",
         type=whole_number(0, 65535),
-        help="Port of the API of toxiproxy, on 127.0.0.1; its proxies kafka1, kafka2 ... stand before the brokers, on "
-        "the ports that these would have.",
+        help="Port of toxiproxy's API, on 127.0.0.1. Its proxies kafka1, kafka2, ... take the ports of the brokers and "
+        "forward to them.",
     )
     parser.add_argument(
         "--ready-file",
         metavar="FILE",
         type=file_name,
-        help="JSON with the addresses, put there when every broker accepts.",
+        help="File for the addresses as JSON, written when every broker accepts connections.",
     )
     parser.add_argument(
         "--exit-with-parent",
         action="store_true",
-        help="End when stdin, a pipe from the program that started this, ends: also when that program is killed.",
+        help="End when stdin closes. Start it with a pipe, and it ends with its parent, even if that is killed.",
     )
 
 

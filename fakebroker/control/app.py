@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from copy import deepcopy
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
@@ -64,23 +66,31 @@ def new_api(clusters: Clusters) -> FastAPI:
     v1.get("/metrics", tags=["metrics"], response_class=Response, name="cluster_metrics")(_metrics)
     app.include_router(v1)
     app.get("/metrics", tags=["metrics"], response_class=Response)(_metrics)
-    page = files("fakebroker.control").joinpath("page.html").read_text("utf-8")
-
-    @app.get("/", include_in_schema=False)
-    async def show_page() -> HTMLResponse:
-        return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
-
+    app.get("/", include_in_schema=False)(_page)
+    app.get("/openapi.json", include_in_schema=False)(_description)
+    app.state.description = None
     _describe(app)
-    described: asyncio.Future[bytes] | None = None
-
-    @app.get("/openapi.json", include_in_schema=False)
-    async def show_description() -> Response:
-        nonlocal described
-        if described is None:  # this takes long, once, so it runs in a thread
-            described = asyncio.get_running_loop().run_in_executor(None, lambda: json.dumps(app.openapi()).encode())
-        return Response(await asyncio.shield(described), media_type="application/json")
-
     return app
+
+
+# FastAPI caches the functions that it calls, for the life of the process. So none of them refers to one application.
+
+
+@cache
+def _page_text() -> str:
+    return files("fakebroker.control").joinpath("page.html").read_text("utf-8")
+
+
+async def _page() -> HTMLResponse:
+    return HTMLResponse(_page_text(), headers={"Content-Security-Policy": _POLICY})
+
+
+async def _description(request: Request) -> Response:
+    app = request.app
+    if app.state.description is None:  # this takes long, once, so it runs in a thread
+        described = asyncio.get_running_loop().run_in_executor(None, lambda: json.dumps(app.openapi()).encode())
+        app.state.description = described
+    return Response(await asyncio.shield(app.state.description), media_type="application/json")
 
 
 async def _metrics(here: Here) -> Response:

@@ -1,1 +1,1 @@
-"""The model: what a broker, a partition, a coordinator is and does. Time is an argument, and no network is known."""
+"""The model: brokers, partitions, coordinators. Time is an argument, and the model knows no network."""

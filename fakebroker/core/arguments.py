@@ -1,6 +1,6 @@
-"""Arguments of the Python API, checked for their types: a slip is told at once, in a sentence that says what is right.
+"""Checks of the argument types of the Python API. A slip raises at once, with a sentence that names the valid types.
 
-Booleans are no numbers here. What is missing is for others to tell.
+Booleans are no numbers here. Missing arguments are not checked here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What an argument may be."""
+    """The valid types of an argument, and their name in messages."""
 
     words: str
     types: tuple[type, ...]
@@ -37,7 +37,7 @@ def require(kind: Kind, **arguments: object) -> None:
 
 
 def require_at_least(least: int, **arguments: float | None) -> None:
-    """Raise ValueError for a number below `least`, or for one that is no number. None is left out."""
+    """Raise ValueError for a number below `least`, or for NaN. None is valid."""
     for name, value in arguments.items():
         if value is not None and not value >= least:
             raise ValueError(f"{name} must be {least} or more, not {value}")

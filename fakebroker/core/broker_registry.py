@@ -1,13 +1,11 @@
-"""Which brokers there are, and in which state: what the controller knows of them and every broker is told, and whether
-they work.
+"""The brokers and their states: the controller's knowledge of them, and whether their processes work.
 
-Theory   A broker registers when it starts and gets an epoch that nobody had before; it is fenced until the controller
-         lets it take part, and again when it has stopped or was silent for too long. A fenced broker leads nothing and
-         is in no ISR; one in a controlled shutdown is still alive, but gets nothing any more. A fetch that carries the
-         broker epoch of an earlier life is refused.
-         Whether its process works is another matter, of which the controller learns late: one that was killed or
-         stands still is alive until its session ends. Nor may two brokers that work be able to reach each other, or
-         one of them the controller.
+Theory   A broker registers when it starts and gets a new, unique epoch. It is fenced until the controller unfences it,
+         and again when it has stopped or was silent for too long. A fenced broker leads nothing and is in no ISR. One
+         in a controlled shutdown is still alive, but gets no new leadership. A fetch with the broker epoch of an
+         earlier life is refused. The controller notices late whether its process works: a killed or paused broker is
+         alive until its session ends. Two working brokers may be cut off from each other, or one of them from the
+         controller.
 Source   metadata/.../controller/{ClusterControlManager,BrokerControlState}.java; KRaftMetadataCache.scala
          getAliveBrokerEpoch, isBrokerFenced, isBrokerShuttingDown @ 4.0.
 """
@@ -25,16 +23,16 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 @final
 class RegisteredBroker:
-    """What is known of one broker. Where it listens is the same in each life, and so is the `rack` that it stands in.
+    """The state of one broker. Its listeners and its `rack` are the same in each life.
 
     epoch                    of this life
     is_fenced                by the controller
-    in_controlled_shutdown   it has asked to go, and leads nothing any more
-    is_working               its process runs, and does not stand still
-    isolations               how many there are that keep it from the controller
-    disk_write_ms            how long it takes to write to its disk
-    bound                    host and port where it listens, if it does; clients may be told something else
-    on_disk_full             None while there is room; else who is told of each attempt to write: the broker dies of it
+    in_controlled_shutdown   it has requested a controlled shutdown, and leads nothing any more
+    is_working               its process runs, and is not paused
+    isolations               the number of causes that cut it off from the controller
+    disk_write_ms            the duration of a write to its disk
+    bound                    host and port of its listener, if it listens; the address for clients may differ
+    on_disk_full             None while there is room; else it is called at each attempt to write: the broker dies of it
     """
 
     __slots__ = (
@@ -56,11 +54,11 @@ class RegisteredBroker:
         self._endpoints: dict[Listener, NodeEndpoint] = {}
 
     def set_endpoint(self, listener: Listener, host: str, port: int) -> None:
-        """What clients are told to connect to."""
+        """Set the address for clients of this listener."""
         self._endpoints[listener] = NodeEndpoint(self.broker_id, host, port, self.rack)
 
     def endpoint(self, listener: Listener) -> NodeEndpoint:
-        """127.0.0.1 and port 0 until it is set."""
+        """Return the address for clients of this listener: 127.0.0.1 and port 0 until it is set."""
         if listener.address:
             told = self.endpoint(Listener(listener.name, listener.security_protocol))
             return told._replace(host=listener.address)
@@ -68,21 +66,21 @@ class RegisteredBroker:
 
     @property
     def is_alive(self) -> bool:
-        """As clients are told."""
+        """True if clients see the broker as alive."""
         return not self.is_fenced
 
     @property
     def is_active(self) -> bool:
-        """It may lead, and be in sync."""
+        """True if the broker may lead and be in sync."""
         return not self.is_fenced and not self.in_controlled_shutdown
 
     @property
     def is_heard(self) -> bool:
-        """By the controller: it works, and reaches it."""
+        """True if the broker works and reaches the controller."""
         return self.is_working and not self.isolations
 
     def check_disk(self) -> None:
-        """It is about to write. Raises KAFKA_STORAGE_ERROR if there is no room."""
+        """Raise KAFKA_STORAGE_ERROR if the disk has no room for a write."""
         if self.on_disk_full is not None:
             self.on_disk_full()
             raise KafkaError(
@@ -91,7 +89,7 @@ class RegisteredBroker:
 
 
 def ids_in_words(broker_ids: Sequence[int]) -> str:
-    """For sentences: "1 to 3", or "0, 7, 100"."""
+    """Return the ids for a sentence: "1 to 3", or "0, 7, 100"."""
     first, last = broker_ids[0], broker_ids[-1]
     if len(broker_ids) > 1 and list(broker_ids) == list(range(first, last + 1)):
         return f"{first} to {last}"
@@ -99,14 +97,14 @@ def ids_in_words(broker_ids: Sequence[int]) -> str:
 
 
 class BrokerRegistry:
-    """The brokers of a cluster; all of `broker_ids` are alive at first. `racks` has where each stands, if anywhere.
-    `has_elr` says whether the controller keeps eligible leader replicas (KIP-966)."""
+    """The brokers of a cluster; all of `broker_ids` are alive at first. `racks` has the rack of each, if any. `has_elr`
+    returns True if the controller keeps eligible leader replicas (KIP-966)."""
 
     def __init__(self, broker_ids: Iterable[int], racks: Mapping[int, str] | None = None) -> None:
         self._brokers: dict[int, RegisteredBroker] = {}
         self.has_elr: Callable[[], bool] = _without_elr
         self._next_epoch = 1
-        # Pairs that cannot reach each other, the lower id first, and how often they were cut.
+        # Pairs that cannot reach each other, the lower id first, and the number of cuts between them.
         self._cut: dict[tuple[int, int], int] = {}
         for broker_id in broker_ids:
             self._brokers[broker_id] = RegisteredBroker(broker_id, rack=(racks or {}).get(broker_id))
@@ -115,16 +113,16 @@ class BrokerRegistry:
 
     @property
     def broker_ids(self) -> list[int]:
-        """Of all that are registered, alive or not."""
+        """The ids of all registered brokers, alive or not."""
         return list(self._brokers)
 
     def __getitem__(self, broker_id: int) -> RegisteredBroker:
         return self._brokers[broker_id]
 
-    # What the controller decides.
+    # Decisions of the controller.
 
     def register(self, broker_id: int) -> None:
-        """A new life: a new epoch, and fenced at first."""
+        """Begin a new life: a new epoch, fenced at first."""
         broker = self._brokers[broker_id]
         broker.epoch = self._next_epoch
         broker.is_fenced = True
@@ -132,11 +130,11 @@ class BrokerRegistry:
         self._next_epoch += 1
 
     def unfence(self, broker_id: int) -> None:
-        """It takes part, in the epoch that it has."""
+        """Unfence a broker, in its present epoch."""
         self._brokers[broker_id].is_fenced = False
 
     def fence(self, broker_id: int) -> None:
-        """It has stopped, or was silent for too long."""
+        """Fence a broker that has stopped, or was silent for too long."""
         self._brokers[broker_id].is_fenced = True
 
     def is_alive(self, broker_id: int) -> bool:
@@ -144,34 +142,34 @@ class BrokerRegistry:
         return broker is not None and broker.is_alive
 
     def alive_broker_epoch(self, broker_id: int) -> int | None:
-        """The epoch of a broker that is alive."""
+        """Return the epoch of a live broker, or None."""
         return self._brokers[broker_id].epoch if self.is_alive(broker_id) else None
 
     def alive(self, broker_ids: Iterable[int]) -> list[int]:
-        """Those that are alive, in the order given."""
+        """Return the live brokers, in the order given."""
         return [broker_id for broker_id in broker_ids if self.is_alive(broker_id)]
 
     def active(self, broker_ids: Iterable[int]) -> list[int]:
-        """Those that may lead, in the order given."""
+        """Return the brokers that may lead, in the order given."""
         brokers = self._brokers
         return [broker_id for broker_id in broker_ids if broker_id in brokers and brokers[broker_id].is_active]
 
-    # What is so, whoever knows of it.
+    # The network between brokers.
 
     def cut(self, some: Iterable[int], others: Iterable[int]) -> None:
-        """Those cannot reach these any more, nor the other way round."""
+        """Cut the network between two groups of brokers, both ways."""
         for pair in _pairs(some, others):
             self._cut[pair] = self._cut.get(pair, 0) + 1
 
     def join(self, some: Iterable[int], others: Iterable[int]) -> None:
-        """Take back such a cut. Those that others concern still cannot reach each other."""
+        """Undo such a cut. Pairs with another cut between them still cannot reach each other."""
         for pair in _pairs(some, others):
             self._cut[pair] -= 1
             if not self._cut[pair]:
                 del self._cut[pair]
 
     def can_reach(self, one: int, other: int) -> bool:
-        """Whether a request of one broker comes to the other, and its answer back."""
+        """Return True if a request of one broker reaches the other, and its response comes back."""
         brokers = self._brokers
         return brokers[one].is_working and brokers[other].is_working and _pair(one, other) not in self._cut
 

@@ -1,7 +1,7 @@
-"""Time as the core knows it: two integers that somebody else read.
+"""Time in the core: two integers that the caller has read.
 
-Theory   `mono_ms` orders events and counts timeouts; `wall_ms` is written into records. They are never
-         compared with each other. The core asks nobody what time it is: `now` is an argument of its doors.
+Theory   `mono_ms` orders events and counts timeouts; `wall_ms` is written into records. They are never compared with
+         each other. The core never reads a clock: `now` is an argument of its doors.
 Units    milliseconds; the origin of `mono_ms` is arbitrary, that of `wall_ms` is 1970-01-01 UTC.
 Source   org.apache.kafka.common.utils.Time: hiResClockMs() and milliseconds().
 """
@@ -19,7 +19,7 @@ NEVER_MS: Final = 1 << 62
 @mypyc_attr(acyclic=True)
 @final
 class Now:
-    """One reading of both clocks. Nobody changes it."""
+    """One reading of both clocks. It is immutable."""
 
     __slots__ = ("mono_ms", "wall_ms")
 
@@ -37,18 +37,18 @@ class Now:
         return f"Now(mono_ms={self.mono_ms}, wall_ms={self.wall_ms})"
 
     def at(self, mono_ms: int) -> Now:
-        """The same moment of both clocks moved to `mono_ms`: used to run an event at its own time."""
+        """Return the same moment with both clocks moved to `mono_ms`: used to run an event at its own time."""
         return Now(mono_ms, self.wall_ms + mono_ms - self.mono_ms)
 
     def mono_at(self, wall_ms: int) -> int:
-        """What `mono_ms` will be, or was, at `wall_ms` if both clocks go on together."""
+        """Return the `mono_ms` at `wall_ms`, if both clocks go on together."""
         return self.mono_ms + wall_ms - self.wall_ms
 
 
 class HasNow:
-    """The time of the event at hand, as the cluster's doors were told it.
+    """The time of the event at hand, as passed to the cluster's doors.
 
-    skipped_ms  how much of `now.mono_ms` was skipped (`clock="auto"`), so no client has lived through it
+    skipped_ms  the part of `now.mono_ms` that was skipped (`clock="auto"`), so no client has lived through it
     """
 
     def __init__(self, now: Now) -> None:
@@ -57,6 +57,6 @@ class HasNow:
 
     @property
     def client_ms(self) -> int:
-        """Monotonic time as clients measure it: without what was skipped. What a client has to do in time is counted
-        in it, what a client waits for in `now.mono_ms`."""
+        """Monotonic time without skips, as clients measure it. A client's own deadlines are counted in it; a client's
+        waits are counted in `now.mono_ms`."""
         return self.now.mono_ms - self.skipped_ms

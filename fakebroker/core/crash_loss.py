@@ -1,10 +1,10 @@
-"""What a crash takes of a broker's logs, which shows when it starts again.
+"""The loss of a broker's logs in a crash, which takes effect at its next start.
 
-Theory   A process that dies leaves what it wrote to the page cache of its machine. A machine that dies takes along what
-         was not flushed: behind its recovery point each log ends. With its disk all is gone, and the broker starts
-         with empty logs.
-Source   storage/internals/log/{LogLoader,LogManager}.java @ 4.0: what is behind the recovery point is looked through
-         after a crash, and the log ends where no whole batch comes any more. Here nothing behind it is whole.
+Theory   A process that dies leaves its writes in the page cache of its machine. A machine that dies loses all that was
+         not flushed: each log ends at its recovery point. If the disk is lost, all is gone, and the broker starts with
+         empty logs.
+Source   storage/internals/log/{LogLoader,LogManager}.java @ 4.0: after a crash the part behind the recovery point is
+         checked, and the log ends where no whole batch follows. Here nothing behind it is whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import IntEnum
 
 
 class CrashLoss(IntEnum):
-    """The worse, the larger."""
+    """The kinds of loss. A larger value is a worse loss."""
 
     NOTHING = 0
     UNFLUSHED = 1

@@ -1,4 +1,4 @@
-"""The core's own exception. Errors that a client can meet are `ErrorCode` values or `KafkaError`."""
+"""The core's own exceptions. Errors for clients are `ErrorCode` values or `KafkaError`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["ConfigError", "KafkaError", "RecordValidationError"]
 
 
 class ConfigError(KafkaError):
-    """A setting that Kafka would refuse; the text says which and why."""
+    """A setting that Kafka would refuse; the text names it and the reason."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.invalid_config, message)
 
 
 class RecordValidationError(KafkaError):
-    """Records of a batch that were refused one by one: (index in the batch, why); `failed` says how many, if not all of
-    them are listed. The only error of an append whose text reaches the client."""
+    """Records of a batch that were refused one by one: (index in the batch, reason). `failed` is their number, if not
+    all of them are listed. This is the only error of an append with a text for the client."""
 
     def __init__(self, code: ErrorCode, record_errors: Sequence[tuple[int, str]], failed: int = -1) -> None:
         if code is ErrorCode.invalid_timestamp:

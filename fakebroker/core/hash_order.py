@@ -1,7 +1,7 @@
 """The order in which Kafka iterates over its hash tables.
 
 Purpose  This order decides which member gets which partitions, which group is described first, and the order of client
-         quotas in an answer. Our assignors give each member the same partitions as Kafka's do.
+         quotas in a response. Our assignors give each member the same partitions as Kafka's do.
 Theory   `HashMap`: the high bits of the hash are mixed into the low bits, and the low bits are the slot.
          `TimelineHashMap`: the slot is the high bits of a product, and the newest key of a slot comes first.
          A table that grows keeps the order within each slot, so both orders are stable sorts by slot.
@@ -61,7 +61,7 @@ def grown_capacity(size: int, capacity: int) -> int:
 
 
 def asked_capacity(size: int) -> int:
-    """Return the capacity of an empty HashMap whose constructor got this size."""
+    """Return the capacity of an empty HashMap that was constructed with this size."""
     return 1 << max(size - 1, 0).bit_length()
 
 

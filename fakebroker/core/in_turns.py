@@ -1,8 +1,8 @@
-"""What a broker does by itself and at length: in slices, each of them behind what others want.
+"""Long work of a broker without a request, in slices, so that requests are delayed by one slice at most.
 
-Theory   The first slice is done at once, since most work is over with it. What is left stands in one line, and of all
-         that stands there one slice is done at a time, in turn; so however much that is, who asks something in between
-         waits for one slice. In virtual time all of it happens at the same millisecond.
+Theory   The first slice runs at once, since most work ends with it. The rest waits in one queue. One slice of the queue
+         runs at a time, in turn, so a request in between waits for one slice, however long the queue is. In virtual
+         time all of it happens at the same millisecond.
 Source   Kafka has threads for it: the scheduler of TransactionCoordinator, TxnMarkerSenderThread, request handlers.
 """
 
@@ -19,7 +19,7 @@ _SMALL_OF_A_SLICE: Final = 32  # a few tens of us each
 
 @final
 class InTurns:
-    """Of one broker. `soon` does something as soon as others had a turn; `report` is told of a bug of ours."""
+    """The queue of one broker. `soon` calls a function after other pending work; `report` receives bugs of ours."""
 
     def __init__(self, soon: Callable[[Callable[[], None]], None], report: Callable[[str, Exception], None]) -> None:
         self._soon = soon
@@ -35,14 +35,14 @@ class InTurns:
         return len(self) > 0
 
     def go_on(self, where: str, slices: Slices[None]) -> None:
-        """Do the first slice now, the others as soon as others had their turn. `where` is told with a bug."""
+        """Run the first slice now, the others after other pending work. `where` is reported with a bug."""
         if self._has_more(where, slices):
             self._waiting.append((where, slices))
             self._call()
 
     def put_off(self, where: str, do: Callable[[], None]) -> None:
-        """Do something small as soon as others had their turn. What is put off keeps its order; a slice is some of
-        it."""
+        """Call a small function after other pending work. Such functions keep their order; several of them are a
+        slice."""
         if not self._small:
             self._waiting.append((where, self._all_small()))
             self._call()
@@ -60,7 +60,7 @@ class InTurns:
                 yield
 
     def close(self) -> None:
-        """The broker stops: nobody goes on."""
+        """Drop all waiting work: the broker stops."""
         self._waiting.clear()
         self._small.clear()
 

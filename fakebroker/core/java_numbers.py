@@ -1,4 +1,4 @@
-"""How Java makes whole numbers of doubles and of wider numbers. Python's own conversions raise where these do not.
+"""Java's conversions of doubles and wider numbers to whole numbers. Python's own conversions raise where these do not.
 
 Source   The Java Language Specification, 5.1.3 Narrowing Primitive Conversion; java.lang.Math.round.
 """
@@ -13,8 +13,8 @@ _MOST: Final = 2**63 - 1
 
 
 def java_round(value: float) -> int:
-    """Return the nearest long, of two the larger one: Math.round(double). What is beyond a long is the last of them,
-    and no number is 0."""
+    """Return the nearest long, of two the larger one: Math.round(double). Values beyond a long give the nearest long,
+    and NaN gives 0."""
     if math.isnan(value):
         return 0
     if value >= 2.0**63:

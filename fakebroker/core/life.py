@@ -1,4 +1,4 @@
-"""What distinguishes one life of a cluster from the others at its address.
+"""The identity of one life of a cluster, distinct from other lives at its address.
 
 Theory   Clients outlive clusters: they keep topic ids, producer ids, leader epochs and member ids, and trust them when
          the same address answers again. Each life therefore draws its random ids from a source of its own. Producer ids
@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 
 class Life(NamedTuple):
-    """`seed` and `number` determine all random ids. `producer_id` and `leader_epoch` are the first ones.
-    `cluster_ids` and `group_ids` are those of the lives before."""
+    """One life. `seed` and `number` determine all random ids. `producer_id` and `leader_epoch` are the first ones.
+    `cluster_ids` and `group_ids` are those of earlier lives."""
 
     seed: int | str = 0
     number: int = 0
@@ -38,7 +38,7 @@ class Life(NamedTuple):
         return f"life {self.number} of {self.seed}" if self.number else self.seed
 
     def next(self, producer_id: int, leader_epoch: int, cluster_id: str, group_ids: frozenset[str]) -> Life:
-        """Return the life behind this one, given the first ids that this one did not use, its own id and all groups."""
+        """Return the next life, given the first ids that this one did not use, its own id and all groups."""
         cluster_ids = self.cluster_ids | {cluster_id}
         return Life(self.seed, self.number + 1, producer_id, leader_epoch, cluster_ids, group_ids)
 

@@ -1,14 +1,14 @@
 """Patterns as RE2J reads them: of topics in subscriptions, of transactional ids in lists.
 
-Theory   Kafka uses RE2J; this is RE2 itself. Both know the same language, and take time in proportion to the text
-         and, for some patterns, to the program that a pattern becomes. What is wrong with a pattern they say in other
-         words, so RE2J's are put in their place. RE2 is imported with the first pattern: most processes never see one.
+Theory   Kafka uses RE2J; this is RE2 itself. Both have the same language. They take time in proportion to the text and,
+         for some patterns, to the program of the pattern. Their error messages differ, so RE2J's replace those of RE2.
+         RE2 is imported with the first pattern: most processes need none.
 Bounded  A program has at most some 10,000 instructions, enough for 100 names of topics. A hostile one takes 2 ns for
-         each instruction and each character of a text. `work` is the product: whoever looks at many texts has a slice
-         for each `WORK_OF_A_SLICE` of it, and no text may take more than 8 ms. Names of topics never do.
+         each instruction and each character of a text. `work` is the product. Code that matches many texts takes a
+         slice for each `WORK_OF_A_SLICE` of it, and no text may take more than 8 ms. Names of topics never do.
 Source   com/google/re2j/Parser.java @ 1.8.
-Differs  Of two things that are wrong RE2 may name the other one. A letter outside ASCII may not be escaped. RE2J has no
-         bound but that a repetition counts to 1,000 at most.
+Differs  Of two errors RE2 may report the other one. A letter outside ASCII may not be escaped. RE2J has no limit except
+         that a repetition counts to 1,000 at most.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from functools import cache
 from typing import Any, Final, final
 
-# What RE2J says where RE2 says what stands before it.
+# RE2J's messages by those of RE2.
 _DESCRIPTIONS: Final = {
     "invalid escape sequence": "invalid escape sequence",
     "invalid character class": "invalid character class",
@@ -35,8 +35,8 @@ _DESCRIPTIONS: Final = {
 }
 
 
-# What RE2 takes and RE2J does not: a byte (\C), a brace that stands for itself and is repeated, two groups of one name.
-# What stands between \Q and \E, or in brackets, is passed over.
+# Patterns that RE2 accepts and RE2J refuses: a byte (\C), a literal brace that is repeated, two groups of one name.
+# Text between \Q and \E, or in brackets, is skipped.
 _DOUBTFUL: Final = re.compile(
     r"\\Q.*?(?:\\E|$)|\\(?P<escaped>.)|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]"
     r"|(?P<brace>\{(?!\d+(?:,\d*)?\})(?:[*+?]|\{\d+(?:,\d*)?\}))|\(\?P?<(?P<name>\w+)>",
@@ -44,33 +44,33 @@ _DOUBTFUL: Final = re.compile(
 )
 
 
-WORK_OF_A_SLICE: Final = 100_000  # 200 us with programs that are hostile, much less with others
+WORK_OF_A_SLICE: Final = 100_000  # 200 us with hostile programs, much less with others
 
 _WORK_OF_A_TEXT: Final = 4_000_000
 _MAX_CHARACTERS: Final = 16_384
-# RE2 has two thirds of it for the program, 16 bytes for an instruction.
+# RE2 uses two thirds of it for the program, 16 bytes for an instruction.
 _PROGRAM_MEMORY: Final = 262_144
 _TOO_LARGE: Final = "pattern too large"
 
 
 class PatternError(ValueError):
-    """What is wrong with a pattern, in RE2J's words."""
+    """An error of a pattern, with RE2J's message."""
 
 
 @final
 class Pattern:
-    """A pattern that is held against whole texts."""
+    """A pattern that matches whole texts."""
 
     __slots__ = ("_compiled",)
 
     def __init__(self, pattern: str) -> None:
-        """Raises PatternError."""
+        """Compile the pattern. Raise PatternError."""
         import re2
 
         if len(pattern) > _MAX_CHARACTERS:
             raise PatternError(_TOO_LARGE)
         try:
-            # Compiled twice: RE2 has one bound for the program and for what it remembers of texts, which it then needs.
+            # Compiled twice: RE2 has one limit for the program and for its cache of texts, which it needs afterwards.
             re2.compile(pattern, _options(_PROGRAM_MEMORY))
             self._compiled = re2.compile(pattern, _options())
         except re2.error as error:
@@ -79,13 +79,13 @@ class Pattern:
             raise PatternError(refused)
 
     def matches(self, text: str) -> bool:
-        """Raises PatternError for a text that takes too long."""
+        """Return True if the whole text matches. Raise PatternError for a text that takes too long."""
         if self.work(text) > _WORK_OF_A_TEXT:
             raise PatternError(f"{_TOO_LARGE} for a text of {len(text)} characters")
         return self._compiled.fullmatch(text) is not None
 
     def work(self, text: str) -> int:
-        """At most so many instructions are looked at for this text."""
+        """Return the largest number of instructions that this text may take."""
         return int(self._compiled.programsize) * (len(text) + 1)
 
 

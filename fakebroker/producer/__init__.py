@@ -1,2 +1,2 @@
-"""Kafka's producer without sockets and clock: who may send when, in which batch, and until when. Time is passed in, and
-so is chance."""
+"""Kafka's producer without sockets and without a clock: batching, sending, retries and expiry. The caller passes in
+time and random numbers."""

@@ -1,9 +1,10 @@
-"""The accumulator of Kafka 2.0: expiry by `request.timeout.ms`, in the queue only; one place to drain from.
+"""The accumulator of Kafka 2.0: batches expire by `request.timeout.ms`, in the queue only; all nodes share one drain
+index.
 
-Theory   A partition is muted until a time: from its drain until for ever, and from the answer until the throttling is
-         over. A muted one is neither drained nor expired.
+Theory   A partition is muted until a time: for ever when it is drained, then until the end of the throttle time when
+         its response arrives. A muted partition is neither drained nor expired.
 Source   clients/.../producer/internals/RecordAccumulator.java of 2.0.
-Differs  A node that leads nothing has nothing to drain; 2.0 divides by how many it leads.
+Differs  A node that leads no partition drains nothing; 2.0 divides by the number of its partitions there.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ class RecordAccumulator20(RecordAccumulator):
         return ready
 
     def expired_batches(self, now_ms: int) -> list[ProducerBatch]:
-        """Of each partition the oldest, up to the first that has not expired."""
+        """Remove and return the expired batches. In each queue the search stops at the first batch that has not
+        expired."""
         config = self.config
         expired: list[ProducerBatch] = []
         for partition, queue in self._queues.items():
@@ -122,7 +124,7 @@ class RecordAccumulator20(RecordAccumulator):
         return expired
 
     def time_outs_ms(self, now_ms: int) -> list[int]:
-        """Return when the first batch of each queue will have waited longer than it may."""
+        """Return when the first batch of each queue expires."""
         config = self.config
         return [
             queue[0].expires_ms(

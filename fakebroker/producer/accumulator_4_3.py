@@ -1,9 +1,9 @@
-"""The accumulator of Kafka 4.3: expiry by `delivery.timeout.ms`, back-off that grows, partitions that are chosen here.
+"""The accumulator of Kafka 4.3: expiry by `delivery.timeout.ms`, exponential back-off, built-in choice of partitions.
 
-Theory   Since KIP-91 a batch expires when it is too old, muted or not. Since KIP-580 the wait before each retry is
-         twice the one before, and since KIP-951 there is none if the leader has changed. Since KIP-794 a record that
-         may go anywhere goes where BuiltInPartitioner says, which looks at the lengths of the queues; a node that takes
-         nothing for `partitioner.availability.timeout.ms` is left out.
+Theory   Since KIP-91 a batch expires by its age, muted or not. Since KIP-580 the delay before each retry is twice the
+         previous one. Since KIP-951 there is no delay if the leader has changed. Since KIP-794 BuiltInPartitioner
+         chooses the partition of a record that has neither key nor partition. Its choice depends on the lengths of the
+         queues. It skips a node that accepts nothing for `partitioner.availability.timeout.ms`.
 Source   clients/.../producer/internals/RecordAccumulator.java of 4.3.
 """
 
@@ -39,7 +39,7 @@ class _NodeLatencyStats:
 
 
 class RecordAccumulator43(RecordAccumulator):
-    """`random_partition` gives any number from 0 up to 2^31 - 1, `random` one from 0 up to 1."""
+    """`random_partition` returns a number from 0 to 2^31 - 1, `random` a number from 0 up to 1."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RecordAccumulator43(RecordAccumulator):
         self.next_expiry_ms = NO_DELAY_MS
         self.held_back_nodes: set[int] = (
             set()
-        )  # of the last drain: where nothing was drained since a batch is held back
+        )  # of the last drain: nodes that drained nothing because a batch is held back
         self._topics: CopyOnWriteMap[str, TopicInfo] = CopyOnWriteMap(java_hash)
         self._random_partition = random_partition
         self._backoff = ExponentialBackoff(
@@ -62,7 +62,7 @@ class RecordAccumulator43(RecordAccumulator):
         self._muted: set[TopicPartition] = set()
         self._drain_indexes: dict[int, int] = {}
         self._node_stats: dict[int, _NodeLatencyStats] = {}
-        self._sticky: dict[Append, StickyPartitionInfo | None] = {}  # of those that wait for memory
+        self._sticky: dict[Append, StickyPartitionInfo | None] = {}  # of the appends that wait for memory
 
     def begin(self, append: Append, now_ms: int) -> None:
         try:
@@ -116,7 +116,8 @@ class RecordAccumulator43(RecordAccumulator):
         queue: deque[ProducerBatch],
         now_ms: int,
     ) -> bool:
-        """False if another partition is to be tried: this one was switched away from meanwhile."""
+        """Append with the memory that was taken. Return False if the partitioner has switched, so the caller has to
+        retry."""
         if topic.partition_changed(info, queue, append.metadata):
             return False
         size = size_of_last(queue)
@@ -158,7 +159,7 @@ class RecordAccumulator43(RecordAccumulator):
         ready_nodes: list[int],
         unknown: set[str],
     ) -> int:
-        """The same for one topic, whose queues are measured for the choice of partitions."""
+        """Do the work of `ready` for one topic, and give its queue lengths to the partitioner. Return the delay."""
         queue_sizes: list[int] | None = None
         if self.config.partitioner_adaptive_partitioning_enable and len(topic.queues) >= len(
             metadata.partitions_for_topic(name)
@@ -198,7 +199,7 @@ class RecordAccumulator43(RecordAccumulator):
         return limit_ms > 0 and stats is not None and stats.ready_ms - stats.drain_ms > limit_ms
 
     def _time_left_ms(self, queue: deque[ProducerBatch], now_ms: int) -> int | None:
-        """None if its first batch can be sent."""
+        """Return the time until the first batch of the queue can be sent, None if it can be sent now."""
         batch = queue[0]
         waited_ms = batch.waited_time_ms(now_ms)
         backing_off = self._should_back_off(batch, waited_ms)
@@ -254,7 +255,7 @@ class RecordAccumulator43(RecordAccumulator):
         return ready
 
     def update_node_latency_stats(self, node: int, now_ms: int, can_drain: bool) -> None:
-        """The node had something to send, and could take it or not."""
+        """Record that the node has batches to send, and whether it can accept them."""
         if self.config.partitioner_availability_timeout_ms <= 0:
             return
         stats = self._node_stats.setdefault(node, _NodeLatencyStats(now_ms))
@@ -263,7 +264,8 @@ class RecordAccumulator43(RecordAccumulator):
         stats.ready_ms = now_ms
 
     def expired_batches(self, now_ms: int) -> list[ProducerBatch]:
-        """Of each partition the oldest, up to the first that has not expired."""
+        """Remove and return the expired batches. In each queue the search stops at the first batch that has not
+        expired."""
         expired: list[ProducerBatch] = []
         if not self._may_be_undrained:
             return expired
@@ -284,7 +286,7 @@ class RecordAccumulator43(RecordAccumulator):
         self.next_expiry_ms = NO_DELAY_MS
 
     def maybe_update_next_batch_expiry_time(self, batch: ProducerBatch) -> None:
-        """The sender has to look again when this one expires."""
+        """Include this batch in the time at which the sender next looks for expired batches."""
         self.next_expiry_ms = min(self.next_expiry_ms, batch.created_ms + self.config.delivery_timeout_ms)
 
     def mute_partition(self, partition: TopicPartition) -> None:

@@ -1,4 +1,4 @@
-"""A record on its way into a batch, which may wait for memory there.
+"""A record on its way into a batch. It may have to wait for memory.
 
 Source   RecordAccumulator.append, RecordAppendResult and AppendCallbacks of 4.3, as an object where Kafka has a thread.
 """
@@ -15,25 +15,25 @@ from fakebroker.producer.record_batch_builder import Headers
 
 
 class Appender:
-    """Who appends."""
+    """The owner of appends: it continues them when memory is free, and ends them."""
 
     def go_on_with(self, append: Append, now_ms: int) -> None:
-        """It has waited, and has memory."""
+        """Continue an append that waited and now has its memory."""
         raise NotImplementedError
 
     def end(self, append: Append, error: ProducerError | None) -> None:
-        """It is over."""
+        """End an append."""
         raise NotImplementedError
 
 
 class Append(MemoryWaiter):
-    """A record on its way into a batch. Over when `is_done`: then it is in a batch, or `error` says why not.
+    """A record on its way into a batch. When `is_done`, it is in a batch or `error` says why not.
 
-    partition           where it goes; it may change until it is done, if the accumulator decides
-    batch               where it is, once it is in one
-    batch_is_full       whether the sender should be woken
-    new_batch_created   whether it is the first of its batch
-    abort_on_new_batch  it is not to begin a batch, but to be over without being in one: `abort_for_new_batch` (KIP-480)
+    partition           target partition; it may change until the append is done, if the accumulator chooses it
+    batch               the batch that contains the record, once it is in one
+    batch_is_full       True if the sender should be woken
+    new_batch_created   True if the record is the first of its batch
+    abort_on_new_batch  instead of starting a batch, end with `abort_for_new_batch` set and without a batch (KIP-480)
     """
 
     __slots__ = (
@@ -70,7 +70,7 @@ class Append(MemoryWaiter):
         self.max_time_to_block_ms = max_time_to_block_ms
         self.metadata = metadata
         self.on_done = on_done
-        self.taken = 0  # bytes that it has from the pool, and that no batch has yet
+        self.taken = 0  # bytes taken from the pool that no batch uses yet
         self.is_done = False
         self.error: ProducerError | None = None
         self.batch: ProducerBatch | None = None

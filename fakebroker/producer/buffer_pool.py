@@ -1,15 +1,15 @@
-"""The memory of a producer: `buffer.memory` bytes, and who waits for some.
+"""The memory of a producer: `buffer.memory` bytes, and the queue of appends that wait for some of it.
 
-Theory   Batches of the usual size (`poolable_size`, which is batch.size) come from a list of buffers that were given
-         back; everything else is counted only. Who finds too little waits at the end of a queue. The first of the
-         queue alone is woken, takes what there is, and waits on with that until it has enough; so a large record is
-         not starved by small ones behind it. Who comes anew does not queue up if there is enough for it at once.
-         Nobody blocks here: who waits is a `MemoryWaiter`, and is told. Who is woken goes on in `run_woken`, one after
-         the other, as threads would if each ran to its end.
+Theory   A batch of the usual size (`poolable_size`, that is batch.size) reuses a buffer that was given back. All other
+         sizes are only counted. A request that finds too little memory waits at the end of a queue. Only the first
+         waiter is woken. It takes the memory that is free, and keeps it while it waits for the rest. So small records
+         cannot starve a large one. A new request does not queue if there is enough memory for it at once. Nothing
+         blocks: a waiter is a `MemoryWaiter` with callbacks. Woken waiters continue in `run_woken`, one after the
+         other, as threads would if each ran to its end.
 Units    bytes, milliseconds.
-Errors   BufferTooSmallError for more than there is in all; BufferExhaustedError after `max_time_to_block_ms`.
+Errors   BufferTooSmallError for more than the pool's total size; BufferExhaustedError after `max_time_to_block_ms`.
 Source   clients/.../producer/internals/BufferPool.java of 2.0 and 4.3; conformance/producer plays both with those.
-Differs  A buffer is its size, there are no bytes in it. Kafka's threads may overtake each other where ours do not.
+Differs  A buffer is only a size, without bytes. Kafka's threads may overtake each other; waiters here do not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from timingwheel.mypyc import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class MemoryWaiter:
-    """Somebody who wants memory. `accumulated` bytes are already set aside for it; at `deadline_ms` it gives up."""
+    """A request for memory. `accumulated` bytes are already set aside for it; it gives up at `deadline_ms`."""
 
     __slots__ = ("accumulated", "deadline_ms", "is_woken", "max_time_to_block_ms", "size")
 
@@ -42,22 +42,22 @@ class MemoryWaiter:
         self.is_woken = False
 
     def on_memory(self, now_ms: int) -> None:
-        """It has waited, and has its `size` bytes."""
+        """Continue after a wait: the `size` bytes are allocated."""
         raise NotImplementedError
 
     def on_refused(self, error: ProducerError, now_ms: int) -> None:
-        """It has waited, and gets none."""
+        """Fail after a wait: no memory is allocated."""
         raise NotImplementedError
 
 
 class BufferPool:
-    """`total_memory` bytes. Whoever gives some back, or closes it, calls `run_woken` when its turn is over."""
+    """A pool of `total_memory` bytes. After a call that gives memory back or closes the pool, call `run_woken`."""
 
     def __init__(self, total_memory: int, poolable_size: int, generation: Generation) -> None:
         self.total_memory = total_memory
         self.poolable_size = poolable_size
         self._generation = generation
-        self._free = 0  # buffers of the poolable size
+        self._free = 0  # number of free buffers of the poolable size
         self._non_pooled = total_memory
         self._handed_out = 0
         self._waiters: deque[MemoryWaiter] = deque()
@@ -65,7 +65,8 @@ class BufferPool:
         self._is_closed = False
 
     def allocate(self, waiter: MemoryWaiter, size: int, max_time_to_block_ms: int, now_ms: int) -> bool:
-        """True: so many bytes are the caller's. False: it waits, and is told."""
+        """Allocate memory. Return True if the caller has it now, False if `waiter` was queued and will be called
+        back."""
         if size > self.total_memory:
             raise BufferTooSmallError(words.more_than_all_memory(size, self.total_memory))
         if self._is_closed:
@@ -86,11 +87,11 @@ class BufferPool:
         waiter.size = size
         waiter.max_time_to_block_ms = max_time_to_block_ms
         waiter.deadline_ms = now_ms + max_time_to_block_ms
-        self._waiters.append(waiter)  # and takes nothing yet, though there may be some
+        self._waiters.append(waiter)  # a new waiter takes nothing yet, even if some memory is free
         return False
 
     def deallocate(self, size: int) -> None:
-        """So many bytes come back, all that were handed out at once."""
+        """Give `size` bytes back, as they were allocated at once."""
         assert size <= self._handed_out, f"{size} bytes come back and {self._handed_out} are out"
         self._handed_out -= size
         if size == self.poolable_size:
@@ -101,8 +102,8 @@ class BufferPool:
             self._wake(self._waiters[0])
 
     def withdraw(self, waiter: MemoryWaiter) -> None:
-        """It waits no more, and is not told. What was set aside for it may do for the next one; `run_woken` is to
-        follow. Kafka's `allocate` does it when its thread is interrupted."""
+        """Remove a waiter without calling it back, as Kafka's `allocate` does when its thread is interrupted. The
+        memory set aside for it may serve the next waiter, so call `run_woken` afterwards."""
         self._waiters.remove(waiter)
         if waiter.is_woken:
             waiter.is_woken = False
@@ -110,43 +111,44 @@ class BufferPool:
         self._give_up(waiter)
 
     def run_woken(self, now_ms: int) -> None:
-        """Let everybody go on who was woken, and whom these wake."""
+        """Continue all woken waiters, and those that are woken meanwhile."""
         while self._woken:
             waiter = self._woken.popleft()
             waiter.is_woken = False
             self._go_on(waiter, False, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When the first of those who wait gives up."""
-        if not self._waiters:  # nearly always
+        """Return the earliest deadline of the waiters."""
+        if not self._waiters:  # the usual case
             return None
         return min(waiter.deadline_ms for waiter in self._waiters)
 
     def advance_to(self, now_ms: int) -> None:
-        """Whose time is over gives up, in the order of deadlines; what it had set aside may serve others in time."""
+        """Fail each waiter that is past its deadline, in the order of deadlines. Its memory may serve waiters still in
+        time."""
         while self._waiters:
-            waiter = min(self._waiters, key=_deadline)  # of equal ones the first to come
+            waiter = min(self._waiters, key=_deadline)  # min returns the first to arrive among equal deadlines
             if waiter.deadline_ms > now_ms:
                 return
             self._go_on(waiter, True, now_ms)
             self.run_woken(now_ms)
 
     def close(self) -> None:
-        """Nobody gets anything any more, and who waits is refused. 2.0 does not do it."""
+        """Refuse all waiters and all later requests. 2.0 has no such method."""
         self._is_closed = True
         for waiter in self._waiters:
             self._wake(waiter)
 
     def available_memory(self) -> int:
-        """What is not handed out and not set aside."""
+        """Return the bytes that are neither allocated nor set aside."""
         return self._non_pooled + self._free * self.poolable_size
 
     def unallocated_memory(self) -> int:
-        """The same without the buffers that were given back."""
+        """Return the available bytes without the free buffers."""
         return self._non_pooled
 
     def queued(self) -> int:
-        """How many wait."""
+        """Return the number of waiters."""
         return len(self._waiters)
 
     def check_invariants(self) -> None:
@@ -194,7 +196,7 @@ class BufferPool:
         waiter.accumulated += got
 
     def _free_up(self, size: int) -> None:
-        """Buffers that were given back become plain memory, until that is enough."""
+        """Turn free buffers into unpooled memory until `size` bytes of it are there."""
         while self._free and self._non_pooled < size:
             self._free -= 1
             self._non_pooled += self.poolable_size
@@ -204,7 +206,7 @@ class BufferPool:
         self._wake_first()
 
     def _wake_first(self) -> None:
-        """What is left may do for who is first now."""
+        """Wake the first waiter if there is memory left."""
         if self._waiters and self.available_memory():
             self._wake(self._waiters[0])
 

@@ -1,12 +1,12 @@
-"""Which partition of a topic gets the records that may go to any (KIP-794).
+"""The built-in partitioner: it chooses the partition of records that have neither key nor partition (KIP-794).
 
 Theory   A partition is kept until `sticky_batch_size` bytes went to it, so that batches become full; then another is
-         drawn. While batches are open the switch waits, but not for more than twice as many bytes. If the queues of the
-         partitions differ in length, the draw is weighted: the longest queue has weight 1, one that is shorter by n has
-         1 + n. So a slow broker gets less.
-Units    bytes; queue sizes count batches.
+         drawn. While its last batch is open the switch waits, up to twice as many bytes. If the queues of the
+         partitions differ in length, the draw is weighted: the longest queue has weight 1, a queue that is shorter by n
+         has weight 1 + n. So slow brokers get fewer records.
+Units    bytes; queue sizes are numbers of batches.
 Source   clients/.../producer/internals/BuiltInPartitioner.java of 4.3.
-Differs  Chance is passed in.
+Differs  The caller passes in the random numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 
 
 class StickyPartitionInfo:
-    """The partition of the moment, and how many bytes went to it."""
+    """The current partition, and the number of bytes that went to it."""
 
     __slots__ = ("partition", "produced_bytes")
 
@@ -37,7 +37,7 @@ class _PartitionLoadStats:
 
 
 class BuiltInPartitioner:
-    """Of one topic. `random_partition` gives any number from 0 up to 2^31 - 1."""
+    """The partitioner of one topic. `random_partition` returns a number from 0 to 2^31 - 1."""
 
     def __init__(self, topic: str, sticky_batch_size: int, random_partition: Callable[[], int]) -> None:
         self._topic = topic
@@ -47,19 +47,20 @@ class BuiltInPartitioner:
         self._load: _PartitionLoadStats | None = None
 
     def peek_current_partition_info(self, metadata: MetadataSnapshot) -> StickyPartitionInfo:
-        """The partition of the moment; the first is drawn here."""
+        """Return the current partition. The first call draws it."""
         if self._current is None:
             self._current = StickyPartitionInfo(self._next_partition(metadata))
         return self._current
 
     def is_partition_changed(self, info: StickyPartitionInfo | None) -> bool:
-        """Whether it is another by now. None stands for a partition that was given, which does not change."""
+        """Return True if the current partition has changed. None stands for a partition set by the user, which never
+        changes."""
         return info is not None and self._current is not info
 
     def update_partition_info(
         self, info: StickyPartitionInfo | None, appended_bytes: int, metadata: MetadataSnapshot, enable_switch: bool
     ) -> None:
-        """So many bytes more went there."""
+        """Add `appended_bytes` to the current partition, and draw another one if it has had enough."""
         if info is None:
             return
         info.produced_bytes += appended_bytes
@@ -70,7 +71,8 @@ class BuiltInPartitioner:
     def update_partition_load_stats(
         self, queue_sizes: Sequence[int] | None, partitions: Sequence[int], known: int
     ) -> None:
-        """The queues of the partitions, of which the first `known` may be chosen; None for no weights."""
+        """Set the weights from the queue lengths; only the first `known` partitions may be chosen. None means no
+        weights."""
         self._load = None
         if queue_sizes is None or known < 1 or len(queue_sizes) < 2:
             return
@@ -88,4 +90,4 @@ class BuiltInPartitioner:
         available = metadata.available_partitions_for_topic(self._topic)
         if available:
             return available[random % len(available)].partition.partition
-        return random % len(metadata.partitions_for_topic(self._topic))  # by its number, as they are all there
+        return random % len(metadata.partitions_for_topic(self._topic))  # no leader: the metadata has all partitions

@@ -1,10 +1,10 @@
-"""A map that is walked in the order in which Kafka's is.
+"""A map with the iteration order of Kafka's CopyOnWriteMap.
 
-Theory   Kafka's producer keeps its queues in a `CopyOnWriteMap`: each new key copies a HashMap. Who is looked at first
-         decides (a node that is ready needs no further delay, who expires first is called back first), so the order is
-         kept: by the bucket of the key's hash in a table of the size that the copy gets, in one bucket by age.
+Theory   Kafka's producer keeps its queues in a `CopyOnWriteMap`: each new key copies a HashMap. The iteration order has
+         visible effects: it decides which ready node is found first and which expired batch is called back first. So
+         this map keeps Java's order: by hash bucket in a table of the copy's size, and by age within a bucket.
 Source   clients/.../common/utils/CopyOnWriteMap.java; java.util.HashMap of Java 17. The order was asked of them.
-Differs  A bucket with eight keys or more is a tree there; its order is not looked for.
+Differs  In Java a bucket of eight or more keys is a tree; its order is not reproduced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD: Final = 0xFFFFFFFF
 
 
 class CopyOnWriteMap(Generic[K, V]):
-    """`hash_of` gives what Java's hashCode gives, as any integer with the same low 32 bits."""
+    """A map of which `hash_of` gives Java's hashCode, as any integer with the same low 32 bits."""
 
     def __init__(self, hash_of: Callable[[K], int]) -> None:
         self._hash_of = hash_of
@@ -34,7 +34,7 @@ class CopyOnWriteMap(Generic[K, V]):
         return self._values.get(key)
 
     def put_new(self, key: K, value: V) -> None:
-        """A key that is not there yet."""
+        """Add a key that is not in the map."""
         assert key not in self._values, f"{key} is there already"
         entries = [*self._values.items(), (key, value)]
         mask = table_size(len(entries)) - 1
@@ -58,7 +58,7 @@ class CopyOnWriteMap(Generic[K, V]):
 
 
 def table_size(count: int) -> int:
-    """How many buckets a copy of all but one has, once that one is in it."""
+    """Return the table size of a HashMap that was copied with `count - 1` keys and then got one more."""
     if count == 1:
         return _FIRST_TABLE
     wanted = int((count - 1) / _LOAD_FACTOR + 1.0)
@@ -67,11 +67,11 @@ def table_size(count: int) -> int:
 
 
 def spread(code: int) -> int:
-    """What HashMap makes of a hash: its upper half tells in small tables too."""
+    """Return the hash as HashMap spreads it: the upper half is mixed in, so that it also matters in small tables."""
     code &= _WORD
     return code ^ code >> 16
 
 
 def hash_of_partition(partition: TopicPartition) -> int:
-    """TopicPartition.hashCode."""
+    """Return TopicPartition.hashCode of Java."""
     return 31 * (31 + partition.partition) + java_hash(partition.topic)

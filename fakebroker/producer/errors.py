@@ -1,10 +1,10 @@
-"""What a producer is told instead of an offset. `kafka_name` is the exception's name in Kafka's Java client."""
+"""The errors of a producer's records and calls. `kafka_name` is the name of the exception in Kafka's Java client."""
 
 from __future__ import annotations
 
 
 class ProducerError(Exception):
-    """Anything that ends a record other than by being written."""
+    """The base class: a record or a call failed."""
 
     kafka_name = "KafkaException"
 
@@ -14,13 +14,13 @@ class ProducerClosedError(ProducerError):
 
 
 class AfterCloseError(ProducerClosedError):
-    """Something was asked of a producer that is closed."""
+    """A call to a producer that is already closed."""
 
     kafka_name = "IllegalStateException"
 
 
 class ProducerTimeoutError(ProducerError):
-    """A record, or who wanted to append one, waited too long."""
+    """A record, or an append that waited, timed out."""
 
     kafka_name = "TimeoutException"
 
@@ -38,31 +38,31 @@ class BufferTooSmallError(ProducerError):
 
 
 class RecordTooLargeError(ProducerError):
-    """A record alone is larger than a request, or all of the memory, may be."""
+    """A single record is larger than max.request.size or buffer.memory allows."""
 
     kafka_name = "RecordTooLargeException"
 
 
 class ConfigError(ProducerError):
-    """A setting that Kafka's producer would refuse; the text says which, and what would be right."""
+    """A setting that Kafka's producer would refuse. The text names the setting and the allowed values."""
 
     kafka_name = "ConfigException"
 
 
 class UnknownCompressionError(ConfigError):
-    """A compression.type that the release does not know; 2.0 does not see it as a setting's mistake."""
+    """A compression.type that the release does not know. 2.0 does not report it as a ConfigException."""
 
     kafka_name = "IllegalArgumentException"
 
 
 class IllegalProducerStateError(ProducerError):
-    """The producer was asked for what it cannot do now, or its own bookkeeping does not fit."""
+    """The call is not allowed in the current state, or the producer's own bookkeeping is inconsistent."""
 
     kafka_name = "IllegalStateException"
 
 
 class NothingInFlightError(ProducerError):
-    """2.0 looks for the batches in flight of a partition that has none since the producer id was reset, and breaks."""
+    """An error of 2.0: it reads the in-flight batches of a partition that has none since the producer id was reset."""
 
     kafka_name = "NullPointerException"
 
@@ -74,6 +74,6 @@ class TransactionAbortedError(ProducerError):
 
 
 class CommitFailedError(ProducerError):
-    """Offsets are not committed: who commits is no member of the group, or not of this generation."""
+    """The offsets are not committed: the group does not know this member or this generation."""
 
     kafka_name = "CommitFailedException"

@@ -1,5 +1,4 @@
-"""How long to wait before the next try: twice as long each time, up to a maximum, a little more or less by chance.
-
+"""Exponential back-off: each delay is twice the previous one, up to a maximum, with random jitter.
 Units    milliseconds; attempts count from 0.
 Source   clients/.../common/utils/ExponentialBackoff.java of 4.3 (KIP-580).
 """
@@ -11,8 +10,8 @@ from collections.abc import Callable
 
 
 class ExponentialBackoff:
-    """`random` gives a number from 0 up to 1; `jitter` is the share by which a wait may be longer or shorter. If
-    `initial_ms` is not below `max_ms`, every wait is `max_ms`."""
+    """A back-off policy. `random` returns a number from 0 up to 1; `jitter` is the largest relative deviation of a
+    delay. If `initial_ms` is not below `max_ms`, every delay is `max_ms`."""
 
     def __init__(
         self, initial_ms: int, multiplier: int, max_ms: int, jitter: float, random: Callable[[], float]
@@ -27,7 +26,7 @@ class ExponentialBackoff:
         )
 
     def backoff_ms(self, attempts: int) -> int:
-        """Before the try that follows so many that failed. Drawn anew at each call, as in Kafka."""
+        """Return the delay after `attempts` earlier failures. Each call draws new jitter, as in Kafka."""
         if self._max_exponent == 0.0:
             return self._initial_ms
         term = float(self._initial_ms)

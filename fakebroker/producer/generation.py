@@ -1,12 +1,12 @@
-"""Which release a producer behaves like.
+"""The Kafka release that a producer behaves like.
 
-Theory   Two bodies of rules are there, each judged by Kafka's own classes: those of 2.0, where a batch expires in the
-         queue by `request.timeout.ms`, and those of 4.3, where it expires by `delivery.timeout.ms` (KIP-91, 2.1). A
-         generation from 2.1 on has the defaults of its release (producer_config.py) and the rules of 4.3.
+Theory   There are two sets of rules, each verified against Kafka's own classes. In 2.0 a batch expires in the queue by
+         `request.timeout.ms`. In 4.3 it expires by `delivery.timeout.ms` (KIP-91, 2.1). A generation from 2.1 on has
+         the defaults of its release (producer_config.py) and the rules of 4.3.
 Source   KIP-91, KIP-480 (2.4), KIP-601 (2.7), KIP-794 (3.3), KAFKA-14317 (3.5), KIP-580 (3.7), KIP-1030 (4.0).
-Differs  What changed between 2.1 and 4.3 inside the accumulator, but for back-off and partitions, is as in 4.3. So is
-         what an idempotent producer does in doubt: from 2.1 to 2.4 Kafka's gives its producer id up (2.1.0 does),
-         ours raises its epoch (KIP-360, 2.5).
+Differs  Changes inside the accumulator between 2.1 and 4.3 follow 4.3, except for back-off and partitioning. So does an
+         idempotent producer with unresolved sequences. From 2.1 to 2.4 Kafka's producer then gives up its producer id
+         (2.1.0 does). Ours bumps its epoch (KIP-360, 2.5).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LAST_MINOR: Final = {2: 8, 3: 9, 4: 4}
 
 @final
 class Generation:
-    """A release by its two first numbers, as "2.0". `name` is the text."""
+    """A release, named by its first two numbers, such as "2.0". `name` is this text."""
 
     __slots__ = (
         "_numbers", "flushes_what_was_split", "has_built_in_partitioner", "has_cluster_check",
@@ -42,29 +42,30 @@ class Generation:
             )
         self.name = f"{numbers[0]}.{numbers[1]}"
         self._numbers = numbers
-        # KIP-91: a batch has one limit for all of its life.
+        # KIP-91: one timeout covers the whole life of a batch.
         self.has_delivery_timeout = numbers >= (2, 1)
-        # A partition that the topic has not is waited for, as a topic is. Before, `send` throws (2.1.0; not 2.2.2).
+        # A partition that the topic does not have is awaited like an unknown topic. Before, `send` throws (seen in
+        # 2.1.0; not in 2.2.2).
         self.waits_for_partitions = numbers >= (2, 2)
-        # KIP-480: records without a key stay with a partition until its batch is full.
+        # KIP-480: records without a key stay with one partition until its batch is full.
         self.has_sticky_partitioner = numbers >= (2, 4)
-        # KAFKA-3720: BufferExhaustedException. Before, a TimeoutException as any other.
+        # KAFKA-3720: BufferExhaustedException. Earlier releases throw a plain TimeoutException.
         self.names_exhausted_memory = numbers >= (2, 6)
-        # KIP-601: connecting takes no longer than it may.
+        # KIP-601: setting up a connection has a timeout.
         self.has_connection_setup_timeout = numbers >= (2, 7)
-        # KAFKA-9628: partitions stand in a Produce request as they were drained, and not as a map has them.
+        # KAFKA-9628: a Produce request lists partitions in drain order. Before, the order was that of a HashMap.
         self.sends_as_drained = numbers >= (2, 8)
-        # KIP-794: they stay until so many bytes went there; slow partitions get less.
+        # KIP-794: records stay with a partition until enough bytes went there; slow partitions get fewer.
         self.has_built_in_partitioner = numbers >= (3, 3)
-        # KAFKA-14317: a request that the client itself gave up is REQUEST_TIMED_OUT, and not a lost connection.
+        # KAFKA-14317: a request that the client timed out gets REQUEST_TIMED_OUT. Before, it got NETWORK_EXCEPTION.
         self.tells_own_time_outs = numbers >= (3, 5)
-        # KIP-580: each retry waits twice as long as the one before.
+        # KIP-580: the delay before each retry is twice the previous one.
         self.has_exponential_backoff = numbers >= (3, 7)
-        # KIP-890: brokers add partitions to transactions, each transaction has an epoch of its own.
+        # KIP-890: brokers add partitions to transactions, and each transaction has its own epoch.
         self.has_transaction_v2 = numbers >= (4, 0)
-        # KAFKA-19479: a flush waits for the pieces of a batch too. Before, it was over with the split.
+        # KAFKA-19479: a flush also waits for the pieces of a split batch. Before, it ended with the split.
         self.flushes_what_was_split = numbers >= (4, 2)
-        # KIP-1242: a broker is told which one it is taken for.
+        # KIP-1242: the client sends the cluster id and broker id that it expects.
         self.has_cluster_check = numbers >= (4, 4)
 
     def __eq__(self, other: object) -> bool:

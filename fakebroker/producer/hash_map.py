@@ -1,7 +1,7 @@
-"""A map that is walked as Java's HashMap is: by the buckets of a table that grows.
+"""A map with the iteration order of Java's HashMap: by the buckets of a table that grows.
 
 Source   java.util.HashMap of Java 17. Where Kafka's sender goes through one, callbacks come in its order.
-Differs  A bucket with eight keys or more is a tree there; its order is not looked for.
+Differs  In Java a bucket of eight or more keys is a tree; its order is not reproduced.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _TABLE: Final = 16
 
 
 class HashMap(Generic[K, V]):
-    """`hash_of` gives what Java's hashCode gives. `capacity` is what its constructor was told."""
+    """A map of which `hash_of` gives Java's hashCode. `capacity` is the constructor argument of Java's HashMap."""
 
     def __init__(self, hash_of: Callable[[K], int], capacity: int = _TABLE) -> None:
         self._hash_of = hash_of
         self._size = 1 << max(capacity - 1, 0).bit_length()
         self._values: dict[K, V] = {}
-        self._in_order: list[tuple[K, V]] | None = None  # what `items` gave last, if nothing has changed
+        self._in_order: list[tuple[K, V]] | None = None  # cached result of `items`, None after a change
 
     def get(self, key: K) -> V | None:
         return self._values.get(key)
@@ -36,8 +36,8 @@ class HashMap(Generic[K, V]):
             self._size *= 2
 
     def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
-        """The value of the key, made if there is none. A new key is the first of its bucket, where that of a `put` is
-        the last, and makes the table grow one key later."""
+        """Return the value of the key; make it if there is none. Unlike `put`, it inserts a new key as the first of its
+        bucket, and the table grows one key later."""
         value = self._values.get(key)
         if value is None:
             if len(self._values) > self._size * 3 // 4:
@@ -52,7 +52,7 @@ class HashMap(Generic[K, V]):
         self._in_order = None
 
     def discard(self, key: K) -> None:
-        """Remove it if it is there."""
+        """Remove the key if it is there."""
         self._values.pop(key, None)
         self._in_order = None
 
@@ -61,7 +61,8 @@ class HashMap(Generic[K, V]):
         self._in_order = None
 
     def items(self) -> list[tuple[K, V]]:
-        """In the order of the table, which does not become smaller. The map may change meanwhile, the list may not."""
+        """Return the entries in the order of the table, which never shrinks. The caller may change the map meanwhile,
+        but not the list."""
         found = self._in_order
         if found is None:
             found = list(self._values.items())

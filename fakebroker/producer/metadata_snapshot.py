@@ -1,7 +1,7 @@
-"""What a producer knows of the cluster at one time: which partitions there are, and who leads them.
+"""A snapshot of the cluster as a producer knows it: the partitions and their leaders.
 
-Theory   A snapshot does not change; news are another one. The order of the partitions is that of the metadata, and
-         matters: a node's partitions are drained in it, round and round.
+Theory   A snapshot does not change; new metadata make a new one. The order of the partitions is that of the metadata.
+         It matters because the partitions of a node are drained in this order, round-robin.
 Source   clients/.../clients/MetadataSnapshot.java, clients/.../common/Cluster.java of 4.3.
 """
 
@@ -20,7 +20,7 @@ _NOBODY: Final[dict[int, int]] = {}
 
 
 class PartitionInfo(NamedTuple):
-    """A partition, the id of its leader (NO_LEADER while it has none), and the epoch of that (NO_EPOCH if not told)."""
+    """A partition, its leader (NO_LEADER if it has none), and the leader epoch (NO_EPOCH if unknown)."""
 
     partition: TopicPartition
     leader: int = NO_LEADER
@@ -29,12 +29,12 @@ class PartitionInfo(NamedTuple):
 
 @lru_cache(maxsize=_SHARED)
 def shared_info(topic: str, partition: int, leader: int, leader_epoch: int) -> PartitionInfo:
-    """The same object each time: all producers are told the same."""
+    """Return a cached object: all producers receive the same metadata."""
     return PartitionInfo(shared(topic, partition), leader, leader_epoch)
 
 
 class Node(NamedTuple):
-    """A broker; before the first answer, an address with a negative id."""
+    """A broker, or a bootstrap address, which has a negative id."""
 
     node_id: int
     host: str
@@ -42,8 +42,8 @@ class Node(NamedTuple):
 
 
 class MetadataSnapshot:
-    """The partitions by topic and by node, in their order. `nodes`: the brokers, if they are known; who is not among
-    them leads nothing. `topic_errors`: the topics that cannot be used, and why, as a code of Kafka's."""
+    """The partitions by topic and by node, in their order. `nodes` are the known brokers; a leader that is not among
+    them counts as NO_LEADER. `topic_errors` are the error codes of the topics that cannot be used."""
 
     def __init__(
         self,
@@ -72,33 +72,33 @@ class MetadataSnapshot:
         return self._nodes_by_id.get(node_id)
 
     def told(self, partition: TopicPartition) -> PartitionInfo | None:
-        """With the leader that was told, even if that is not among the brokers."""
+        """Return the partition with its leader as received, even if that broker is not in `nodes`."""
         return self._told.get(partition)
 
     def all_told(self) -> list[PartitionInfo]:
         return list(self._told.values())
 
     def leader_for(self, partition: TopicPartition) -> int:
-        """The id of the node that leads it, or NO_LEADER."""
+        """Return the leader's id, or NO_LEADER."""
         info = self._infos.get(partition)
         return NO_LEADER if info is None else info.leader
 
     def leaders_of(self, topic: str) -> dict[int, int]:
-        """The same of all partitions of a topic, by index; to be looked at."""
+        """Return the leaders of a topic by partition index. The caller must not change the result."""
         return self._leaders.get(topic, _NOBODY)
 
     def leader_epoch_for(self, partition: TopicPartition) -> int:
-        """NO_EPOCH if it is not known."""
+        """Return the leader epoch, NO_EPOCH if it is unknown."""
         info = self._infos.get(partition)
         return NO_EPOCH if info is None else info.leader_epoch
 
     def partitions_for_node(self, node: int) -> list[PartitionInfo]:
-        """Those that it leads."""
+        """Return the partitions that this node leads."""
         return self._of_node.get(node, [])
 
     def partitions_for_topic(self, topic: str) -> list[PartitionInfo]:
         return self._of_topic.get(topic, [])
 
     def available_partitions_for_topic(self, topic: str) -> list[PartitionInfo]:
-        """Those that have a leader."""
+        """Return the partitions that have a leader."""
         return [info for info in self.partitions_for_topic(topic) if info.leader != NO_LEADER]

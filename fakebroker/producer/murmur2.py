@@ -1,4 +1,4 @@
-"""The hash that finds the partition of a key.
+"""The hash that maps a key to a partition.
 
 Source   clients/.../common/utils/Utils.java murmur2, toPositive; tests/producer/test_partitioner.py has its vectors.
 """
@@ -13,7 +13,7 @@ _WORD: Final = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """The 32 bits of the hash, without a sign."""
+    """Return the hash as an unsigned 32-bit number."""
     size = len(data)
     value = (_SEED ^ size) & _WORD
     whole = size & ~3
@@ -28,5 +28,5 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, num_partitions: int) -> int:
-    """Which of so many partitions a key belongs to."""
+    """Return the partition of a key."""
     return (murmur2(key) & 0x7FFFFFFF) % num_partitions

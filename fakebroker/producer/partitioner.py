@@ -1,12 +1,12 @@
-"""Which partition a record goes to, before it is appended.
+"""The partitioner: it chooses the partition of a record before the append.
 
-Theory   Whoever names a partition gets it; else a key decides, by its hash. Without a key it depends on the release:
-         before 2.4 round and round over those that have a leader, from a random start; from 2.4 to 3.2 one partition
-         until a batch is full (KIP-480), then another; from 3.3 on the accumulator decides (KIP-794,
-         built_in_partitioner.py), and here it is UNKNOWN_PARTITION.
+Theory   A partition set by the user is used as it is; otherwise the hash of the key decides. Without a key it depends
+         on the release. Before 2.4 the partitions with a leader take turns, from a random start. From 2.4 to 3.2 one
+         partition is used until a batch is full (KIP-480). From 3.3 on the accumulator chooses (KIP-794,
+         built_in_partitioner.py), and the result here is UNKNOWN_PARTITION.
 Source   clients/.../producer/internals/{DefaultPartitioner,StickyPartitionCache}.java of 2.0 and 2.4,
          KafkaProducer.partition of 4.3.
-Differs  Chance is passed in.
+Differs  The caller passes in the random numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _POSITIVE: Final = 0x7FFFFFFF
 
 
 class Partitioner:
-    """`random` gives any 32 bits. With `ignore_keys` a key decides nothing (`partitioner.ignore.keys`, 3.3)."""
+    """A partitioner; `random` returns any 32-bit number. With `ignore_keys` the key is ignored
+    (`partitioner.ignore.keys`, 3.3)."""
 
     def __init__(self, generation: Generation, random: Callable[[], int], ignore_keys: bool = False) -> None:
         self._generation = generation
@@ -33,7 +34,7 @@ class Partitioner:
         self._sticky: dict[str, int] = {}
 
     def partition(self, topic: str, partition: int | None, key: bytes | None, metadata: MetadataSnapshot) -> int:
-        """The partition, or UNKNOWN_PARTITION if the accumulator is to decide. The topic has partitions."""
+        """Return the partition, or UNKNOWN_PARTITION if the accumulator chooses. The topic must have partitions."""
         if partition is not None:
             return partition
         all_partitions = metadata.partitions_for_topic(topic)
@@ -48,8 +49,8 @@ class Partitioner:
         return self._next_in_turn(topic, metadata)
 
     def on_new_batch(self, topic: str, previous: int, metadata: MetadataSnapshot) -> None:
-        """KIP-480: a batch of that partition is full, and another one would begin. Another partition is drawn, unless
-        that has happened since."""
+        """Draw another partition because a batch of `previous` is full and a new one would start (KIP-480). Do nothing
+        if the partition has changed meanwhile."""
         current = self._sticky.get(topic)
         if current is None or current == previous:
             self._sticky[topic] = self._next_sticky(topic, -1 if current is None else current, metadata)
@@ -72,7 +73,8 @@ class Partitioner:
 
 
 def _drawn(number: int, topic: str, metadata: MetadataSnapshot) -> int:
-    """One of those that have a leader; if there are none, any, by its number, as they are all there."""
+    """Return a partition that has a leader. If none has, return any; its index is its number, as the metadata has all
+    of them."""
     available = metadata.available_partitions_for_topic(topic)
     if available:
         return available[(number & _POSITIVE) % len(available)].partition.partition

@@ -1,13 +1,12 @@
-"""Records of one partition that travel together, from the first append to the callbacks.
+"""A batch: records of one partition that travel together, from the first append to the callbacks.
 
-Theory   A batch ends once: it succeeds, fails, or is aborted. What comes later is ignored, as the answer to a batch
-         that was given up; only a success after a success is a bug. When it is queued again after a failed attempt its
-         waiting begins anew, from that attempt.
-         Expiry, by generation: `maybe_expire` is 2.0's, with three limits that a batch is measured by in the queue;
-         `has_reached_delivery_timeout` is what KIP-91 put in their place, one limit from its creation.
+Theory   A batch ends once: it succeeds, fails, or is aborted. Later results are ignored, such as the response to an
+         expired batch. Only a second success is a bug. When a failed batch is queued again, its waiting time restarts.
+         Expiry: `maybe_expire` (2.0) has three limits for a batch in the queue. `has_reached_delivery_timeout` (KIP-91)
+         has one, from its creation.
 Units    milliseconds.
 Source   clients/.../producer/internals/ProducerBatch.java of 2.0 and 4.3.
-Differs  Callbacks must not raise: who lets in those of a user guards them (client/record_doors.py).
+Differs  Callbacks must not raise: client/record_doors.py guards the callbacks of a user.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class FinalState(Enum):
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was written; the offset is -1 if it is not known."""
+    """The partition and offset of a record; the offset is -1 if it is not known."""
 
     partition: TopicPartition
     offset: int
@@ -47,9 +46,9 @@ Callback = Callable[[RecordMetadata | None, ProducerError | None], None]
 
 
 class ProducerBatch:
-    """`attempts` counts the tries that failed. `is_inflight`: it is in a request that is not answered.
-    `max_record_size`: what a batch of its largest record alone may have, in bytes. `sequence_has_been_reset`: its
-    sequence is another than that which was sent last."""
+    """A batch. `attempts` counts failed attempts. `is_inflight`: it is in a request without a response.
+    `max_record_size`: bytes of a batch with its largest record alone. `sequence_has_been_reset`: it differs from the
+    last one sent."""
 
     def __init__(
         self, partition: TopicPartition, builder: RecordBatchBuilder, created_ms: int, is_split_batch: bool = False
@@ -63,8 +62,8 @@ class ProducerBatch:
         self.final_state: FinalState | None = None
         self.drained_ms = 0
         self.max_record_size = 0
-        self.pieces: tuple[ProducerBatch, ...] = ()  # into which it was split
-        self.journal_number = 0  # what a journal keeps of it: this, and who its producer was, and its sequence
+        self.pieces: tuple[ProducerBatch, ...] = ()  # of a batch that was split
+        self.journal_number = 0  # the journal's data: number of the batch; producer id, epoch and sequence
         self.journal_identity: tuple[int, int, int] | None = None
         self._builder = builder
         self._callbacks: list[Callback | None] = []
@@ -72,7 +71,7 @@ class ProducerBatch:
         self._last_append_ms = created_ms
         self._leader_epoch = NO_EPOCH
         self._attempts_when_leader_last_changed = 0
-        self._expiry: tuple[int, str] | None = None  # for how long it waited, and since when
+        self._expiry: tuple[int, str] | None = None  # waiting time and its start, once it has expired
 
     @property
     def record_count(self) -> int:
@@ -80,7 +79,7 @@ class ProducerBatch:
 
     @property
     def initial_capacity(self) -> int:
-        """The memory that was taken for it."""
+        """Return the bytes taken from the pool for it."""
         return self._builder.write_limit
 
     @property
@@ -89,7 +88,7 @@ class ProducerBatch:
 
     @property
     def last_sequence(self) -> int:
-        """Of its last record."""
+        """Return the sequence of its last record."""
         return self._builder.base_sequence + self._builder.num_records - 1
 
     @property
@@ -114,12 +113,12 @@ class ProducerBatch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its bytes are made: it was drained once."""
+        """True if its bytes are built: it was drained once."""
         return self._builder.is_closed
 
     @property
     def compression_ratio(self) -> float:
-        """What it came to; 1 until its bytes are made."""
+        """Return the actual ratio; 1 until its bytes are built."""
         return self._builder.compression_ratio
 
     def is_full(self) -> bool:
@@ -137,7 +136,7 @@ class ProducerBatch:
         callback: Callback | None,
         now_ms: int,
     ) -> bool:
-        """False if there is no room."""
+        """Append a record. Return False if there is no room."""
         if not self._builder.has_room_for(timestamp_ms, key, value, headers):
             return False
         self._append(timestamp_ms, key, value, headers, callback)
@@ -151,7 +150,7 @@ class ProducerBatch:
         self._builder.abort()
 
     def close(self) -> None:
-        """Make its bytes, as it is about to be sent."""
+        """Build its bytes, as it is about to be sent."""
         self._builder.build()
         compression = self._builder.compression
         if compression is not None:
@@ -161,11 +160,11 @@ class ProducerBatch:
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
     ) -> None:
-        """As whom it is written, before it is sent for the first time."""
+        """Set producer id, epoch and sequence before it is first sent."""
         self._builder.set_producer_state(producer_id, producer_epoch, base_sequence, is_transactional)
 
     def reset_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
-        """It was sent, and is to be sent again as another."""
+        """Replace producer id, epoch and sequence of a batch that was already sent."""
         self.sequence_has_been_reset = True
         self._builder.reopen_and_rewrite_producer_state(
             producer_id, producer_epoch, base_sequence, self._builder.is_transactional
@@ -175,37 +174,37 @@ class ProducerBatch:
         return self._builder.build()
 
     def waited_time_ms(self, now_ms: int) -> int:
-        """Since it was created or last failed."""
+        """Return the time since it was created or last failed."""
         return max(0, now_ms - self._last_attempt_ms)
 
     def drained(self, now_ms: int) -> None:
         self.drained_ms = max(self.drained_ms, now_ms)
 
     def reenqueued(self, now_ms: int) -> None:
-        """It is queued again, after an attempt that failed."""
+        """Record a failed attempt: the batch is queued again."""
         self.attempts += 1
         self._last_attempt_ms = max(self._last_append_ms, now_ms)
         self._last_append_ms = max(self._last_append_ms, now_ms)
         self.in_retry = True
 
     def maybe_update_leader_epoch(self, leader_epoch: int) -> None:
-        """What the metadata says now (NO_EPOCH: nothing)."""
+        """Take the leader epoch from the metadata (NO_EPOCH if unknown)."""
         if leader_epoch > self._leader_epoch:
             self._attempts_when_leader_last_changed = self.attempts
             self._leader_epoch = leader_epoch
 
     def has_leader_changed_for_the_ongoing_retry(self) -> bool:
-        """Then it is tried at the new leader without back-off (KIP-951)."""
+        """Return True if the leader has changed: then the retry has no back-off (KIP-951)."""
         return self.attempts >= 1 and self.attempts == self._attempts_when_leader_last_changed
 
     def has_reached_delivery_timeout(self, delivery_timeout_ms: int, now_ms: int) -> bool:
-        """KIP-91: inclusive, and from its creation whatever happened since."""
+        """Return True if it is at least `delivery_timeout_ms` old (KIP-91). The age counts from its creation."""
         return delivery_timeout_ms <= now_ms - self.created_ms
 
     def maybe_expire(
         self, request_timeout_ms: int, retry_backoff_ms: int, now_ms: int, linger_ms: int, is_full: bool
     ) -> bool:
-        """Before KIP-91. What is exactly as old as it may be has not expired."""
+        """Expire by the rules before KIP-91, if it is over its limit. A batch exactly at the limit has not expired."""
         for since_ms, since in self._expires_since(retry_backoff_ms, linger_ms, is_full):
             if request_timeout_ms < now_ms - since_ms:
                 self._expiry = now_ms - since_ms, since
@@ -214,45 +213,48 @@ class ProducerBatch:
         return False
 
     def expires_ms(self, request_timeout_ms: int, retry_backoff_ms: int, linger_ms: int, is_full: bool) -> int:
-        """Return the first moment at which `maybe_expire` says so."""
+        """Return the first moment at which `maybe_expire` returns True."""
         began = self._expires_since(retry_backoff_ms, linger_ms, is_full)
         return min(since_ms for since_ms, _ in began) + request_timeout_ms + 1
 
     def _expires_since(self, retry_backoff_ms: int, linger_ms: int, is_full: bool) -> list[tuple[int, str]]:
-        """Return from when on its waiting counts, and the words for it; the first that is over tells why it expired."""
+        """Return the starts of its waiting times, with Kafka's words. The first that is over the limit goes into the
+        message."""
         if self.in_retry:
             return [(self._last_attempt_ms + retry_backoff_ms, "last attempt plus backoff time")]
         since_creation = (self.created_ms + linger_ms, "batch creation plus linger time")
         return [(self._last_append_ms, "last append"), since_creation] if is_full else [since_creation]
 
     def expiry_error(self) -> ProducerTimeoutError:
-        """What its records are told after `maybe_expire`. Raises IllegalProducerStateError if that said no."""
+        """Return the error of its records after `maybe_expire`. Raises IllegalProducerStateError if it has not
+        expired."""
         if self._expiry is None:
             raise IllegalProducerStateError("Batch has not expired")
         return ProducerTimeoutError(words.expired_2_0(self.record_count, self.partition, *self._expiry))
 
     @property
     def expired_since(self) -> str:
-        """From what it was reckoned that it has waited too long."""
+        """Return Kafka's words for the start of the waiting time by which it expired."""
         return "batch creation" if self._expiry is None else self._expiry[1]
 
     def abort(self, error: ProducerError) -> None:
-        """End it without an answer, as its producer ends."""
+        """End it without a response: its transaction is aborted, or its producer fails or closes."""
         assert self.final_state is None, f"the batch has {self.final_state} already"
         self.final_state = FinalState.ABORTED
         self._fire_callbacks(-1, lambda at: error)
 
     def complete(self, base_offset: int) -> bool:
-        """Written. False if it had ended before."""
+        """End it as written. Return False if it had ended before."""
         return self._end(FinalState.SUCCEEDED, base_offset, None)
 
     def complete_exceptionally(self, error_of: Callable[[int], ProducerError]) -> bool:
-        """Not written, or nobody knows; each record has its error, by its place. False if it had ended before."""
+        """End it as failed or in doubt; `error_of` takes a record's place. Return False if it had ended before."""
         return self._end(FinalState.FAILED, -1, error_of)
 
     def split(self, split_batch_size: int, closes_last: bool) -> deque[ProducerBatch]:
-        """Its records in batches of at most so many bytes, or of one record; it is over without callbacks. Their
-        creation is its own. With `closes_last` nothing can be added to any of them (4.3)."""
+        """Return its records in new batches of at most `split_batch_size` bytes, or of one record, with the same
+        creation time. This batch ends without callbacks. With `closes_last` no record can be appended to any piece
+        (4.3)."""
         batches: deque[ProducerBatch] = deque()
         batch: ProducerBatch | None = None
         self._builder.build()
@@ -279,7 +281,7 @@ class ProducerBatch:
         return batches
 
     def is_flushed(self, with_pieces: bool) -> bool:
-        """Whether a flush need not wait for it any more; `with_pieces`: nor for those into which it was split."""
+        """Return True if a flush need not wait for it; `with_pieces`: nor for its pieces."""
         if not self.pieces:
             return self.is_done
         return not with_pieces or all(piece.is_flushed(True) for piece in self.pieces)
@@ -318,6 +320,6 @@ class ProducerBatch:
 
 
 def new_builder(write_limit: int, compression: BatchCompression | None, topic: str) -> RecordBatchBuilder:
-    """For a batch of the topic, of which the same compression is expected as of those before it."""
+    """Return a builder for the topic. Its estimate is the ratio of the topic's earlier batches."""
     ratio = 1.0 if compression is None else compression.estimator.estimation(topic)
     return RecordBatchBuilder(write_limit, compression, ratio)

@@ -1,13 +1,13 @@
-"""The settings of a producer: Kafka's names, the defaults of the release, and what goes with what.
+"""The settings of a producer: Kafka's names, the defaults of the release, and the rules between settings.
 
-Theory   A setting is looked up as an attribute, with underscores for dots. Numbers are as Kafka bounds them. A
-         generation knows the settings that its release had.
+Theory   A setting is read as an attribute, with underscores for dots. Numbers have Kafka's limits. A generation has the
+         settings of its release.
 Units    in the names: `_ms` milliseconds; sizes are bytes.
 Errors   ConfigError, in one sentence that names the setting.
 Source   clients/.../producer/{ProducerConfig,KafkaProducer}.java of 2.0 and 4.3; KIP-91, KIP-679 (acks=all and
          idempotence, 3.0), KIP-1030 (linger.ms 5, 4.0); conformance/producer asks both releases for their defaults.
-Differs  An unknown setting is refused; Kafka only logs it. A producer without a client.id has none; Kafka 4.3
-         makes one of a number.
+Differs  An unknown setting is refused; Kafka only logs it. Without client.id a producer has none; Kafka 4.3 generates
+         one from a number.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from fakebroker.producer.generation import Generation
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 _ACKS: Final = {"all": -1, "-1": -1, "0": 0, "1": 1}
-_MOST_IN_FLIGHT: Final = 5  # of an idempotent producer
+_MOST_IN_FLIGHT: Final = 5  # limit of an idempotent producer
 _RECOVERY_STRATEGIES: Final = ("none", "rebootstrap")
 
 
 class _Setting(NamedTuple):
-    """`defaults`: (since which release, what), oldest first. A number is from `least` to `most`."""
+    """A setting. `defaults` are (first release, value) pairs, oldest first. A number is from `least` to `most`."""
 
     name: str
     defaults: tuple[tuple[str, Any], ...]
@@ -70,7 +70,7 @@ _SETTINGS: Final = (
 
 
 class ProducerConfig:
-    """A snapshot of settings, checked. `settings` are by Kafka's names, as numbers, bools, or text."""
+    """The checked settings of a producer. `settings` has Kafka's names, and numbers, bools or text as values."""
 
     acks: int
     batch_size: int
@@ -126,14 +126,14 @@ class ProducerConfig:
             )
         self._check_idempotence(given)
         if "reconnect.backoff.ms" in given and "reconnect.backoff.max.ms" not in given:
-            self.reconnect_backoff_max_ms = self.reconnect_backoff_ms  # it does not grow then
+            self.reconnect_backoff_max_ms = self.reconnect_backoff_ms  # no growth in this case
         if self.generation.has_delivery_timeout:
             self._fit_delivery_timeout("delivery.timeout.ms" in given)
         if not self.generation.has_exponential_backoff:
             self.retry_backoff_max_ms = self.retry_backoff_ms
 
     def _default(self, setting: _Setting) -> Any:
-        """What it is in this release, or None if it is not there."""
+        """Return the default of this release, None if the release does not have the setting."""
         found = None
         for since, value in setting.defaults:
             if self.generation >= Generation(since):
@@ -141,7 +141,8 @@ class ProducerConfig:
         return found
 
     def _fit_delivery_timeout(self, is_given: bool) -> None:
-        """KIP-91: a batch can wait for linger.ms and be answered once, or the limit makes no sense."""
+        """Check that a batch can linger and get one response within the delivery timeout (KIP-91), or extend the
+        timeout."""
         self.linger_ms = min(self.linger_ms, INT_MAX)
         least = min(self.linger_ms + self.request_timeout_ms, INT_MAX)
         if self.delivery_timeout_ms < least:
@@ -159,19 +160,19 @@ class ProducerConfig:
             raise ConfigError(text) if self.generation.has_delivery_timeout else UnknownCompressionError(text)
 
     def _check_idempotence(self, given: Mapping[str, object]) -> None:
-        """Who asks for it has to fit. Who gets it as the default (3.0) loses it to acks, to retries, and before 4.0 to
-        too many in flight."""
+        """Check idempotence. If the user has set it, the other settings must fit. A mere default (3.0) is switched off
+        by acks, by retries, and before 4.0 by too many requests in flight."""
         is_transactional = "transactional.id" in given
         if is_transactional and not self.transactional_id:
             raise ConfigError("transactional.id must not be empty.")
         if is_transactional and "enable.idempotence" not in given:
-            self.enable_idempotence = True  # in 2.0; later it is by itself
+            self.enable_idempotence = True  # 2.0 needs this; later it is the default
         if not self.enable_idempotence:
             if is_transactional:
                 raise ConfigError("transactional.id needs enable.idempotence=true.")
             return
         is_wanted = "enable.idempotence" in given or is_transactional
-        if self.generation < Generation("3.0"):  # what was not set is set to what it needs
+        if self.generation < Generation("3.0"):  # 2.x sets what idempotence needs if it was not given
             if "acks" not in given:
                 self.acks = -1
             if "retries" not in given:
@@ -193,7 +194,7 @@ _BY_NAME: Final = {setting.name: setting for setting in _SETTINGS}
 
 
 def default_settings(generation: str) -> dict[str, object]:
-    """All settings of a release with their defaults, by Kafka's names."""
+    """Return all settings of a release with their defaults, by Kafka's names."""
     config = ProducerConfig(generation)
     found = {setting.name: config._default(setting) for setting in _SETTINGS}
     return {name: value for name, value in found.items() if value is not None}

@@ -1,8 +1,8 @@
-"""What an accumulator has for the sender at a time.
+"""The result of RecordAccumulator.ready.
 
 Units    milliseconds.
 Source   clients/.../producer/internals/RecordAccumulator.java ReadyCheckResult of 2.0 and 4.3.
-Speed    a class of its own, no named tuple, which Python would make: there are three for each batch
+Speed    a class instead of a NamedTuple, which Python would create: there are three for each batch
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from timingwheel.mypyc import mypyc_attr
 @mypyc_attr(acyclic=True)
 @final
 class ReadyCheckResult:
-    """The nodes that have something to send, after how long to ask again if nothing happens, and the topics of which a
-    partition with records has no leader."""
+    """The nodes with batches to send, the delay until the next check, and the topics of which a partition with records
+    has no leader."""
 
     __slots__ = ("next_ready_check_delay_ms", "ready_nodes", "unknown_leader_topics")
 

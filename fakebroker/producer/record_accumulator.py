@@ -1,16 +1,16 @@
-"""Where records wait in batches until they are sent, and what both generations of it have in common.
+"""The record accumulator: records wait in batches until the sender drains them. This is what both generations share.
 
-Theory   A queue of batches for each partition. A record goes to the last one, or into a new one, for which memory is
-         taken (and perhaps waited for). The sender asks which nodes are `ready`, and when it is worth to ask again;
-         `drain` takes at most one batch of each partition. A batch that failed comes back in front (`reenqueue`); one
-         that was too large comes back in pieces (`split_and_reenqueue`). With sequence numbers (a transaction manager)
-         a batch gets its own when it is drained, and comes back among the others in their order. What takes too long
-         leaves by `expired_batches`. Every batch is `incomplete` from its creation until it is completed or aborted.
-         What differs is in accumulator_2_0.py and accumulator_4_3.py.
+Theory   Each partition has a queue of batches. A record goes into the last batch, or into a new one, for which memory
+         is taken (the record may have to wait for it). `ready` returns the nodes with batches to send and the delay
+         until the next check; `drain` takes at most one batch of each partition. A failed batch returns to the front of
+         its queue (`reenqueue`). A batch that was too large for the broker returns in pieces (`split_and_reenqueue`).
+         With sequence numbers (a transaction manager) a batch gets its sequence when it is first drained, and returns
+         in sequence order. `expired_batches` removes batches that waited too long. A batch is `incomplete` from its
+         creation until it is completed or aborted. The differences are in accumulator_2_0.py and accumulator_4_3.py.
 Units    monotonic milliseconds; bytes.
 Source   clients/.../producer/internals/RecordAccumulator.java of 2.0 and 4.3; conformance/producer plays both with it.
-Differs  Nobody blocks: who appends is an `Append`, done at once or when memory comes. Whoever gave memory back, or
-         closed it, calls `run_woken` when its turn is over.
+Differs  Nothing blocks: an appending record is an `Append`, done at once or when memory is free. After a call that
+         gives memory back or closes the pool, the caller has to call `run_woken`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from fakebroker.producer.sending import words
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 
-NO_DELAY_MS: Final = 2**63 - 1  # nothing is worth to be asked again for (Long.MAX_VALUE)
+NO_DELAY_MS: Final = 2**63 - 1  # no delay until the next check is known (Long.MAX_VALUE)
 
 
 class RecordAccumulator(Appender):
-    """Call `run_woken` after what gives memory back: `deallocate` and all that ends batches, and `close`. `compression`
-    may be replaced before the first record, so that producers share what they expect of it."""
+    """The batches of a producer, by partition. After a call that gives memory back (`deallocate`, `close`, and all that
+    end batches), call `run_woken`. `compression` may be replaced before the first record, to share its estimator."""
 
     def __init__(self, config: ProducerConfig, transaction_manager: TransactionManager | None = None) -> None:
         self.config = config
@@ -54,7 +54,7 @@ class RecordAccumulator(Appender):
         self._incomplete: dict[ProducerBatch, None] = {}
         self._flushes_in_progress = 0
         self._appends_in_progress = 0
-        self._may_be_undrained = False  # if not, no batch waits to be drained
+        self._may_be_undrained = False  # False: no batch waits to be drained
 
     def append(
         self,
@@ -71,8 +71,8 @@ class RecordAccumulator(Appender):
         on_done: Callable[[Append], None],
         abort_on_new_batch: bool = False,
     ) -> Append:
-        """Put a record into a batch, at once or when there is memory; `on_done` hears of it either way, of an error
-        too. The partition may be UNKNOWN_PARTITION where the accumulator decides (4.3)."""
+        """Put a record into a batch, at once or when there is memory. `on_done` is called in both cases, and also after
+        an error. `partition` may be UNKNOWN_PARTITION if the accumulator chooses it (4.3)."""
         append = Append(
             self, topic, partition, timestamp_ms, key, value, headers, callback, max_time_to_block_ms, metadata,
             on_done, abort_on_new_batch,
@@ -82,12 +82,13 @@ class RecordAccumulator(Appender):
         return append
 
     def withdraw(self, append: Append, error: ProducerError) -> None:
-        """Who appends waits for memory no more, and hears the error at once. Then `run_woken`: others may have it."""
+        """End an append that waits for memory with `error`, at once. Call `run_woken` afterwards: others may get its
+        memory."""
         self.free.withdraw(append)
         self.end(append, error)
 
     def begin(self, append: Append, now_ms: int) -> None:
-        """From the choice of the partition on."""
+        """Start an append: choose the partition, then append or wait for memory."""
         raise NotImplementedError
 
     def ready(self, metadata: MetadataSnapshot, now_ms: int) -> ReadyCheckResult:
@@ -96,19 +97,19 @@ class RecordAccumulator(Appender):
     def drain(
         self, metadata: MetadataSnapshot, nodes: Iterable[int], max_size: int, now_ms: int
     ) -> dict[int, list[ProducerBatch]]:
-        """For each node what to send there in one request of at most so many bytes, or of one batch."""
+        """Return for each node the batches of its next request: at most `max_size` bytes, or a single batch."""
         raise NotImplementedError
 
     def expired_batches(self, now_ms: int) -> list[ProducerBatch]:
-        """Take out what waited too long. The caller ends each."""
+        """Remove and return the batches that waited too long. The caller ends each of them."""
         raise NotImplementedError
 
     def mute_partition(self, partition: TopicPartition) -> None:
-        """Nothing of it is sent, so that what is in flight keeps its place before what follows."""
+        """Send nothing of this partition, so that a batch in flight keeps its place before the next one."""
         raise NotImplementedError
 
     def unmute_partition(self, partition: TopicPartition, throttle_until_ms: int) -> None:
-        """It may be sent again, in 2.0 from that time on."""
+        """Allow sending to this partition again; in 2.0 only from `throttle_until_ms` on."""
         raise NotImplementedError
 
     def queue_of(self, partition: TopicPartition) -> deque[ProducerBatch] | None:
@@ -127,12 +128,12 @@ class RecordAccumulator(Appender):
         return self._may_be_undrained and any(self.queues())
 
     def reenqueue(self, batch: ProducerBatch, now_ms: int) -> None:
-        """An attempt failed: it is next again, after its back-off."""
+        """Put a failed batch back into its queue. It is the next to be sent, after its back-off."""
         batch.reenqueued(now_ms)
         self._insert_in_sequence_order(self.get_or_create_queue(batch.partition), batch)
 
     def _insert_in_sequence_order(self, queue: deque[ProducerBatch], batch: ProducerBatch) -> None:
-        """Behind those of lower sequences; without sequences in front."""
+        """Insert the batch behind those with lower sequences, or at the front if there are no sequences."""
         at = 0
         if self.transaction_manager is not None:
             if self.transaction_manager.first_in_flight_sequence(batch.partition) == NO_SEQUENCE:
@@ -143,7 +144,7 @@ class RecordAccumulator(Appender):
         self._may_be_undrained = True
 
     def drain_first(self, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
-        """Take the first, give it its sequence if it has none, and make its bytes."""
+        """Take the first batch of the queue, assign its sequence if it has none, and build its bytes."""
         batch = queue.popleft()
         if self.transaction_manager is not None and not batch.has_sequence:
             self.transaction_manager.assign_sequence(batch)
@@ -152,16 +153,17 @@ class RecordAccumulator(Appender):
         return batch
 
     def is_held_back(self, batch: ProducerBatch) -> bool:
-        """Its producer may not send it yet."""
+        """Return True if the transaction manager does not allow sending this batch yet."""
         return self.transaction_manager is not None and self.transaction_manager.is_waiting(batch)
 
     def split_and_reenqueue(self, big_batch: ProducerBatch) -> int:
-        """It was too large for the broker. Into how many it was split; the caller ends the large one."""
+        """Split a batch that was too large for the broker. Return the number of pieces. The caller ends the large
+        batch."""
         if self.compression is not None:
             self.compression.estimator.set_estimation(big_batch.partition.topic, max(1.0, big_batch.compression_ratio))
         is_new = self.config.generation.has_delivery_timeout
         size = self.batch_size
-        if is_new and big_batch.is_split_batch:  # else it might be split into itself, again and again
+        if is_new and big_batch.is_split_batch:  # otherwise the batch could be split into itself again and again
             size = max(big_batch.max_record_size, big_batch.estimated_size_in_bytes() // 2)
         batches = big_batch.split(size, closes_last=is_new)
         queue = self.get_or_create_queue(big_batch.partition)
@@ -175,16 +177,16 @@ class RecordAccumulator(Appender):
         return len(batches)
 
     def complete_and_deallocate(self, batch: ProducerBatch) -> None:
-        """It is over, and its memory free."""
+        """Complete a batch and give its memory back."""
         self.complete_batch(batch)
         self.deallocate(batch)
 
     def complete_batch(self, batch: ProducerBatch) -> None:
-        """It is over; its memory is not, if it is in flight."""
+        """Complete a batch without giving its memory back, which it needs while it is in flight."""
         del self._incomplete[batch]
 
     def deallocate(self, batch: ProducerBatch) -> None:
-        """Give its memory back, once. A piece of a batch that was split has none from the pool."""
+        """Give the memory of a batch back, once. The pieces of a split batch have no memory from the pool."""
         if batch.is_split_batch or batch.is_buffer_deallocated:
             return
         assert not batch.is_inflight, "memory of a batch that is in flight would be given back"
@@ -192,19 +194,19 @@ class RecordAccumulator(Appender):
         self.free.deallocate(batch.initial_capacity)
 
     def run_woken(self, now_ms: int) -> None:
-        """Whoever may have memory by now goes on."""
+        """Continue the appends that may have memory now."""
         self.free.run_woken(now_ms)
 
     def advance_to(self, now_ms: int) -> None:
-        """Whoever waited for memory for too long is refused."""
+        """Fail the appends that have waited for memory longer than `max_time_to_block_ms`."""
         self.free.advance_to(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When `advance_to` next has something to do."""
+        """Return when `advance_to` next has something to do."""
         return self.free.next_deadline_ms()
 
     def begin_flush(self) -> list[ProducerBatch]:
-        """What is there is to be sent without lingering. Those for which the flush waits; it is over (`end_flush`) when
+        """Make all batches ready, without lingering. Return the batches that the flush waits for. Call `end_flush` when
         all of them are done."""
         self._flushes_in_progress += 1
         return list(self._incomplete)
@@ -219,25 +221,25 @@ class RecordAccumulator(Appender):
         return bool(self._incomplete)
 
     def close(self) -> None:
-        """No more records; what is there is ready."""
+        """Refuse further records and make all batches ready."""
         self.is_closed = True
         if self.config.generation.has_delivery_timeout:
             self.free.close()
 
     def abort_incomplete_batches(self, error: ProducerError, now_ms: int) -> None:
-        """Everything ends, also what is just being appended; nothing is left."""
+        """Abort all batches, including those of appends that are under way, and forget all queues."""
         self.abort_batches(error)
         self.run_woken(now_ms)
         self.abort_batches(error)
         self.forget_queues()
 
     def abort_batches(self, error: ProducerError) -> None:
-        """Everything ends that is in a batch. What is in flight keeps its memory until it is answered (4.3)."""
+        """Abort all incomplete batches. In 4.3 a batch in flight keeps its memory until its response arrives."""
         for batch in list(self._incomplete):
             self._abort(batch, error)
 
     def abort_undrained_batches(self, error: ProducerError) -> None:
-        """Everything ends that was never drained."""
+        """Abort the batches that were never drained."""
         for batch in list(self._incomplete):
             was_drained = batch.is_closed if self.transaction_manager is None else batch.has_sequence
             if not was_drained:
@@ -255,11 +257,11 @@ class RecordAccumulator(Appender):
             self.deallocate(batch)
 
     def memory_needed(self, append: Append) -> int:
-        """For a batch that begins with it."""
+        """Return the size in bytes of a batch that begins with this record."""
         return max(self.batch_size, estimate_size_upper_bound(append.key, append.value, append.headers))
 
     def take_memory(self, append: Append, now_ms: int) -> bool:
-        """False if it has to wait."""
+        """Take memory for a new batch. Return False if the append has to wait for it."""
         size = self.memory_needed(append)
         if not self.free.allocate(append, size, append.max_time_to_block_ms, now_ms):
             return False
@@ -267,7 +269,8 @@ class RecordAccumulator(Appender):
         return True
 
     def try_append(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> bool:
-        """Into the last batch, if it has room; else nothing more fits into that. Raises ProducerClosedError."""
+        """Append to the last batch if it has room; otherwise close that batch for appends. Raises
+        ProducerClosedError."""
         if self.is_closed:
             raise ProducerClosedError(words.CLOSED_WHILE_SENDING)
         if not queue:
@@ -280,7 +283,7 @@ class RecordAccumulator(Appender):
         return True
 
     def append_new_batch(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
-        """Begin a batch with it, in the memory that it has."""
+        """Start a batch with this record, in the memory that the append has taken."""
         builder = new_builder(append.taken, self.compression, append.topic)
         batch = ProducerBatch(shared(append.topic, append.partition), builder, now_ms)
         append.taken = 0
@@ -294,7 +297,7 @@ class RecordAccumulator(Appender):
         return batch
 
     def end(self, append: Append, error: ProducerError | None) -> None:
-        """It is in a batch, or refused; memory that it did not need goes back."""
+        """End an append: its record is in a batch, or `error` says why not. Unused memory goes back."""
         if append.taken:
             self.free.deallocate(append.taken)
             append.taken = 0
@@ -316,7 +319,7 @@ class RecordAccumulator(Appender):
 def _check_queue(queue: Sequence[ProducerBatch], incomplete: dict[ProducerBatch, None]) -> None:
     for at, batch in enumerate(queue):
         if batch.final_state is FinalState.ABORTED:
-            continue  # 2.0 lets it come back, when it is answered after that
+            continue  # 2.0 reenqueues an aborted batch if its response arrives later
         assert batch in incomplete, "a batch in the queue is complete"
         assert batch.record_count, "an empty batch"
         assert at == len(queue) - 1 or batch.is_full() or batch.is_split_batch, "an open batch before the last"

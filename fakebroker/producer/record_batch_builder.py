@@ -1,9 +1,9 @@
-"""A batch while records are put into it: how large it will be, whether one more fits, and its bytes in the end.
+"""A batch under construction: its size, whether another record fits, and finally its bytes.
 
-Theory   What decides is the size that the records will have, and `write_limit`, the size of the buffer. The first
-         record always fits (the buffer was made for it), a later one if all fit then; a batch is full when it has
-         reached the limit, or was closed. If it is to be compressed its size is a guess until it is built: what the
-         records have, times the ratio that is expected, and a little more.
+Theory   Records fit by their encoded size and by `write_limit`, the size of the buffer. The first record always fits,
+         as the buffer was made for it. A later record fits if all of them fit together. A batch is full when it has
+         reached the limit or was closed. With compression the size is an estimate until the batch is built: the size of
+         the records, times the expected ratio, plus a margin.
 Units    bytes; milliseconds since the epoch.
 Source   clients/.../common/record/internal/{MemoryRecordsBuilder,DefaultRecord,DefaultRecordBatch}.java of 4.3.
 Differs  Batches of magic 2 only.
@@ -24,13 +24,13 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 _ESTIMATION_FACTOR: Final = f32(1.05)  # MemoryRecordsBuilder.COMPRESSION_RATE_ESTIMATION_FACTOR
-_MAX_RECORD_OVERHEAD: Final = 21  # DefaultRecord.MAX_RECORD_OVERHEAD: its varints at their longest
+_MAX_RECORD_OVERHEAD: Final = 21  # DefaultRecord.MAX_RECORD_OVERHEAD: its varints at their maximum length
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 
 class RecordBatchBuilder:
-    """Open for records, then closed, then built; or aborted, and never built."""
+    """A builder: open for records, then closed, then built. An aborted builder is never built."""
 
     def __init__(
         self, write_limit: int, compression: BatchCompression | None = None, estimated_compression_ratio: float = 1.0
@@ -61,12 +61,12 @@ class RecordBatchBuilder:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its bytes are made."""
+        """True if its bytes are built."""
         return self._built is not None
 
     @property
     def compression_ratio(self) -> float:
-        """What it came to when it was last built, 1 before that."""
+        """Return the ratio of the last build, 1 before the first."""
         if self._built_size == 0:
             return 1.0
         return f32(f32(self._built_size - RECORD_BATCH_OVERHEAD) / f32(self._size - RECORD_BATCH_OVERHEAD))
@@ -81,7 +81,7 @@ class RecordBatchBuilder:
         return self.write_limit >= self._estimated_bytes_written() + record
 
     def append(self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:
-        """One more, whether it fits or not."""
+        """Append a record, even if it does not fit."""
         assert self._is_open, "a record for a batch that is closed"
         if not self._records:
             self._base_timestamp_ms = timestamp_ms
@@ -92,7 +92,7 @@ class RecordBatchBuilder:
         return not self._is_open or (bool(self._records) and self.write_limit <= self._estimated_bytes_written())
 
     def estimated_size_in_bytes(self) -> int:
-        """Exact once it is built."""
+        """Return its size in bytes; exact once it is built."""
         return self._estimated_bytes_written() if self._built is None else len(self._built)
 
     def _estimated_bytes_written(self) -> int:
@@ -113,23 +113,24 @@ class RecordBatchBuilder:
     def reopen_and_rewrite_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
     ) -> None:
-        """Its bytes are to be made again, of the same records. Raises IllegalProducerStateError if it was aborted."""
+        """Discard the bytes, to build the same records with another producer state. Raises IllegalProducerStateError if
+        it was aborted."""
         if self._is_aborted:
             raise IllegalProducerStateError("A batch that was aborted is not written anew.")
         self._built = None
         self.set_producer_state(producer_id, producer_epoch, base_sequence, is_transactional)
 
     def close_for_record_appends(self) -> None:
-        """No more records."""
+        """Refuse further records."""
         self._is_open = False
 
     def abort(self) -> None:
-        """No more records, and no bytes ever."""
+        """Refuse further records and never build."""
         self._is_open = False
         self._is_aborted = True
 
     def build(self) -> bytes:
-        """The batch; the same bytes each time. Raises IllegalProducerStateError if it was aborted."""
+        """Return the bytes of the batch; the same each time. Raises IllegalProducerStateError if it was aborted."""
         if self._is_aborted:
             raise IllegalProducerStateError("A batch that was aborted is not built.")
         if self._built is None:
@@ -148,7 +149,7 @@ class RecordBatchBuilder:
         return self._built
 
     def _compress(self, plain: bytes, compression: BatchCompression) -> bytes:
-        """The records once, though the header may be written anew."""
+        """Compress the records, once even if the header is rewritten later."""
         if self._compressed is None:
             self._compressed = compression.compress(plain[RECORD_BATCH_OVERHEAD:])
         header = read_batch_header(plain)
@@ -158,13 +159,13 @@ class RecordBatchBuilder:
 def size_of_record(
     offset_delta: int, timestamp_delta_ms: int, key: bytes | None, value: bytes | None, headers: Headers
 ) -> int:
-    """The bytes of one record, those of its length included."""
+    """Return the bytes of one record, including its length field."""
     body = 1 + _size_of_varint(offset_delta) + _size_of_varint(timestamp_delta_ms) + _size_of(key, value, headers)
     return _size_of_varint(body) + body
 
 
 def estimate_size_upper_bound(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    """The bytes that a batch of this record alone has at most."""
+    """Return the largest possible size of a batch with this record alone, in bytes."""
     return RECORD_BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + _size_of(key, value, headers)
 
 

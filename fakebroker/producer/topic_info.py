@@ -1,4 +1,4 @@
-"""The queues of one topic, and who chooses among them.
+"""The queues of one topic, and its partitioner.
 
 Source   RecordAccumulator.TopicInfo, partitionChanged and allBatchesFull of 4.3.
 """
@@ -14,7 +14,7 @@ from fakebroker.producer.producer_batch import ProducerBatch
 
 
 class TopicInfo:
-    """`queues` by partition."""
+    """The queues of a topic, by partition, and its partitioner."""
 
     def __init__(self, partitioner: BuiltInPartitioner) -> None:
         self.queues: CopyOnWriteMap[int, deque[ProducerBatch]] = CopyOnWriteMap(int)
@@ -23,8 +23,9 @@ class TopicInfo:
         self._idle_queues = 0
 
     def is_idle_as_before(self, metadata: MetadataSnapshot, is_idle: bool = False) -> bool:
-        """Whether no batch waits, and none did when this was last asked, of the same partitions in the same cluster:
-        then nothing is ready, and the partitions have the weights that they had. With `is_idle` none does for sure."""
+        """Return True if no batch waits, and none did at the last call with the same metadata and queues. Then no node
+        is ready and the weights of the partitions are unchanged. `is_idle` means that the caller knows that no batch
+        waits."""
         if not is_idle:
             for queue in self.queues.values():
                 if queue:
@@ -46,7 +47,8 @@ class TopicInfo:
     def partition_changed(
         self, info: StickyPartitionInfo | None, queue: deque[ProducerBatch], metadata: MetadataSnapshot
     ) -> bool:
-        """Whether the partition is to be chosen anew: it was switched, or may be, now that its batches are full."""
+        """Return True if the append has to choose its partition again. It may switch here, as the batches of the old
+        one are full."""
         if self.partitioner.is_partition_changed(info):
             return True
         if _all_batches_full(queue):
@@ -57,12 +59,13 @@ class TopicInfo:
     def appended(
         self, info: StickyPartitionInfo | None, queue: deque[ProducerBatch], size: int, metadata: MetadataSnapshot
     ) -> None:
-        """So many bytes went there. While a batch is open the partition is not switched, so that it may become full."""
+        """Record that `size` bytes went there. The partition does not switch while a batch is open, so that it can
+        become full."""
         self.partitioner.update_partition_info(info, size, metadata, _all_batches_full(queue))
 
 
 def size_of_last(queue: deque[ProducerBatch]) -> int:
-    """The bytes of the batch that is open, if there is one."""
+    """Return the bytes of the last batch, 0 if there is none."""
     return queue[-1].estimated_size_in_bytes() if queue else 0
 
 

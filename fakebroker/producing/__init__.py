@@ -1,1 +1,1 @@
-"""Kafka's producer on real sockets: the same machine as in virtual time, driven by asyncio."""
+"""Kafka's producer on real sockets: the sans-IO producer, driven by asyncio."""

@@ -1,16 +1,16 @@
-"""`AsyncProducer`: Kafka's producer for programs on asyncio, against any Kafka.
+"""`AsyncProducer`: Kafka's producer for asyncio programs, with any Kafka cluster.
 
-Theory   The machine of `KafkaProducer` decides; here callers wait. Where Kafka's caller would block, `await` waits, for
-         at most `max.block.ms`. What Kafka returns as a future is one of asyncio.
-         Who is cancelled while a record waits for metadata or for memory takes the record back, as a thread that is
-         interrupted; once it is in a batch it goes on without its caller. A transaction's call goes on too.
-         Cancelling a record's future only means that nobody is told.
+Theory   `KafkaProducer` decides everything; this class lets callers wait. Where Kafka's caller would block, `await`
+         waits, for at most `max.block.ms`. Kafka's futures are asyncio futures here. If a `send` is cancelled while the
+         record waits for metadata or memory, the record is withdrawn, as after an interrupt of a thread. A record in a
+         batch and the call of a transaction continue without their caller. If the future of a record is cancelled, only
+         its result is lost.
 Units    milliseconds, as in Kafka's names.
-Errors   Those of producer/errors.py, and BrokerError for what a broker answered. As in Kafka, what a record meets on
-         its way ends its future; misuse and a producer that is closed are raised.
-         A loop that is closed with records under way tells nobody of them any more; what is asked then is refused.
+Errors   Those of producer/errors.py, and BrokerError for the error of a broker. As in Kafka, errors of a record end its
+         future; misuse and a closed producer raise. If the loop is closed, records in flight have no result, and
+         further calls raise.
 Source   clients/.../producer/KafkaProducer.java of 2.0 and 4.3.
-Differs  Plain connections only: no TLS, no SASL. Keys and values are bytes; serializers are the caller's.
+Differs  Plaintext connections only: no TLS, no SASL. Keys and values are bytes; serialization is up to the caller.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _BOOTSTRAP: Final = "bootstrap.servers"
 _NS_PER_MS: Final = 1_000_000
 _RANDOM_BITS: Final = 31
 _TRIES: Final = 5
-_SENDS_OF_A_TURN: Final = 256  # then others on the loop have their turn
+_SENDS_OF_A_TURN: Final = 256  # then other tasks of the loop run
 
 
 def _monotonic_ms() -> int:
-    return monotonic_ns() // _NS_PER_MS  # rounded down, as Kafka's clock
+    return monotonic_ns() // _NS_PER_MS  # rounded down, like Kafka's clock
 
 
 def _wall_ms() -> int:
@@ -52,10 +52,10 @@ def _wall_ms() -> int:
 
 
 class AsyncProducer:
-    """`config`: Kafka's names and values, "bootstrap.servers" among them; raises ConfigError. `generation`: the release
-    whose client it is. `clock`: monotonic milliseconds; whoever moves it by hand calls `look_at_clock` after that.
-    `wall_clock`: milliseconds since 1970, for records without a timestamp. `loop`: the running one if none is given.
-    To be used on its loop only."""
+    """A producer. `config` has Kafka's names and values, including "bootstrap.servers"; raises ConfigError.
+    `generation` is the release of the Kafka client to behave like. `clock` returns monotonic milliseconds; if you move
+    it by hand, call `look_at_clock` afterwards. `wall_clock` returns milliseconds since 1970, for records without a
+    timestamp. `loop` defaults to the running loop. Use the producer on its loop only."""
 
     def __init__(
         self,
@@ -80,15 +80,16 @@ class AsyncProducer:
     def keep_journal(
         self, name: str = "", size: int = DEFAULT_SIZE, on_event: Callable[[ProducerEvent], None] | None = None
     ) -> ProducerJournal:
-        """What it does with each record, batch and request, as `fakebroker timeline` reads it; its last `size` events.
-        Before `start`, and once. `name`: the client.id if it is not given."""
+        """Keep a journal of records, batches and requests, for `fakebroker timeline`: the last `size` events. Call it
+        once, before `start`. `name` defaults to the client.id."""
         if self._driver is not None or self._journal is not None:
             raise IllegalProducerStateError("A journal is kept from the start on, and there is one.")
         self._journal = ProducerJournal(self._config.client_id, name, size, self._wall_offset_ms(), on_event)
         return self._journal
 
     def _wall_offset_ms(self) -> int:
-        """Between the clocks, of one moment: if we are held up between them it is read again, a few times."""
+        """Return the difference of the clocks at one moment. If the clock moves between the two reads, try again a few
+        times."""
         for _ in range(_TRIES):
             before_ms, wall_ms = self._clock(), self._wall_clock()
             if self._clock() == before_ms:
@@ -96,7 +97,7 @@ class AsyncProducer:
         return wall_ms - before_ms
 
     async def start(self) -> None:
-        """Begin to connect; nothing waits for that. `async with` does it."""
+        """Start to connect, without waiting for it. `async with` calls this."""
         if self._driver is not None:
             raise IllegalProducerStateError("The producer was started.")
         machine = KafkaProducer(
@@ -126,14 +127,14 @@ class AsyncProducer:
         headers: Headers = (),
         timestamp: int | None = None,
     ) -> asyncio.Future[RecordMetadata]:
-        """Waits until the record is in a batch, or refused. The future tells where it was written; an offset of -1 is
-        not known (acks=0). `timestamp`: milliseconds since 1970. Raises ProducerError."""
+        """Wait until the record is in a batch or refused. The future returns where it was written; offset -1 is unknown
+        (acks=0). `timestamp` is in milliseconds since 1970. Raises ProducerError."""
         driver = self._ready()
         written: asyncio.Future[RecordMetadata] = driver.loop.create_future()
 
         def ended(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
             if written.done():
-                return  # its caller has cancelled it
+                return  # the caller has cancelled it
             if error is not None:
                 written.set_exception(error)
             else:
@@ -160,7 +161,7 @@ class AsyncProducer:
         return written
 
     async def flush(self) -> None:
-        """Until all that was sent before has ended, one way or the other."""
+        """Wait until all records sent before have ended."""
         driver = self._ready()
         done: asyncio.Future[None] = driver.loop.create_future()
         driver.owe(done)
@@ -169,32 +170,32 @@ class AsyncProducer:
         await done
 
     async def init_transactions(self) -> None:
-        """Get a producer id; whoever had the same transactional.id is fenced. Raises ProducerError."""
+        """Request a producer id; another producer with this transactional.id is fenced. Raises ProducerError."""
         driver = self._ready()
         await self._call(lambda told: driver.machine.init_transactions(self._clock(), told))
 
     def begin_transaction(self) -> None:
-        """Asks nobody. Raises ProducerError."""
+        """Begin a transaction, without any request. Raises ProducerError."""
         self._ready().machine.begin_transaction()
 
     async def send_offsets_to_transaction(self, offsets: Mapping[TopicPartition, int], group: GroupMetadata) -> None:
-        """The next offsets that the group is to read; they are committed if the transaction is."""
+        """Add the group's next offsets to read, which are committed with the transaction."""
         driver = self._ready()
         await self._call(lambda told: driver.machine.send_offsets_to_transaction(offsets, group, self._clock(), told))
 
     async def commit_transaction(self) -> None:
-        """What was sent in it is written first. Raises ProducerError."""
+        """Commit. Records sent in the transaction are written first. Raises ProducerError."""
         driver = self._ready()
         await self._call(lambda told: driver.machine.commit_transaction(self._clock(), told))
 
     async def abort_transaction(self) -> None:
-        """What was not sent yet fails, what was written is never seen. Raises ProducerError."""
+        """Abort. Unsent records fail, and written records are never visible. Raises ProducerError."""
         driver = self._ready()
         await self._call(lambda told: driver.machine.abort_transaction(self._clock(), told))
 
     async def close(self, timeout_ms: int | None = None) -> None:
-        """No more records. What is under way is ended first, for as long as it takes, or given up after the timeout.
-        Again is no mistake, and may shorten the timeout. Who is cancelled here gives everything up."""
+        """Refuse further records and wait until the remaining ones have ended. After the timeout, if given, they fail.
+        Another call may shorten the timeout. If this call is cancelled, all remaining records fail."""
         driver = self._driver
         if driver is None or driver.machine.is_closed or driver.failure is not None:
             return
@@ -210,14 +211,14 @@ class AsyncProducer:
         await driver.links_ended()
 
     def listen(self, listener: Listener) -> None:
-        """Have it told of everything from now on (producer/journal), and no journal; it changes nothing. Raises
-        IllegalProducerStateError if a journal is kept."""
+        """Set the listener of all events (producer/journal), which changes nothing. Raises IllegalProducerStateError if
+        a journal is kept."""
         if self._journal is not None:
             raise IllegalProducerStateError("A journal is kept, and it is the one who listens.")
         self._ready().machine.listen(listener)
 
     def look_at_clock(self) -> None:
-        """What is due by the clock is done now: for whoever moves the clock by hand."""
+        """Do what is due by the clock. Call this after moving the clock by hand."""
         self._ready().look()
 
     def _ready(self) -> Driver:
@@ -227,7 +228,7 @@ class AsyncProducer:
         return self._driver
 
     def _is_turn_over(self, driver: Driver) -> bool:
-        """Whether so much was sent without a turn of the loop that others are due."""
+        """Return True if so many records were sent without an iteration of the loop that other tasks should run."""
         if driver.turns != self._turns:
             self._turns, self._sends = driver.turns, 0
         self._sends += 1
@@ -244,7 +245,7 @@ class AsyncProducer:
 
 def _finish(future: asyncio.Future[None], error: ProducerError | None = None) -> None:
     if future.done():
-        return  # its caller was cancelled
+        return  # the caller was cancelled
     if error is None:
         future.set_result(None)
     else:

@@ -2,8 +2,7 @@
 
 Errors   ConfigError.
 Source   clients/.../clients/ClientUtils.parseAndValidateAddresses of 4.3.
-Differs  Names are resolved when a connection is made, by the loop; one that is unknown is then a broker that cannot be
-         reached.
+Differs  The loop resolves names when a connection is made; an unknown name then counts as an unreachable broker.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _MOST = 2**16 - 1
 
 
 def parse_bootstrap(servers: object) -> list[tuple[str, int]]:
-    """Host and port of each, from "host:port,[::1]:port" or from several such texts."""
+    """Return host and port of each address, from "host:port,[::1]:port" or from several such texts."""
     texts = [servers] if isinstance(servers, str) else list(servers) if isinstance(servers, Iterable) else []
     found = [_parse(one.strip()) for text in texts for one in str(text).split(",") if one.strip()]
     if not found:

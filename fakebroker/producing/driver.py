@@ -1,10 +1,11 @@
-"""A producer's machine on a loop: its doors are called in turns, its deadline is a timer, its waiters are futures.
+"""The driver of a producer on an asyncio loop: its deadline is a timer, and its waiting callers are futures.
 
-Theory   After each door: do what it wants on the network, look who has waited enough, set the timer. What is due at
-         once is done in the next turn of the loop, so that the sender takes what was sent meanwhile, as Kafka's thread
-         would. A turn handles what one read of a socket gave, at most.
+Theory   After each call of the producer: apply its effects, resolve the futures of callers that need not wait longer,
+         set the timer. Work that is due at once runs in the next iteration of the loop. So the sender also takes
+         records sent meanwhile, like Kafka's thread. An iteration handles the bytes of one socket read, at most.
 Units    milliseconds of `clock`, which must not go back.
-Errors   A mistake of the machine itself fails everybody who waits and closes the connections; it is never swallowed.
+Errors   An unexpected exception in the producer fails all waiting callers and closes the connections; it is never
+         swallowed.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.errors import IllegalProducerStateError
 from fakebroker.producing.links import Links
 
-_LONGEST_S: Final = 3600.0  # of a timer: loops take no more than some weeks
+_LONGEST_S: Final = 3600.0  # limit of a timer: loops accept at most some weeks
 
 
 class Driver:
-    """`machine`: call its doors, and then `settle`."""
+    """The driver of `machine`. Call the machine's methods, then `settle`."""
 
     def __init__(self, machine: KafkaProducer, loop: asyncio.AbstractEventLoop, clock: Callable[[], int]) -> None:
         self.machine = machine
@@ -32,25 +33,25 @@ class Driver:
         self._links = Links(loop, self)
         self._timer: asyncio.Handle | None = None
         self._waiting: list[tuple[Sending, asyncio.Future[None]]] = []
-        self._under_way: set[asyncio.Future[Any]] = set()  # whom the machine owes an answer
+        self._under_way: set[asyncio.Future[Any]] = set()  # futures that the machine has to complete
         self.closed: asyncio.Future[None] = loop.create_future()
         self.turns = 0
 
     def check(self) -> None:
-        """Raises IllegalProducerStateError where nothing can be asked of it."""
+        """Check that the producer can be used. Raises IllegalProducerStateError."""
         if self.loop.is_closed():
             raise IllegalProducerStateError("The loop of the producer is closed.")
         if self.failure is not None:
             raise IllegalProducerStateError(f"The producer has failed: {self.failure!r}") from self.failure
 
     def wait_for(self, sending: Sending) -> asyncio.Future[None]:
-        """Done when its caller would go on."""
+        """Return a future that is done when the caller can continue."""
         waiter: asyncio.Future[None] = self.loop.create_future()
         self._waiting.append((sending, waiter))
         return waiter
 
     def owe(self, future: asyncio.Future[Any]) -> None:
-        """If the machine fails, it fails too."""
+        """Make this future fail if the machine fails."""
         self._under_way.add(future)
         future.add_done_callback(self._under_way.discard)
 
@@ -74,15 +75,15 @@ class Driver:
                 self._timer = self.loop.call_later(min(wait_ms / 1000, _LONGEST_S), self._due)
 
     def look(self) -> None:
-        """The clock was moved by hand."""
+        """Do what is due by the clock."""
         self._run(lambda: self.machine.advance_to(self.clock()))
 
     def withdraw(self, sending: Sending) -> None:
-        """Who waited for it was cancelled."""
+        """Withdraw a record: the task that waited for it was cancelled."""
         self._run(lambda: self.machine.withdraw(sending, self.clock()))
 
     async def links_ended(self) -> None:
-        """What was written is on its way (acks=0), or its broker does not take it."""
+        """Wait until all written bytes are sent (acks=0), or the time for a broker that does not read is over."""
         await self._links.ended()
 
     def connected(self, number: int) -> None:
@@ -107,7 +108,7 @@ class Driver:
             self.settle()
         except Exception as failure:
             self._fail(failure)
-            raise  # the loop's handler of exceptions tells of it
+            raise  # the loop's exception handler reports it
 
     def _look_at_waiting(self) -> None:
         if not self._waiting:
@@ -127,4 +128,4 @@ class Driver:
             if not future.done():
                 future.set_exception(told)
         if not self.closed.cancelled():
-            self.closed.exception()  # nobody may wait for it
+            self.closed.exception()  # mark as retrieved, as it may have no waiter

@@ -1,9 +1,9 @@
-"""The sockets of a producer: what its machine wants done on the network is done on a loop, and what happens is told.
+"""The sockets of a producer: the effects of its machine are applied on a loop, and network events are passed back.
 
-Theory   A link belongs to one number of the machine. Of a link that was given up nothing more is told. News are told
-         in turns of the loop, so no door of the machine is called from within another.
-Errors   What the network does is never raised: a broker that cannot be reached, and a connection that breaks, are lost
-         connections. Reasons go to the log `fakebroker.producing`.
+Theory   A link belongs to one connection number of the machine. A dropped link passes on no more events. Events are
+         passed in iterations of the loop, so one call of the machine never runs inside another.
+Errors   Network errors are never raised: an unreachable broker and a broken connection are lost connections. The
+         reasons go to the log `fakebroker.producing`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger("fakebroker.producing")
 
 
 class Hearer(Protocol):
-    """Whom a network's news are told."""
+    """The receiver of network events."""
 
     def connected(self, number: int) -> None: ...
 
@@ -37,7 +37,7 @@ class _Link(asyncio.Protocol):
         self.attempt: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's class has another base
         if self._links.has(self):
             self._links.hearer.connected(self.number)
         else:
@@ -90,12 +90,12 @@ class Links:
             over.set_result(None)
 
     async def ended(self) -> None:
-        """Until all that was written to connections that are given up is on its way."""
+        """Wait until all bytes written to dropped connections are sent."""
         if self._ending:
             await asyncio.wait(list(self._ending.values()))
 
     def close(self) -> None:
-        """Nothing more is told."""
+        """Drop all links; no more events are passed on."""
         links, self._by_number = self._by_number, {}
         for link in links.values():
             self._drop(link)
@@ -103,7 +103,7 @@ class Links:
     async def _connect(self, link: _Link, host: str, port: int) -> None:
         try:
             await self._loop.create_connection(lambda: link, host, port)
-        except (OSError, ValueError) as error:  # ValueError: a name that is none (UnicodeError)
+        except (OSError, ValueError) as error:  # ValueError: an invalid host name (UnicodeError)
             self.lose(link, f"it could not be made: {error}")
 
     def _drop(self, link: _Link) -> None:
@@ -111,8 +111,8 @@ class Links:
             assert link.attempt is not None
             link.attempt.cancel()
         else:
-            # What was written is still to go out, above all with acks=0; but nobody waits for ever for a broker that
-            # does not read.
+            # Bytes already written must still be sent, above all with acks=0. But a broker that does not read must not
+            # block for ever.
             transport = link.transport
             if transport.get_write_buffer_size():
                 self._ending[link] = self._loop.create_future()

@@ -1,25 +1,25 @@
-"""The testing kit: simulated clusters beside an oracle, your own client under Hypothesis, a judge of journals.
+"""The testing kit: simulated clusters with an oracle, Hypothesis machines for your own client, judges of journals.
 
-    check_history, describe, Finding    what was lost, doubled, reordered or left out, by the journal
-    ProducerHistory, recorded           the same by what producers were told: acknowledged, refused, possibly written
+    check_history, describe, Finding    records lost, duplicated, reordered or skipped, by the journal
+    ProducerHistory, recorded           the same by the results of producers: acknowledged, refused, possibly written
     Simulation, SimulatedClient         a cluster in virtual time, without sockets
     Run, Replay, random_plan, from_text, to_text, command
-                                        plans carried out beside an oracle; `fakebroker replay` on the command line
-    SimulatedProducers, Timelines       producers in its time, and what became of each record at both ends
-    GroupHistory                        what members of a group were told, judged: owners, reading, commits
+                                        plans that run beside an oracle; `fakebroker replay` on the command line
+    SimulatedProducers, Timelines       producers in virtual time, and the timeline of each record at both ends
+    GroupHistory                        a judge of a group, by the reports of its members: owners, reads, commits
     GroupWorld, GroupRun, random_group_plan
                                         a group of simulated consumers among faults; `fakebroker replay --group`
-    TransactionHistory                  what producers and readers of transactions were told, judged, by Jepsen's names
+    TransactionHistory                  a judge of transactions, by their producers and readers, with Jepsen's names
     TransactionWorld, TransactionRun, random_transaction_plan
                                         transactions among faults; `fakebroker replay --transactions`
-    every_failure                       a test, again for each request and answer that could have failed
-    KafkaContainer                      in place of testcontainers' class of that name
+    every_failure                       runs a test again for each request and response that could have failed
+    KafkaContainer                      a replacement of testcontainers' class of that name
     ClientMachine                       your client under Hypothesis: subclass it
     ClusterMachine, TransactionMachine  the broker itself under Hypothesis
     strategies                          batches, requests, topologies, fault plans, plans
 
-The last four need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work, docs/pytest.md
-the plugin for pytest, which is in `plugin`.
+The last four need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work, docs/pytest.md the
+pytest plugin, which is in `plugin`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ __all__ = [
     "to_text",
 ]
 
-# Imported when it is asked for: pytest imports this package for its plugin, in every project that has it installed.
+# Imported on first use: pytest imports this package for its plugin, in every project that has it installed.
 _MODULES = {
     "client_machine": ["ClientMachine"],
     "cluster_machine": ["ClusterMachine"],

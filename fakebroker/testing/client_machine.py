@@ -1,4 +1,4 @@
-"""Your own client under Hypothesis: real sockets, the broker's clock in the test's hand, faults as rules.
+"""Your own client under Hypothesis: real sockets, a clock that the test controls, faults as rules.
 
     class Orders(ClientMachine):
         topic, partitions = "orders", 2
@@ -15,13 +15,13 @@
 
     TestOrders = Orders.TestCase
 
-Theory   Each example has a cluster of its own. Between your rules Hypothesis freezes followers and lets them lag, stops
-         and starts brokers, moves leaders and the clock. In the end everything is healed, your client is closed, and
-         the journal is judged (history.py): what was lost, doubled or reordered fails the example. Hypothesis then
-         looks for the shortest sequence of steps that fails, and prints it. `call` lets the broker's time pass as long
-         as your client is waiting for it.
-Limit    Threads and sockets of your client are real, and so is the order in which they come to act. A failure that
-         depends on it may not come again.
+Theory   Each example has its own cluster. Between your rules Hypothesis freezes followers and lets them lag, stops and
+         starts brokers, and moves leaders and the clock. At the end all faults are healed, your client is closed, and
+         the journal is judged (history.py). Any lost, duplicated or reordered record fails the example. Hypothesis then
+         searches for the shortest sequence of steps that fails, and prints it. `call` advances the broker's time while
+         your client waits for it.
+Limit    The threads and sockets of your client are real, and so is their scheduling. A failure that depends on it may
+         not be reproducible.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _LOOK_EVERY_S = 0.001
 
 
 class ClientMachine(RuleBasedStateMachine):
-    """Subclass it, add `@rule`s that use your client, and say what you want by the attributes of the class."""
+    """A state machine for your client. Subclass it, add `@rule`s that use your client, and configure it by the class
+    attributes."""
 
     topic: ClassVar[str] = "t"
     partitions: ClassVar[int] = 1
@@ -56,7 +57,7 @@ class ClientMachine(RuleBasedStateMachine):
     broker_config: ClassVar[Mapping[str, str | int | bool]] = {}
     min_running_brokers: ClassVar[int] = 1
     forbidden: ClassVar[Collection[str]] = (LOST, DUPLICATE, REORDERED, GAP)
-    call_limit_s: ClassVar[float] = 30.0  # of the test's own time
+    call_limit_s: ClassVar[float] = 30.0  # in real time
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,22 +71,22 @@ class ClientMachine(RuleBasedStateMachine):
             self.kafka.stop()
             raise
 
-    # What you fill in.
+    # Override these.
 
     def setup_client(self) -> None:
-        """Called once the cluster runs and has the topic."""
+        """Create your client. Called when the cluster runs and has the topic."""
 
     def close_client(self) -> None:
-        """Called once everything is healed, by way of `call`: flush and close."""
+        """Flush and close your client. Called by `call` after all faults are healed."""
 
     def check(self) -> None:
-        """Called in the end, before the journal is judged: your own assertions."""
+        """Check your own assertions. Called at the end, before the journal is judged."""
 
-    # What you may use.
+    # Call these.
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call your client, and let the broker's time pass while it has not returned: to whatever comes next, then
-        again. Raises what the function raises; TimeoutError if it takes longer than `call_limit_s` of real time."""
+        """Call your client. Until it returns, advance the broker's time to its next deadline, again and again. Raises
+        what the function raises, and TimeoutError if it takes longer than `call_limit_s` of real time."""
         result: Future[T] = Future()
 
         def run() -> None:
@@ -104,7 +105,7 @@ class ClientMachine(RuleBasedStateMachine):
                 self.kafka.clock.advance_to_next_deadline()
         raise TimeoutError(f"{function!r} has not returned within {self.call_limit_s} s")
 
-    # What happens to the cluster.
+    # Faults of the cluster.
 
     @rule(partition=st.integers(0, 99))
     def freeze_followers(self, partition: int) -> None:
@@ -142,7 +143,7 @@ class ClientMachine(RuleBasedStateMachine):
         self.kafka.clock.advance(ms)
 
     def _followers(self, partition: int, act: Callable[[int], None]) -> None:
-        with suppress(KafkaError):  # it has no followers
+        with suppress(KafkaError):  # the topic has no followers
             act(partition % self.partitions)
 
     def teardown(self) -> None:

@@ -1,14 +1,14 @@
-"""Who talks to a simulated cluster: models of clients, each with a way of its own.
+"""The clients of a simulated cluster: models of different behaviours.
 
-    well-behaved    one request at a time; an answer that may be retried is retried, with the same bytes
-    pipelining      up to five requests on one connection, idempotent as Kafka's producers are
-    impatient       waits a third of the timeout that it asked for, then closes the connection and sends again
-    disconnecting   closes its connection right after every third request, and never learns what became of it
-    malformed       like well-behaved, but its bytes are wrong whenever its plan says so
-    transactional   pipelining; its batches are in transactions, which it ends as a coordinator would, by marks
+    well-behaved    one request at a time; retries retriable errors with the same bytes
+    pipelining      up to five requests on one connection, idempotent like Kafka's producers
+    impatient       waits a third of the requested timeout, then closes the connection and sends again
+    disconnecting   closes its connection right after every third request, and never sees the response
+    malformed       like well-behaved, but with invalid bytes wherever its plan says so
+    transactional   pipelining with transactional batches; it writes the transaction markers itself, like a coordinator
 
-Every second client of a kind is an idempotent producer, the pipelining ones all are. A producer that is told that its
-sequence or epoch is wrong goes on with the next epoch, from 0.
+Every second client of a model is an idempotent producer; all pipelining ones are. After an error for its sequence or
+epoch, a producer continues with the next epoch from sequence 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MARKS_TIMEOUT_MS = 1_500  # request.timeout.ms of the brokers
 
 
 class Surroundings(Protocol):
-    """What a client sees of the run."""
+    """The interface of the run for its clients."""
 
     @property
     def now_ms(self) -> int: ...
@@ -46,7 +46,7 @@ class Surroundings(Protocol):
 
 
 class Sent:
-    """A Produce under way: what was sent, by which it can be sent again."""
+    """A Produce request in flight, with what is needed to send it again."""
 
     def __init__(self, request: Produce, records: dict[Key, bytes], retries_left: int, gives_up_ms: int | None) -> None:
         self.request, self.records = request, records
@@ -55,7 +55,7 @@ class Sent:
 
 
 class Client:
-    """One client; `links` are its connections by broker, `leaders` what it believes."""
+    """A client. `links` are its connections by broker, `leaders` the leaders as it knows them."""
 
     def __init__(self, number: int, around: Surroundings) -> None:
         self.number, self.around = number, around
@@ -70,17 +70,17 @@ class Client:
         self.sequences: dict[Key, int] = {}
         self.epoch = self.count = 0
 
-    # What a plan wants of it.
+    # Actions of a plan.
 
     def produce(self, acks: int, timeout_ms: int, keys: Sequence[Key], count: int, fault: str) -> None:
-        """Send a request to each broker that is believed to lead any of these partitions."""
+        """Send a request to each broker that the client takes for the leader of some of these partitions."""
         if len(self.sent) >= (IN_FLIGHT if self.model == "pipelining" else 1):
             return
         for broker, led in self._by_broker(keys).items():
             self._send(broker, [self._new(acks, timeout_ms, led, count, fault if self.model == "malformed" else "")])
 
     def burst(self, acks: int, timeout_ms: int, key: Key, requests: int) -> int:
-        """Requests behind each other in one write; how many there were."""
+        """Send requests in one write. Return their number."""
         room = (IN_FLIGHT if self.model == "pipelining" else 1) - len(self.sent)
         made = [self._new(acks, timeout_ms, [key], 1, "") for _ in range(min(requests, room))]
         if made:
@@ -88,7 +88,7 @@ class Client:
         return len(made)
 
     def reaches(self, key: Key) -> bool:
-        """Whether it has a connection to who it believes leads a partition."""
+        """Return True if the client has a connection to the broker that it takes for the leader."""
         link = self.links.get(self.leaders.get(key, NOBODY))
         return link is not None and link.closed is None
 
@@ -98,7 +98,8 @@ class Client:
         self.around.send(link, [(request, wire.fetch(request.number, *key, offset, max_wait_ms, is_committed))])
 
     def end(self, commits: bool, is_fenced: bool, keys: Sequence[Key]) -> None:
-        """Marks of the end of its transaction; it is fenced if they are of the next epoch, in which it goes on."""
+        """Write transaction markers that end its transaction. `is_fenced`: they have the next epoch, in which the
+        client continues."""
         if is_fenced:
             self._next_epoch()
         producer_id = FIRST_PRODUCER_ID + self.number
@@ -121,10 +122,10 @@ class Client:
         self.links.clear()
         self.sent.clear()
 
-    # What happens to it.
+    # Events.
 
     def on_produced(self, number: int, result: Sequence[wire.PartitionResult]) -> None:
-        """A Produce was answered."""
+        """Handle the response to a Produce request."""
         sent = self.sent.pop(number, None)
         again = []
         for key, error, _ in result:
@@ -138,18 +139,18 @@ class Client:
             self._retry(sent, again)
 
     def on_closed(self, link: SimulatedClient) -> None:
-        """The broker closed a connection: whatever was under way there is sent again."""
+        """Send again all requests of a connection that the broker closed."""
         lost = [number for number, sent in self.sent.items() if sent.link is link]
         for sent in [self.sent.pop(number) for number in lost]:
             self.leaders.clear()
             self._retry(sent, list(sent.records))
 
     def next_wake_ms(self) -> int | None:
-        """When it loses its patience; nobody but the impatient does."""
+        """Return when the patience of an impatient client ends, None for all others."""
         return min((sent.gives_up_ms for sent in self.sent.values() if sent.gives_up_ms is not None), default=None)
 
     def wake(self) -> None:
-        """Patience is over for what has waited long enough."""
+        """Close and send again what has waited long enough."""
         now_ms = self.around.now_ms
         late = [sent for sent in self.sent.values() if sent.gives_up_ms is not None and sent.gives_up_ms <= now_ms]
         for sent in late:
@@ -157,8 +158,6 @@ class Client:
             if sent.link is not None and sent.link.closed is None:
                 self._drop(sent.link)
             self._retry(sent, list(sent.records))
-
-    # Inside.
 
     def _new(self, acks: int, timeout_ms: int, keys: Sequence[Key], count: int, fault: str) -> Sent:
         records, parts = {}, []
@@ -199,7 +198,7 @@ class Client:
         self.sequences.clear()
 
     def _retry(self, sent: Sent, keys: Sequence[Key]) -> None:
-        """The same batches in a request of their own, to whoever is believed to lead now."""
+        """Send the same batches again, each in a request to the broker that the client takes for the leader now."""
         request = sent.request
         if sent.retries_left == 0:
             if self.is_idempotent:
@@ -226,13 +225,13 @@ class Client:
             self._drop(link)
 
     def _drop(self, link: SimulatedClient) -> None:
-        """Close a connection, and forget what was under way there."""
+        """Close a connection, and forget its requests in flight."""
         self.sent = {number: sent for number, sent in self.sent.items() if sent.link is not link}
         self.links = {broker: other for broker, other in self.links.items() if other is not link}
         self.around.disconnect(link)
 
     def _by_broker(self, keys: Sequence[Key]) -> dict[int, list[Key]]:
-        """By whom it takes for their leader."""
+        """Group partitions by the leaders as the client knows them."""
         by_broker: dict[int, list[Key]] = {}
         for key in keys:
             by_broker.setdefault(self._leader(key), []).append(key)
@@ -251,7 +250,7 @@ class Client:
 
 
 def damaged(data: bytes, fault: str) -> bytes:
-    """The batch with one thing wrong; `plan.FAULTS` names them."""
+    """Return the batch with one defect; `plan.FAULTS` has the names."""
     match fault:
         case "":
             return data

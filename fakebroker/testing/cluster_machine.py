@@ -1,8 +1,8 @@
-"""The whole cluster as a Hypothesis state machine, in virtual time, with the oracle looking on after every step.
+"""The whole cluster as a Hypothesis state machine, in virtual time, with the oracle comparing after every step.
 
     TestCluster = ClusterMachine.TestCase
 
-A failure ends with the line that runs it again without Hypothesis: `fakebroker replay 0 --plan "..."`.
+A failure ends with the command that runs it again without Hypothesis: `fakebroker replay 0 --plan "..."`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from fakebroker.testing.strategies import Topology, actions, topologies
 
 
 class ClusterMachine(RuleBasedStateMachine):
-    """Clients of every model, followers and faults. `run` is the simulation, `steps` of all machines are counted."""
+    """Clients of every model, followers and faults. `run` is the simulation; `steps` counts the steps of all
+    machines."""
 
     steps = 0
 
@@ -27,7 +28,7 @@ class ClusterMachine(RuleBasedStateMachine):
         self.run = Run(look_every=EVERY_STEP)
 
     def perform(self, step: Action) -> None:
-        """One step, and everything that must hold after it."""
+        """Perform a step, and check everything that must hold after it."""
         type(self).steps += 1
         try:
             self.run.perform(step)
@@ -67,7 +68,8 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @rule(step=actions("transact"), end=actions("end"), ms=st.sampled_from((0, 1, 40, 500)), reads=st.booleans())
     def transact_and_end(self, step: Action, end: Action, ms: int, reads: bool) -> None:
-        """By the same producer, in the same partitions; somebody waits for it."""
+        """End the transaction of the same producer in the same partitions, possibly with a consumer that waits for
+        it."""
         producer, _, _, bits, _ = step.arguments
         self.perform(step)
         if reads:
@@ -105,7 +107,7 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @rule(topic=st.integers(0, 2), steps=st.lists(actions("produce"), min_size=1, max_size=2))
     def shrink_isr(self, topic: int, steps: list[Action]) -> None:
-        """The followers of a topic freeze for so long that they leave the ISR, if anything is written."""
+        """Freeze the followers of a topic for so long that they leave the ISR, if records are written."""
         self.perform(action("followers", 1, topic, -1, -1))
         for step in steps:
             self.perform(step)
@@ -113,7 +115,8 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @rule(step=actions("recreate", "delete"))
     def change_settings(self, step: Action) -> None:
-        """Topics are made anew with other settings: the settings of a topic that is there cannot be changed."""
+        """Create topics anew with other settings, or delete them. The oracle has no changes of the settings of existing
+        topics."""
         self.perform(step)
 
     @rule(step=actions("advance", "jump"))

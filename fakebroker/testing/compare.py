@@ -1,4 +1,4 @@
-"""Is the cluster in the state in which the oracle has it, and did its clients see what they had to see?"""
+"""The comparison of the cluster with the oracle: the state, and what clients saw."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from fakebroker.testing.simulation import SimulatedClient, Simulation
 def state_difference(
     simulation: Simulation, world: Oracle, links: Iterable[SimulatedClient], periodic_tasks: int, closely: bool
 ) -> str | None:
-    """The first difference between the cluster and a world of the oracle; whole logs only if looked at `closely`."""
+    """Return the first difference between the cluster and a world of the oracle. Compare whole logs only if
+    `closely`."""
     return (
         _partitions(simulation, world, closely)
         or _waiting(simulation, world)
@@ -110,7 +111,7 @@ def by_connection(outcome: Outcome) -> int:
 
 
 def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> str:
-    """The first difference between what clients should see and what they see; there is one."""
+    """Return the first difference between the expected and the actual outcomes; there must be one."""
     for wanted, found in zip(expected, seen, strict=False):
         if wanted != found:
             return f"a client should see {_shown(wanted)}, and sees {_shown(found)}"
@@ -120,7 +121,6 @@ def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> 
 
 
 def _shown(outcome: Outcome) -> str:
-    """Batches by the first bytes of their ident."""
     if outcome.result is None:
         return f"connection {outcome.connection} closed at {outcome.at_ms} ms"
     parts = [

@@ -1,15 +1,15 @@
-"""In place of testcontainers' `KafkaContainer`, for tests that are written for it: no Docker, no wait.
+"""A replacement of testcontainers' `KafkaContainer` for existing tests: no Docker, no wait.
 
     from fakebroker.testing import KafkaContainer  # from testcontainers.kafka import KafkaContainer
 
     with KafkaContainer() as kafka:
         connection = kafka.get_bootstrap_server()
 
-Source   testcontainers-python's modules/kafka: what `with_kraft`, `with_cluster_id`, `with_env`, `start` and
-         `get_bootstrap_server` are called with, and what they give.
-Differs  The image, and whatever is asked of Docker, has no effect; to run a program in it is refused. `KAFKA_...`
-         variables are settings of the broker, as in the images: KAFKA_MESSAGE_MAX_BYTES is message.max.bytes. Those
-         that say where to listen are left out.
+Source   testcontainers-python's modules/kafka: the parameters and results of `with_kraft`, `with_cluster_id`,
+         `with_env`, `start` and `get_bootstrap_server`.
+Differs  The image and all settings of Docker have no effect; running a program in the image is refused. `KAFKA_...`
+         variables are settings of the broker, as in the images: KAFKA_MESSAGE_MAX_BYTES is message.max.bytes. Those for
+         listeners are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Self
 from fakebroker.server.fake_cluster import FakeCluster
 
 _PREFIX = "KAFKA_"
-# What is said to the container, and not to the broker that it has; or where that one listens.
+# Variables for the container or the listeners of its broker, which are ignored.
 _NOT_ITS = (
     "advertised",
     "cluster.id",
@@ -39,11 +39,11 @@ _IDS = ("broker.id", "node.id")
 
 
 class KafkaContainer:
-    """One broker, like the container has. `cluster` is the `FakeCluster`, once it has been started."""
+    """One broker, as in the container. `cluster` is the `FakeCluster`, once it is started."""
 
     def __init__(self, image: str = "", port: int = 9093, **kwargs: Any) -> None:
         self.image = image
-        self.port = port  # inside of the container, where nobody is
+        self.port = port  # the port inside the container, which is not used
         self.env: dict[str, str] = {}
         self.cluster_id = ""
         self.kraft_enabled = True
@@ -54,16 +54,16 @@ class KafkaContainer:
             self.with_envs(**env)
 
     def with_kraft(self) -> Self:
-        """It is with KRaft in any case."""
+        """Do nothing: the broker always uses KRaft."""
         return self
 
     def with_cluster_id(self, cluster_id: str) -> Self:
-        """Kept in `cluster_id`. What clients are told is the cluster's own."""
+        """Keep `cluster_id` in an attribute. Clients get the cluster's own id."""
         self.cluster_id = cluster_id
         return self
 
     def with_env(self, key: str, value: Any) -> Self:
-        """A setting of the broker, if it is `KAFKA_...`: of what is asked for before the start."""
+        """Set a variable before the start: a `KAFKA_...` variable is a setting of the broker."""
         self.env[key] = str(value)
         return self
 
@@ -85,16 +85,16 @@ class KafkaContainer:
         return self
 
     def with_bind_ports(self, container: int, host: int | None = None) -> Self:
-        """Listen on the port of the host."""
+        """Listen on this port of the host."""
         self._host_port = host or 0
         return self
 
     def with_command(self, command: object) -> Self:
-        """There is nothing that it could start."""
+        """Do nothing: there is no program to start."""
         return self
 
     def with_volume_mapping(self, host: str, container: str, mode: str = "ro") -> Self:
-        """There is nothing that could read it: settings of the broker are given by `with_env`."""
+        """Do nothing: there is no program to read it. Use `with_env` for settings of the broker."""
         return self
 
     def with_exposed_ports(self, *ports: int) -> Self:
@@ -102,7 +102,7 @@ class KafkaContainer:
 
     @property
     def cluster(self) -> FakeCluster:
-        """What there is behind it: followers, clock, faults, journal. Raises RuntimeError before the start."""
+        """Return the cluster behind it: followers, clock, faults, journal. Raises RuntimeError before the start."""
         if self._cluster is None:
             raise RuntimeError("the container has not been started: use it in a `with` block, or call start()")
         return self._cluster
@@ -116,7 +116,7 @@ class KafkaContainer:
         return self
 
     def stop(self, force: bool = True, delete_volume: bool = True) -> None:
-        """Stop it; nothing happens if it is stopped."""
+        """Stop the broker, if it is started."""
         cluster, self._cluster = self._cluster, None
         if cluster is not None:
             cluster.stop()
@@ -130,24 +130,24 @@ class KafkaContainer:
         self.stop()
 
     def get_bootstrap_server(self) -> str:
-        """host:port, for a client's configuration."""
+        """Return host:port, for a client's configuration."""
         return self.cluster.bootstrap_servers
 
     def get_container_host_ip(self) -> str:
         return self.cluster.endpoints[0].host
 
     def get_exposed_port(self, port: int) -> int:
-        """Where the broker listens, whatever it is inside of the container."""
+        """Return the broker's actual port; `port` is ignored."""
         return self.cluster.endpoints[0].port
 
     def get_logs(self) -> tuple[bytes, bytes]:
-        """What came to stdout and stderr: that the broker has started, in Kafka's words, and the journal, one event a
-        line. Raises RuntimeError before the start."""
+        """Return stdout and stderr: Kafka's line for a started broker, then the journal, one event per line. Raises
+        RuntimeError before the start."""
         lines = [f"[KafkaServer id=1] started (kafka.server.KafkaServer) at {self.get_bootstrap_server()}"]
         return "".join(f"{line}\n" for line in (*lines, *self.cluster.journal)).encode(), b""
 
     def exec(self, command: object) -> NoReturn:
-        """Raise NotImplementedError: a program of the image would have run where no image is."""
+        """Raise NotImplementedError: there is no image to run a program of."""
         raise NotImplementedError(
             f"there is no container that could run {command!r}: `cluster` makes topics and alters settings "
             "(cluster.create_topic, cluster.alter_topic_configs), and tools outside of it connect to "
@@ -155,7 +155,7 @@ class KafkaContainer:
         )
 
     def _settings(self) -> dict[str, str]:
-        """Those of the broker, by Kafka's names."""
+        """Return the settings of the broker, by Kafka's names."""
         settings = {}
         for key, value in self.env.items():
             name = key.removeprefix(_PREFIX).lower().replace("_", ".")

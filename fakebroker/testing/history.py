@@ -1,23 +1,25 @@
-"""Is what clients did to a cluster sound? Read from its journal: what was lost, doubled, reordered or left out.
+"""The judge of a journal: it finds records that were lost, duplicated, reordered or skipped.
 
     findings = check_history(kafka.journal)
     assert not findings, describe(findings)
 
-Theory   The journal tells every append with a fingerprint of each record, every answer, and every end of a leadership.
-         So the log can be built again, record by record, and held against what clients were told.
-           lost        a client was told NONE (acks 1 or all), and then a new leader did not have the record; or who
-                       told him did not know that somebody else led by then; or his batch was taken for the duplicate of
-                       another one, whose producer id, epoch and sequence it has, and other records stand there
-           duplicate   the same record stands in a topic twice: two records are the same if key, value and headers are,
-                       so a test gives every record a value of its own
-           reordered   a client tried a record before another one of the same partition, and it stands behind it
-           gap         an offset that was skipped. The broker's fault, not the client's
-         Records that retention deleted are not lost, nor are those of a topic that was deleted. What a transaction has
-         written that was aborted may be written again, in any order: it is neither a duplicate nor out of order. Marks
-         of transactions, and what coordinators write, are all alike, and are not compared.
-Limit    A client is known by its client id, "tried before" by the order of handling. A request that never reached a log
-         (unknown topic, wrong broker) has not tried anything.
-Errors   ValueError if the journal has dropped events: then it cannot tell.
+Theory   The journal has each append with a fingerprint of each record, each response, and each end of a leadership. So
+         the log can be rebuilt, record by record, and compared with the responses.
+
+         - lost: a client got NONE (acks 1 or all), but the record is gone. A new leader did not have it; or the broker
+           that responded did not know of a newer leader; or the batch was taken for a duplicate of another one with the
+           same producer id, epoch and sequence, and that one has other records.
+         - duplicate: the same record is twice in a topic. Records with equal key, value and headers are the same, so a
+           test gives each record its own value.
+         - reordered: a client tried a record before another one of the same partition, but it is behind that one.
+         - gap: an offset was skipped. This is a fault of the broker, not of the client.
+
+         Records deleted by retention or with their topic are not lost. Records of an aborted transaction may be written
+         again in any order, so they are neither duplicates nor reordered. Transaction markers and the records of
+         coordinators are all alike, and are not compared.
+Limit    A client is identified by its client id, and "tried before" is the order of handling. A request that did not
+         reach a log (unknown topic, wrong broker) has not tried a record.
+Errors   ValueError if the journal has dropped events, as a judgement is then impossible.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class _History(RebuiltLogs):
         self.add(DUPLICATE, topic, partition, offset, what)
 
     def _judge_order(self, topic: str, partition: int, log: Log) -> None:
-        """By the first place of each record: a duplicate further down is a duplicate, and no disorder."""
+        """Judge the order by the first place of each record: a later copy is a duplicate, not reordered."""
         latest: dict[str, tuple[int, int]] = {}  # client -> (number of the try, offset)
         placed: set[tuple[str, str]] = set()
         for offset, record in sorted(log.records.items()):
@@ -86,7 +88,7 @@ class _History(RebuiltLogs):
 
 
 def check_history(journal: Iterable[Event], kinds: Collection[str] = KINDS) -> list[Finding]:
-    """What is wrong, of these kinds, in the order of the journal; all that needs its end comes last."""
+    """Return the findings of these kinds in the order of the journal. Those that need its end come last."""
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
         raise ValueError(f"there is no kind {unknown[0]!r} of finding; there are: {', '.join(KINDS)}")

@@ -1,4 +1,4 @@
-"""What must hold in every run, whoever is asked: rules about the cluster that need no oracle."""
+"""The invariants of every run, whatever the clients do: rules about the cluster that need no oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ_ALL = FetchParams(max_wait_ms=0, min_bytes=0, max_bytes=1 << 30, has_clien
 
 
 class _Seen:
-    """What was seen of a partition: its watermark in a leadership, and what its clients were promised."""
+    """The history of a partition: its high watermark in the current leadership, and the acknowledged batches."""
 
     def __init__(self) -> None:
         self.epoch = -1
@@ -25,7 +25,7 @@ class _Seen:
 
 
 class Invariants:
-    """Of one simulation; `periodic_tasks` is how many timers a cluster has in which nothing happens."""
+    """The invariants of one simulation. `periodic_tasks` is the number of timers of an idle cluster."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -34,7 +34,7 @@ class Invariants:
         self._partitions: dict[Partition, _Seen] = {}
 
     def handled(self, request: Produce) -> None:
-        """The broker takes a request in hand: it is about the topics that there are now."""
+        """Record the partitions of a request when the broker handles it, as topics may change later."""
         find = self._simulation.cluster.metadata.find_partition
         found = {key: find(*key) for key, _ in request.parts}
         self._asked_of[request.number] = {
@@ -42,8 +42,8 @@ class Invariants:
         }
 
     def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
-        """A client has an answer: a record that timed out is in the log, unless whoever says so stood still and leads
-        no more; and one acknowledged by all stays there."""
+        """Check a response. A record that timed out is in the log, unless the leadership has changed. A record
+        acknowledged with acks=all stays in the log."""
         batches = dict(request.parts)
         asked_of = self._asked_of.pop(request.number)
         for key, error, base in result:
@@ -61,7 +61,7 @@ class Invariants:
                 self._of(partition).acknowledged[base] = batches[key].ident
 
     def check(self, closely: bool) -> None:
-        """After each step; `closely` reads whole logs, and lets the core look at itself."""
+        """Check the invariants after a step. `closely`: also read whole logs."""
         for partition in self._simulation.cluster.metadata.partitions():
             if partition.leader_id == NO_LEADER:
                 continue
@@ -95,8 +95,8 @@ class Invariants:
         if partition.config.unclean_leader_election_enable:
             return
         there = {batch.base_offset: wire.ident(batch.data) for batch in partition.leader_log.batches}
-        # A new leader learns the watermark from those in sync: one of them may stand still, or they are too few. It may
-        # be dead itself, before anybody knows.
+        # A new leader learns the high watermark from the in-sync replicas: one may be paused, or they may be too few.
+        # The leader itself may have crashed, undetected.
         followers = partition.isr - {partition.leader_id}
         knows = (
             self._simulation.cluster.state_of(partition.leader_id) in (RUNNING, STOPPING)
@@ -108,7 +108,8 @@ class Invariants:
                 raise Violation(f"{partition.topic_partition}: what was acknowledged by all at {base} is lost")
 
     def _check_producers(self, partition: Partition) -> None:
-        """No idempotent producer has a batch twice. After an unclean election one may: the state went with the log."""
+        """Check that no batch of an idempotent producer is twice in a log, except after an unclean election, which may
+        lose producer state."""
         if partition.config.unclean_leader_election_enable:
             return
         found: set[tuple[int, int, int]] = set()
@@ -121,14 +122,15 @@ class Invariants:
                 found.add(place)
 
     def _check_readable(self, partition: Partition) -> None:
-        """A consumer reads all below the watermark and nothing above it, of whatever replica it asks."""
+        """Check that a consumer reads everything below the high watermark and nothing above it, from each replica."""
         cluster = self._simulation.cluster
         fetch = FetchPartition(partition, 0, 1 << 30)
         for broker in partition.replicas:
             if cluster.is_running(broker):
                 [result] = cluster.brokers[broker].replicas.reader.read_from_log(_READ_ALL, [fetch])
                 end = _end_of(result.records.join())
-                # Who does not reach the leader knows what he knew: an earlier leader may have had a higher watermark.
+                # a replica that cannot reach the leader keeps its watermark: an earlier leader may have had a higher
+                # one
                 is_beyond = end > partition.high_watermark and partition.replicas[broker].is_connected
                 if is_beyond or end != result.high_watermark:
                     raise Violation(
@@ -137,7 +139,7 @@ class Invariants:
                     )
 
     def nothing_is_left(self) -> None:
-        """At the end, all clients gone: no operation, no timer, no connection, not even as garbage."""
+        """Check at the end, without clients, that no operation, timer or connection is left, not even as garbage."""
         cluster = self._simulation.cluster
         for broker_id, broker in cluster.brokers.items():
             for purgatory in (broker.replicas.produce_purgatory, broker.replicas.fetch_purgatory):
@@ -156,7 +158,7 @@ class Invariants:
 
 def _holds(partition: Partition, base: int, ident: bytes) -> bool:
     if partition.leader_id == NO_LEADER or partition.is_deleted:
-        return True  # its leader, or its topic, went in this very moment
+        return True  # its leader or its topic has just gone
     found = next(partition.leader_log.batches_from(base), None)
     return found is not None and found.base_offset == base and wire.ident(found.data) == ident
 

@@ -1,5 +1,5 @@
-"""Whether a connection is still there. Compiled, its class has no weak references, so something is attached to it that
-has; this module is not compiled for that reason."""
+"""The detection of connections that are not freed. The compiled class has no weak references, so an object that has
+them is attached to the connection. This module is not compiled for that reason."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fakebroker.network.connection import Connection
 
 
 class Mark:
-    """Goes with the connection that it is attached to."""
+    """An object with the lifetime of the connection that it is attached to."""
 
 
 def mark(connection: Connection) -> weakref.ref[Mark]:
-    """A reference that is dead once nobody holds the connection."""
+    """Return a weak reference that dies with the connection."""
     connection.attachment = attached = Mark()
     return weakref.ref(attached)

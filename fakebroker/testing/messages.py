@@ -1,4 +1,4 @@
-"""What a simulated client asks and sees, in the words that the clients, the oracle and the checks share.
+"""The requests and outcomes of simulated clients, as shared by the clients, the oracle and the checks.
 
 Units    milliseconds since the start; offsets count records. Error codes are Kafka's numbers.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Error(IntEnum):
-    """The answers that the rules know, by Kafka's numbers."""
+    """The error codes that the rules use, with Kafka's numbers."""
 
     NONE = 0
     OUT_OF_RANGE = 1
@@ -28,12 +28,12 @@ Key = tuple[str, int]  # topic and partition
 
 
 class Violation(AssertionError):
-    """The broker did what no rule allows, or did not what one demands."""
+    """The broker broke a rule."""
 
 
 class Batch(NamedTuple):
-    """What a producer sends: `size` records; `ident` tells it from all others, `producer` is
-    (id, epoch, first sequence). One that `commits`, or not, is the mark of a transaction."""
+    """A batch of `size` records. `ident` is unique; `producer` is (id, epoch, first sequence). If `commits` is not
+    None, it is a transaction marker (COMMIT or ABORT)."""
 
     ident: bytes
     size: int = 1
@@ -51,7 +51,8 @@ class Produce(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Of a coordinator of transactions: a mark for each partition, which all in sync must have."""
+    """A WriteTxnMarkers request of a transaction coordinator: a marker for each partition, which all in-sync replicas
+    must have."""
 
     number: int
     acks: int
@@ -60,7 +61,8 @@ class Marks(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """Of a consumer, from the leader, of at least one byte; of what is committed, or of all."""
+    """A Fetch of a consumer from the leader, for at least one byte. `is_committed`: with isolation level
+    read_committed."""
 
     number: int
     key: Key
@@ -70,7 +72,7 @@ class Fetch(NamedTuple):
 
 
 class Garbage(NamedTuple):
-    """What closes the connection when its turn comes; if it is no frame, nobody takes it in hand before."""
+    """Invalid bytes, which close the connection when their turn comes, or at once if they are not even a frame."""
 
     number: int
     is_frame: bool = True
@@ -80,9 +82,9 @@ Request = Produce | Marks | Fetch | Garbage
 
 
 class Outcome(NamedTuple):
-    """What a client sees. `result` is (key, error, base offset) by partition of a Produce, with -1 as offset of Marks,
-    (error, watermark, idents) of a Fetch, with the last stable offset behind the watermark if it is of what is
-    committed; and None if the connection is closed."""
+    """An outcome as a client sees it. `result` is None if the connection was closed. For a Produce it has (key, error,
+    base offset) by partition, for Marks the same with offset -1. For a Fetch it is (error, high watermark, idents),
+    with the last stable offset after the watermark if it reads committed data."""
 
     connection: int
     at_ms: int

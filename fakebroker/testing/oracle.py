@@ -1,15 +1,17 @@
-"""What a Kafka cluster must answer, and when: the rules of produce and replication once more, kept simple.
+"""The oracle: the responses of a Kafka cluster and their times, by a second, simple version of its rules.
 
-Theory   No timers, watch lists, decoders or callbacks: time is a number, and after every event each request that waits
-         is looked at again. It imports nothing of the broker, so the two agree only if both are right. The order in
-         which free connections are served is the broker's choice: it tells (`handle`), and is held to what is allowed.
-         What the rules leave open is in worlds.py.
-Rules    connection   one request in hand; in the moment that it is answered the next is handled, and its timeout starts
-         acks=-1      NONE (20 if the ISR is below the minimum) once the watermark has passed; 6 if the broker leads no
-                      more; 3 if the topic is gone; 7 exactly at handled + timeout, what was replicated then counting
-                      as in time, and a timeout of 0 or less being over before any follower fetches
-         ISR          is looked at every half of the lag
-         marks        as records with acks=-1; a timeout of the broker's own
+Theory   There are no timers, watch lists, decoders or callbacks. Time is a number, and after every event each waiting
+         request is checked again. It imports nothing from the broker, so the two agree only if both are right. The
+         broker chooses the order in which it serves free connections: it reports each one (`handle`), and the oracle
+         checks that it is allowed. worlds.py handles what the rules leave open.
+Rules    connection   one request in hand; the next is handled when this one completes, and its timeout starts then
+
+         acks=-1      NONE (20 if the ISR is below the minimum) once the high watermark has passed; 6 if the broker no
+                      longer leads; 3 if the topic is gone; 7 exactly at handled + timeout. What is replicated at that
+                      time counts as in time. A timeout of 0 or less ends before any follower fetches
+
+         ISR          checked every half of the maximum lag
+         markers      like records with acks=-1, with a timeout of the broker's own
          the rest     oracle_partition.py, rules/transactions.py
 Units    milliseconds since the start; offsets count records. Error codes are Kafka's numbers.
 Source   the rules of core/.../server/ReplicaManager.scala, DelayedProduce.scala, DelayedFetch.scala and
@@ -26,14 +28,14 @@ from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.rules.lives import PAUSED, RUNNING, STOPPING, BrokerLives, Connection, Waiting
 from fakebroker.testing.rules.transactions import committed
 
-REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager sees it
+REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager gets it
 
 
-SESSION: Key = ("", 0)  # in the place of a partition: the session of a broker ends
+SESSION: Key = ("", 0)  # instead of a partition: the session of a broker ends
 
 
 class Oracle(BrokerLives):
-    """One world. `outcomes` are what clients must have seen since they were last taken."""
+    """One world. `outcomes` are what clients must have seen since the last comparison."""
 
     def __init__(self, brokers: Sequence[int], lag_max_ms: int, session_ms: int = 9_000) -> None:
         super().__init__(brokers, session_ms)
@@ -42,7 +44,7 @@ class Oracle(BrokerLives):
         self.default_lag: int | None = INSTANT
         self.outcomes: list[Outcome] = []
 
-    # What users do.
+    # Actions of users.
 
     def create_topic(self, topic: str, partitions: int, replicas: int, min_isr: int, unclean: bool = False) -> None:
         alive = [b for b in self.brokers if b in self.alive]
@@ -95,7 +97,7 @@ class Oracle(BrokerLives):
             partition.lead(broker, partition.isr, self.now)
         self.look()
 
-    # What clients do.
+    # Actions of clients.
 
     def connect(self, connection: int, broker: int) -> None:
         self.connections[connection] = Connection(broker)
@@ -112,17 +114,17 @@ class Oracle(BrokerLives):
             self.look_at(connection)
 
     def look_at(self, number: int) -> None:
-        """What is no frame needs nobody to handle it."""
+        """Close the connection if its next bytes are not a frame, as they need no handling."""
         connection = self.connections[number]
         if connection.in_hand is None and connection.queue and self.states[connection.broker] != PAUSED:
             first = connection.queue[0]
             if isinstance(first, Garbage) and not first.is_frame:
                 self.close(number)
 
-    # What the broker does.
+    # Actions of the broker.
 
     def handle(self, number: int) -> Request:
-        """The broker takes the next request of a connection in hand."""
+        """Handle the next request of a connection."""
         connection = self.connections[number]
         if not connection.is_open or connection.in_hand is not None or not connection.queue:
             raise Violation(f"a request of connection {number} is handled out of turn at {self.now} ms")
@@ -179,7 +181,7 @@ class Oracle(BrokerLives):
             self.expire(waiting)
 
     def look(self) -> None:
-        """Whoever waits is looked at again."""
+        """Check all waiting requests again."""
         for waiting in self.waiting:
             if self.states[waiting.broker] != PAUSED:
                 self._decide(waiting)
@@ -205,7 +207,7 @@ class Oracle(BrokerLives):
             self._answer_produce(waiting)
 
     def _read(self, request: Fetch, broker: int, gone: set[Key]) -> tuple[tuple[object, ...], bool]:
-        """What a consumer gets, and whether it need not wait for more."""
+        """Return the result for a consumer, and whether it is final."""
         partition = None if request.key in gone else self.partitions.get(request.key)
         nothing: tuple[object, ...] = (-1, -1, ()) if request.is_committed else (-1, ())
         if partition is None or partition.leader != broker:
@@ -266,7 +268,7 @@ class Oracle(BrokerLives):
         return min(times)
 
     def run(self, at: int, order: Sequence[tuple[Key, int]]) -> None:
-        """What is due at this moment, in this order; then the timeouts."""
+        """Apply what is due now, in this order, then the timeouts."""
         self.now = at
         for key, broker in order:
             if key == SESSION:

@@ -1,13 +1,14 @@
-"""The rules of one partition, as simply as they can be: lists of batches, and numbers.
+"""The rules of one partition in their simplest form: lists of batches, and numbers.
 
 Rules    append       ISR below the minimum and acks=-1: 19. Then the batch, its producer, the log
-         producer     the same (first, last) among the last five of its epoch: the old offset. Else it must continue the
-                      last one (45); a new epoch begins at 0 (45), an old one is refused (47); so is a mark of one
-         watermark    the least log end of the leader, the ISR, and those caught up within the lag who may join it; only
-                      upwards; not while the ISR is below the minimum; looked at when a log or the ISR changes
-         ISR          out goes who lacks something and was last caught up more than the lag ago; in comes who has
-                      reached the watermark and the start of the leadership
-         election     rules/elections.py; followers drop what the leader does not have
+         producer     the same (first, last) among the last five of its epoch: the old offset. Else it must continue
+                      the last one (45). A new epoch begins at 0 (45); an old one is refused (47), also in a marker
+         watermark    the least log end offset of the leader, the ISR, and the replicas that are caught up within the
+                      lag and may join it. It only rises, and not while the ISR is below the minimum. It is updated
+                      when a log or the ISR changes
+         ISR          a replica leaves if it lacks records and was last caught up more than the lag ago. It joins when
+                      it has reached the high watermark and the start of the leadership
+         election     rules/elections.py; followers truncate what the leader does not have
 Units    milliseconds since the start; offsets count records.
 Source   the rules of core/.../cluster/Partition.scala, Replica.scala, storage/.../log/ProducerStateManager.java and
          metadata/.../controller/PartitionChangeBuilder.java @ 4.0, as described.
@@ -24,8 +25,8 @@ from fakebroker.testing.rules.elections import NOBODY, Elections
 from fakebroker.testing.rules.producers import check_producer, is_of_the_past
 from fakebroker.testing.rules.transactions import last_stable_offset
 
-REFUSED_BY_LOG = {"crc": 2, "no records": 87}  # what is wrong with a batch, and what the leader's log says
-INSTANT, FROZEN = -1, None  # what a follower does, or its lag
+REFUSED_BY_LOG = {"crc": 2, "no records": 87}  # the defect of a batch, and the error of the leader's log
+INSTANT, FROZEN = -1, None  # special values of a follower's lag
 NEVER = -(1 << 62)
 UNKNOWN = -1
 
@@ -39,13 +40,13 @@ class Logged(NamedTuple):
 
 
 class Replica:
-    """One log and its `end`, and what the leader knows of it: `known` end, and when it last had everything."""
+    """A log with its `end`, and the leader's knowledge of it: the `known` end, and when it was last caught up."""
 
     def __init__(self, lag_ms: int | None) -> None:
         self.log: list[Logged] = []
         self.end, self.known, self.watermark, self.caught_up = 0, UNKNOWN, 0, NEVER
         self.lag_ms = lag_ms
-        self.under_way: deque[tuple[int, int]] = deque()  # (arrives, log end)
+        self.under_way: deque[tuple[int, int]] = deque()  # (arrival time, log end offset)
 
     def add(self, batches: Sequence[Logged]) -> None:
         self.log += batches
@@ -53,7 +54,7 @@ class Replica:
 
 
 class Partition(Elections):
-    """`alive` are the brokers that may lead, `working` those that do anything."""
+    """A partition. `alive` are the brokers that may lead, `working` those that are not paused or crashed."""
 
     def __init__(
         self,
@@ -84,12 +85,12 @@ class Partition(Elections):
         return self.replicas[self.leader].watermark
 
     def followers(self) -> list[tuple[int, Replica]]:
-        """Those that reach the leader."""
+        """Return the followers that reach the leader."""
         led = self.leader in self.working
         return [(b, r) for b, r in self.replicas.items() if led and b != self.leader and b in self.working]
 
     def lose_touch(self, broker: int, now: int) -> None:
-        """The broker is about to work no more: whoever had everything was caught up until now."""
+        """Record that the broker is about to stop working: followers that have everything were caught up until now."""
         for follower, replica in self.followers():
             if broker in (follower, self.leader):
                 if replica.known == self.replicas[self.leader].end:
@@ -104,7 +105,7 @@ class Partition(Elections):
             self.start_over(other, now)
 
     def begin(self, now: int) -> None:
-        """The leader knows that it leads, and nothing of the others; one that stands still learns it later."""
+        """Start a leadership without knowledge of the followers. A paused leader learns of it later."""
         self.is_begun = self.leader in self.working
         self.epoch_start = self.replicas[self.leader].end
         for other, replica in self.replicas.items():
@@ -116,7 +117,7 @@ class Partition(Elections):
             replica.under_way.clear()
 
     def start_over(self, broker: int, now: int) -> None:
-        """A follower drops what the leader does not have, and fetches from there."""
+        """Truncate what the leader does not have, and fetch from there."""
         replica, leader = self.replicas[broker], self.log
         replica.under_way.clear()
         same = 0
@@ -129,7 +130,7 @@ class Partition(Elections):
         self.take(broker, now)
 
     def take(self, broker: int, now: int) -> None:
-        """A follower that lacks something copies it in its rhythm."""
+        """Let a follower that lacks records copy them, with its lag."""
         replica, end = self.replicas[broker], self.replicas[self.leader].end
         if replica.lag_ms == INSTANT:
             self.fetch(broker, end, now)
@@ -137,7 +138,7 @@ class Partition(Elections):
             replica.under_way.append((now + replica.lag_ms, end))
 
     def fetch(self, broker: int, up_to: int, now: int, resumes: bool = False) -> None:
-        """A follower has everything below `up_to`, and says so."""
+        """Record that a follower has everything below `up_to`, and that the leader knows it."""
         replica, leader = self.replicas[broker], self.replicas[self.leader]
         replica.add([logged for logged in leader.log[len(replica.log) :] if logged.end <= up_to])
         before, replica.known = replica.known, replica.end
@@ -172,13 +173,13 @@ class Partition(Elections):
                 replica.watermark = max(replica.watermark, min(least, replica.end))
 
     def lagging(self, now: int) -> set[int]:
-        """Who must leave the ISR."""
+        """Return the replicas that must leave the ISR."""
         if self.leader not in self.working:
             return set()
         return {b for b in self.isr - {self.leader} if not self.is_caught_up(self.replicas[b], now)}
 
     def append(self, batch: Batch, acks: int, now: int) -> tuple[int, int]:
-        """(error, base offset)."""
+        """Append a batch. Return (error, base offset)."""
         if acks == -1 and len(self.isr) < self.min_isr:
             return Error.NOT_ENOUGH, -1
         if batch.fault:
@@ -195,7 +196,7 @@ class Partition(Elections):
             if error or known_base >= 0:
                 return error, known_base
         for broker, replica in self.replicas.items():
-            if replica.known == base and broker in self.working:  # the leader's is never known
+            if replica.known == base and broker in self.working:  # the leader's own end is never known
                 replica.caught_up = max(replica.caught_up, now)
         leader.add((Logged(base, base + batch.size, batch, self.epoch, now),))
         self.had_transactions |= batch.is_transactional

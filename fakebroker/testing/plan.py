@@ -1,8 +1,8 @@
-"""What happens in a simulation, as values: a plan is a list of actions, and one line of text.
+"""The plan of a simulation as values: a list of actions, and one line of text.
 
-Theory   An action names what it concerns by small numbers that are taken modulo what there is (clients, brokers,
-         topics, partitions, replicas in sync), so every action means something at any time and a plan stays one when
-         actions are taken out of it. Who draws decides: `random_plan` by a seed, Hypothesis by its strategies.
+Theory   An action names its objects by small numbers, modulo what exists (clients, brokers, topics, partitions, in-sync
+         replicas). So every action is valid at any time, and a plan stays valid when actions are removed. `random_plan`
+         draws the actions by a seed, Hypothesis draws them by its strategies.
 Text     "cluster 3 1000; topic 2 3 1 0; produce 0 -1 500 1 1 0; advance 20"
 """
 
@@ -18,10 +18,10 @@ STEPS_MS = (0, 1, 6, 7, 33, 40, 100, 250, 499, 500, 501, 1_000, 1_600)
 MODELS = ("well-behaved", "pipelining", "impatient", "disconnecting", "malformed")
 FAULTS = ("empty", "two batches", "truncated", "crc", "no records")
 MAX_CLIENTS = 2 * len(MODELS)
-MAX_TRANSACTIONAL = 2  # more of them
+MAX_TRANSACTIONAL = 2  # in addition to MAX_CLIENTS
 _PIPELINING = range(MODELS.index("pipelining"), MAX_CLIENTS, len(MODELS))
 
-# Name -> how many arguments it takes, and what they are. All are whole numbers.
+# Name -> its arguments, which are all integers.
 ACTIONS: dict[str, tuple[str, ...]] = {
     "cluster": ("brokers", "lag max ms"),
     "topic": ("partitions", "replicas", "min.insync.replicas", "unclean elections"),
@@ -36,7 +36,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "end": ("producer", "0 aborts", "1 of the next epoch", "partitions as bits"),
     "garbage": ("client", "kind"),
     "disconnect": ("client",),
-    "followers": ("behaviour", "topic", "partition", "broker"),  # -1 is all
+    "followers": ("behaviour", "topic", "partition", "broker"),  # -1 means all
     "stop": ("broker",),
     "start": ("broker",),
     "kill": ("broker",),
@@ -49,7 +49,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 
 
 class Action(NamedTuple):
-    """One step of a plan."""
+    """A step of a plan."""
 
     name: str
     arguments: tuple[int, ...] = ()
@@ -59,7 +59,7 @@ class Action(NamedTuple):
 
 
 def action(name: str, *arguments: int) -> Action:
-    """An action; raises ValueError if there is none such."""
+    """Return an action. Raises ValueError if there is none of this name, or for a wrong number of arguments."""
     if name not in ACTIONS:
         raise ValueError(f"there is no action {name!r}; there are: {', '.join(ACTIONS)}")
     if len(arguments) != len(ACTIONS[name]):
@@ -69,12 +69,12 @@ def action(name: str, *arguments: int) -> Action:
 
 
 def to_text(plan: Iterable[Action]) -> str:
-    """The plan on one line."""
+    """Return the plan as one line."""
     return "; ".join(map(str, plan))
 
 
 def from_text(text: str) -> list[Action]:
-    """The plan of a line; raises ValueError for what is none."""
+    """Return the plan of a line. Raises ValueError if it is invalid."""
     plan = []
     for part in filter(None, map(str.strip, text.split(";"))):
         name, *numbers = part.split()
@@ -132,13 +132,13 @@ _WEIGHTS_OF_STREAMS = {
 
 
 def random_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
-    """A cluster, its topics and so many steps, none of them `without`. The same seed begins with the same ones, however
-    many there are."""
+    """Return a plan of a cluster, its topics and `steps` steps, without the actions in `without`. Plans of one seed
+    start with the same steps, whatever their number."""
     return _drawn_plan(seed, steps, without, _WEIGHTS)
 
 
 def random_stream_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
-    """The same for streams of Produce requests, among fewer faults: most steps are a hundred requests."""
+    """Return a plan with streams of Produce requests and fewer faults: most steps are a hundred requests."""
     return _drawn_plan(seed, steps, without, _WEIGHTS_OF_STREAMS)
 
 
@@ -160,7 +160,7 @@ def _drawn_plan(seed: int, steps: int, without: Set[str], weight_of: Mapping[str
     return plan
 
 
-Drawn = Mapping[str, tuple[int, tuple[str, ...]]]  # by name: how often it is drawn, and what its numbers are
+Drawn = Mapping[str, tuple[int, tuple[str, ...]]]  # by name: the weight, and the meaning of the numbers
 
 
 def draw_more(
@@ -171,8 +171,8 @@ def draw_more(
     random: Random,
     without: Set[str] = frozenset(),
 ) -> list[Action]:
-    """The plan with actions behind it, until it has so many, none of them `without`. "advance" takes one of these
-    times, all others numbers below 8."""
+    """Append actions until the plan has `steps` of them, without those in `without`. "advance" gets one of `steps_ms`,
+    all others numbers below 8."""
     names = [name for name in actions if name not in without]
     weights = [actions[name][0] for name in names]
     while len(plan) < steps:
@@ -185,7 +185,7 @@ def draw_more(
 
 
 def read_actions(text: str, actions: Drawn, whose: str) -> list[Action]:
-    """The plan of a line; raises ValueError for what is none."""
+    """Return the plan of a line. Raises ValueError if it is invalid."""
     plan = []
     for part in text.split(";"):
         name, *numbers = part.split()

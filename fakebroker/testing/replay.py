@@ -1,7 +1,7 @@
-"""One simulation again, by its seed or by its plan: what a failure prints is the line that runs it.
+"""A replay of a simulation, by its seed or by its plan. A failure prints the command for it.
 
-fakebroker replay 17 --steps 200
-fakebroker replay 0 --plan "cluster 3 1000; topic 1 3 2 0; produce 0 -1 100 1 1 0; advance 100"
+fakebroker replay 17 --steps 200 fakebroker replay 0 --plan "cluster 3 1000; topic 1 3 2 0; produce 0 -1 100 1 1 0;
+advance 100"
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakebroker.testing.run import EVERY_STEP, OFTEN, Run
 
 
 class Replay:
-    """What came of a plan. `violation` is None if every rule held to the end."""
+    """The result of a plan. `violation` is None if every rule held to the end."""
 
     def __init__(
         self, plan: Sequence[Action], seed: int, look_every: int = OFTEN, journal: Journal | None = None
@@ -33,20 +33,20 @@ class Replay:
 
 
 def replay(seed: int, steps: int) -> Replay:
-    """The simulation that a seed stands for."""
+    """Run the simulation of a seed."""
     return Replay(random_plan(seed, steps), seed)
 
 
 def command(
     seed: int, steps: int | None = None, plan: Sequence[Action] | None = None, option: str = "", swarm: bool = False
 ) -> str:
-    """The line that runs a simulation again; `option` names its kind, if it is not that of clusters."""
+    """Return the command that runs a simulation again. `option` names its kind, unless it is that of clusters."""
     what = f"--plan {shlex.quote(to_text(plan))}" if plan is not None else f"--steps {steps}" + " --swarm" * swarm
     return " ".join(filter(None, ["fakebroker replay", str(seed), option, what]))
 
 
 def fails(plan: Sequence[Action], seed: int) -> bool:
-    """Whether a plan breaks a rule; one that makes no sense does not."""
+    """Return True if the plan breaks a rule. An invalid plan does not."""
     try:
         return Replay(plan, seed, look_every=EVERY_STEP).violation is not None
     except (ValueError, AttributeError):
@@ -54,7 +54,8 @@ def fails(plan: Sequence[Action], seed: int) -> bool:
 
 
 def shrink(plan: Sequence[Action], seed: int, breaks: Callable[[Sequence[Action], int], bool] = fails) -> list[Action]:
-    """A plan that still breaks a rule and has no action too many: halves go, then quarters, down to single actions."""
+    """Return a shorter plan that still breaks a rule, and of which no action can be left out. Remove halves, then
+    quarters, down to single actions."""
     kept = list(plan)
     size = max(len(kept) // 2, 1)
     while True:

@@ -1,7 +1,7 @@
-"""A plan carried out, step by step: on the simulated cluster and by the oracle side by side (`side_by_side.py`).
+"""A run of a plan, step by step, on the simulated cluster and on the oracle (`side_by_side.py`).
 
-Theory   After every step the two are compared: logs, ISR, watermarks, leaders, who waits in which purgatory, how many
-         timers run, who is connected. On top come rules that need no oracle (`invariants.py`).
+Theory   After every step the two are compared: logs, ISR, watermarks, leaders, parked requests, timers, connections. In
+         addition, rules are checked that need no oracle (`invariants.py`).
 Errors   `Violation`, with the step, the time and the first difference.
 """
 
@@ -25,11 +25,11 @@ EVERY_STEP, OFTEN, SELDOM = 1, 16, 64  # how often whole logs are compared
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Run:
-    """One simulated history. `perform` its actions, the first being `cluster`, and `finish` it.
+    """One simulated history. `perform` its actions, of which the first is `cluster`, and `finish` it.
 
-    seed        of topic ids and cluster id, nothing else: the plan has all that is drawn
-    journal     where the broker writes what it decides, if anywhere
-    look_every  compare whole logs, and check the core's own invariants, at every so-manieth step and at the end
+    seed        for topic ids and the cluster id only, as the plan contains everything else that is drawn
+    journal     the broker's journal, if wanted
+    look_every  compare whole logs, and check the core's own invariants, at every n-th step and at the end
     """
 
     def __init__(self, seed: int = 0, look_every: int = OFTEN, journal: Journal | None = None) -> None:
@@ -40,10 +40,10 @@ class Run:
         self._look_every = look_every
         self._begun = False
 
-    # What plans do.
+    # Actions of plans.
 
     def perform(self, action: Action) -> None:
-        """One step, and everything that must hold after it. Raises Violation."""
+        """Perform a step, and check everything that must hold after it. Raises Violation."""
         self.performed.append(action)
         self.steps += 1
         try:
@@ -60,7 +60,7 @@ class Run:
             raise Violation(f"step {self.steps} ({action}) at {self.now_ms} ms: {error!r}") from error
 
     def finish(self) -> None:
-        """Everybody is healed, all time that anybody may wait for passes, every client goes: nothing is left."""
+        """Heal all faults, let all waiting end, disconnect all clients, and check that nothing is left."""
         if not self._begun:
             return
         for action in (
@@ -76,7 +76,7 @@ class Run:
         self._both.nothing_is_left()
 
     def check_leaks(self) -> None:
-        """Once it is finished: the broker holds on to no connection. Slow, since it collects garbage."""
+        """Check after `finish` that the broker keeps no connection. This is slow, as it collects garbage."""
         marks = self._both.forget_all()
         gc.collect()
         kept = sum(reference() is not None for reference in marks)
@@ -89,20 +89,20 @@ class Run:
 
     @property
     def requests(self) -> int:
-        """How many were sent."""
+        """Return the number of requests sent."""
         return self._both.requests if self._begun else 0
 
     def _do_cluster(self, brokers: int, lag_max_ms: int) -> None:
         brokers, lag_max_ms = max(1, min(brokers, 5)), max(lag_max_ms, 1)
         config = {
-            "fakebroker.metadata.delay.ms": "0",  # the oracle has no brokers that know the world too late
+            "fakebroker.metadata.delay.ms": "0",  # in the oracle, all brokers know changes at once
             "replica.lag.time.max.ms": str(lag_max_ms),
             "connections.max.idle.ms": "-1",
             "auto.leader.rebalance.enable": "false",
             "producer.purgatory.purge.interval.requests": "5",
             "fetch.purgatory.purge.interval.requests": "5",
             "request.timeout.ms": str(MARKS_TIMEOUT_MS),
-            "transaction.partition.verification.enable": "false",  # nobody coordinates: clients write their marks
+            "transaction.partition.verification.enable": "false",  # there is no coordinator: clients write the markers
         }
         both = self._both = self._new_side_by_side(brokers, config, lag_max_ms)
         self.brokers, self.simulation, self.worlds, self.clients = (
@@ -151,8 +151,8 @@ class Run:
         self.simulation.delete_topic(name)
 
     def _do_recreate(self, topic: int, min_isr: int) -> None:
-        """A topic goes and comes back empty with another min.insync.replicas: what stands in for a change of settings,
-        which no plan has yet."""
+        """Delete a topic and create it again, empty, with another min.insync.replicas. No plan changes the settings of
+        an existing topic."""
         if self.topics and self.worlds.open[0].alive:
             name = self.topics[topic % len(self.topics)]
             replicas = len(self.simulation.partition(name, 0).replicas)
@@ -170,8 +170,8 @@ class Run:
             self._client(client).burst(acks, timeout_ms, keys[partition % len(keys)], requests)
 
     def _do_stream(self, client: int, acks: int, timeout_ms: int, partition: int, requests: int) -> None:
-        """Bursts without a pause, for as long as each is dealt with at once: nobody piles up at a broker that stands
-        still more than it handles in one turn, which the oracle knows nothing of."""
+        """Send bursts without a pause, as long as each completes at once. So a paused broker never gets more than it
+        handles in one turn, a limit that the oracle does not have."""
         who = self._client(client)
         while requests > 0 and (keys := self._keys()) and not self._both.waits_at_broker(who):
             key = keys[partition % len(keys)]
@@ -215,7 +215,7 @@ class Run:
         who = self._broker(broker) if broker > 0 else None
         chosen = self.worlds.open[0].selected(name, index, who)
         if (name, index, who) != (None, None, None) and all(part.leader == broker_id for part, broker_id in chosen):
-            return  # concerns nobody, and would be refused
+            return  # affects no follower, and would be refused
         for world in self.worlds.open:
             world.set_followers(lag_ms, name, index, who)
         self.simulation.followers(text, name, index, who)
@@ -254,7 +254,7 @@ class Run:
             self.simulation.resume(who)
 
     def _do_start(self, broker: int) -> None:
-        """Whatever became of it: one that stands still goes on."""
+        """Start the broker, or resume it if it is paused."""
         who = self._broker(broker)
         self._do_resume(broker)
         if self._state(who) in (STOPPED, KILLED):
@@ -277,7 +277,7 @@ class Run:
         self._both.advance(max(0, min(ms, 60_000)))
 
     def _do_jump(self) -> None:
-        """To the next deadline, whatever it is for."""
+        """Advance to the next deadline of any kind."""
         event_ms = self.simulation.next_event_ms()
         if event_ms is not None:
             self._both.advance(event_ms - self.now_ms)

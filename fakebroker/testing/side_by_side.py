@@ -1,8 +1,8 @@
-"""A simulated cluster and the oracle side by side: everything goes to both, and what comes out is compared.
+"""A simulated cluster and the oracle side by side: both get all actions, and their outcomes are compared.
 
-Theory   Whenever the core has something to do, the oracle does it first. What clients saw must be what a world of the
-         oracle says, answer by answer and to the millisecond, and so must the state (`compare.py`).
-Errors   `Violation`, with where it happened, the time and the first difference.
+Theory   Whenever the core has something to do, the oracle does it first. What clients saw must equal the outcomes of a
+         world of the oracle, response by response and to the millisecond. The state must be equal too (`compare.py`).
+Errors   `Violation`, with the place, the time and the first difference.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from fakebroker.testing.transactions.marks import read_committed_answer, read_ma
 from fakebroker.testing.worlds import Worlds
 from timingwheel.mypyc import mypyc_attr
 
-MAX_CHAIN = 200  # reactions of clients to one event: more is a loop
+MAX_CHAIN = 200  # reactions of clients to one event: more would be a loop
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SideBySide:
-    """`where` names the step in hand, for violations; `requests` counts those of all clients."""
+    """The pair. `where` names the current step, for violations; `requests` counts those of all clients."""
 
     def __init__(
         self, brokers: int, config: dict[str, str], lag_max_ms: int, seed: int, look_every: int, journal: Journal | None
@@ -59,7 +59,7 @@ class SideBySide:
     def now_ms(self) -> int:
         return self.simulation.elapsed_ms
 
-    # What clients do (clients.Surroundings).
+    # Actions of clients (clients.Surroundings).
 
     def next_number(self) -> int:
         self._number += 1
@@ -85,7 +85,7 @@ class SideBySide:
         link.send(*(frame for _, frame in requests))
 
     def waits_at_broker(self, client: Client) -> bool:
-        """Whether a request of a client is not even taken in hand yet."""
+        """Return True if a request of the client is not handled yet."""
         connections = self.worlds.open[0].connections
         return any(connections[link.number].queue for link in client.links.values())
 
@@ -120,10 +120,10 @@ class SideBySide:
         if isinstance(request, Produce):
             self._invariants.handled(request)
 
-    # Comparing.
+    # Comparison.
 
     def settle(self) -> None:
-        """What clients saw is what they had to see; let them react, until nobody does."""
+        """Compare what clients saw with what they had to see, and let them react, until there is nothing new."""
         for _ in range(MAX_CHAIN):
             outcomes = self._compare_outcomes()
             if not outcomes:
@@ -158,7 +158,7 @@ class SideBySide:
         return seen
 
     def _seen(self) -> list[Outcome]:
-        """What came to clients since the last time."""
+        """Return what clients saw since the last call."""
         seen: list[Outcome] = []
         for at_ms, number, frame in self.simulation.arrivals:
             if frame is None:
@@ -173,7 +173,7 @@ class SideBySide:
         return seen
 
     def check(self, closely: bool) -> None:
-        """The state is that of a world, and the invariants hold."""
+        """Check that the state is that of a world, and that the invariants hold."""
         links = [link for link, _ in self._links.values()]
         tasks = self._invariants.periodic_tasks
         differences = [state_difference(self.simulation, world, links, tasks, closely) for world in self.worlds.open]
@@ -184,11 +184,11 @@ class SideBySide:
         self._invariants.check(closely)
 
     def nothing_is_left(self) -> None:
-        """At the end, all clients gone."""
+        """Check at the end, without clients, that nothing is left."""
         self._invariants.nothing_is_left()
 
     def forget_all(self) -> list[weakref.ref[Mark]]:
-        """Hold on to no client any more. References to what goes with their connections."""
+        """Drop all references to clients. Return weak references that live as long as their connections."""
         marks = [mark(connection) for connection in self.simulation._clients]
         self.clients.clear()
         self._links.clear()

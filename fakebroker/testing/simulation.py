@@ -1,12 +1,11 @@
-"""The cluster in virtual time: no sockets, no clock, no sleeping. What happens when is exact to the millisecond.
+"""A cluster in virtual time: no sockets, no clock, no sleeping. The times of all events are exact to the millisecond.
 
-Theory   Clients speak real frames with the core; time stands still until the caller lets it pass, and then jumps from
-         one deadline to the next. Everything that goes into the cluster and everything that comes out is on
-         the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
-         `arrivals` are then what came to clients and nobody has taken yet: (milliseconds, client, frame, or None when
-         its connection was closed), in order.
+Theory   Clients exchange real frames with the core. Time is frozen until the caller advances it, then jumps from one
+         deadline to the next. If wanted, all input and output of the cluster is on the `tape`: two runs are equal if
+         and only if their tapes are, byte for byte. `arrivals` has then, in order, what clients received and the caller
+         has not taken yet. Its entries are (milliseconds, client, frame, or None when its connection was closed).
 Units    milliseconds since the start of the simulation, as clients measure them: without `skipped_ms`.
-Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
+Errors   An internal error of the broker and a broken invariant raise AssertionError.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ START_WALL_MS: Final = 1_800_000_000_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SimulatedClient:
-    """One connection. `answers` are (milliseconds since the start, frame) in the order of arrival. `tell`
-    hears of them too, as the bytes of whole frames, and None when the broker closes."""
+    """A connection. `answers` are (milliseconds since the start, frame) in the order of arrival. `tell` gets them too,
+    as the bytes of whole frames, and None when the broker closes."""
 
     def __init__(self, simulation: Simulation, connection: Connection, number: int) -> None:
         self._simulation = simulation
@@ -66,7 +65,7 @@ class SimulatedClient:
         self._takes_answers = True
 
     def take_answers(self, takes: bool) -> None:
-        """The peer stops reading, or reads again all that it was sent."""
+        """Stop reading (False), or read again all that was sent meanwhile (True)."""
         self._takes_answers = takes
         simulation = self._simulation
         simulation.record("takes answers" if takes else "takes no answers", self.number)
@@ -74,12 +73,12 @@ class SimulatedClient:
         simulation.settle()
 
     def written(self) -> None:
-        """The broker asks to be told when its answers are written."""
+        """Report to the broker that its responses are written, as it requested."""
         if self._takes_answers:
             self._simulation.cluster.set_write_blocked(self.connection, False, self._simulation.now)
 
     def send(self, *frames: bytes) -> None:
-        """Bytes arrive at the broker now."""
+        """Deliver bytes to the broker now."""
         simulation = self._simulation
         data = b"".join(frames)
         simulation.record("sends", self.number, data)
@@ -93,7 +92,7 @@ class SimulatedClient:
 
 
 class _OnHandling(Listener):
-    """Tells of each request whose turn has come. Clients have the numbers of their connections."""
+    """A listener of handled requests. Clients have the numbers of their connections."""
 
     def __init__(self, tell: Callable[[int], None]) -> None:
         self._tell = tell
@@ -104,16 +103,16 @@ class _OnHandling(Listener):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Simulation:
-    """A cluster with a clock in the test's hand.
+    """A cluster with a clock that the test controls.
 
-    followers    what followers do from the start, as of `FakeCluster`
+    followers    the behaviour of followers from the start, as in `FakeCluster`
     config       broker settings by Kafka's names, as text
-    with_tape    keep what goes in and comes out on the `tape`, payloads and all
-    journal      where the broker writes what it decides, if anywhere
-    check_every  how often the core's own invariants are checked: after every call (1), or after every so many
-    racks        where brokers stand, by id
-    schedule     "first-come" or "random", as of `FakeCluster`; what arrives at the same time is what is sent in one
-                 `with simulation.together()`
+    with_tape    keep all input and output on the `tape`, including payloads
+    journal      the broker's journal, if wanted
+    check_every  how often the core's own invariants are checked: after every call (1), or after every n-th
+    racks        the racks of brokers, by id
+    schedule     "first-come" or "random", as in `FakeCluster`; what is sent in one `with simulation.together()`
+                 arrives at the same time
     """
 
     def __init__(
@@ -134,32 +133,32 @@ class Simulation:
         settings, behaviour = BrokerConfig().with_text(config or {}), Behaviour.parse(followers)
         order = order_of(schedule, seed)
         self.cluster = Cluster(self.now, brokers, settings, behaviour, Life(seed), journal, racks=racks, order=order)
-        self.listening = set(self.cluster.registry.broker_ids)  # whose ports are open
+        self.listening = set(self.cluster.registry.broker_ids)  # brokers with open ports
         self._clients: dict[Connection, SimulatedClient] = {}
         self.warnings: list[str] = []
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
-        self.settled, self._is_together = 0, False  # how often: something may have been done to the cluster
+        self.settled, self._is_together = 0, False  # the number of settle calls, each after a possible change
 
     @property
     def now(self) -> Now:
         return Now(START_MONO_MS + self.elapsed_ms + self.skipped_ms, START_WALL_MS + self.elapsed_ms)
 
     def record(self, what: str, client: int, data: bytes = b"") -> None:
-        """Put an event on the tape; client 0 is nobody."""
+        """Put an event on the tape; client 0 stands for none."""
         if self._with_tape:
             self.tape.append((self.elapsed_ms, what, client, data))
 
     def tape_text(self) -> bytes:
-        """The tape as text, one event a line: milliseconds, client, what, bytes in hexadecimal."""
+        """Return the tape as text, one event per line: milliseconds, client, event, bytes in hexadecimal."""
         lines = (f"{at_ms} {client} {what} {data.hex()}".rstrip() for at_ms, what, client, data in self.tape)
         return "".join(f"{line}\n" for line in lines).encode()
 
-    # What users do.
+    # Actions of users.
 
     def topic(self, name: str = "t", partitions: int = 1, replicas: int = 3, **configs: object) -> None:
-        """Make a topic; settings with underscores for dots."""
+        """Create a topic; the settings have underscores for dots."""
         texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
         self.record(f"topic {name} {partitions} {replicas} {texts}", 0)
         self.cluster.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
@@ -174,7 +173,8 @@ class Simulation:
         self.settle()
 
     def script(self, steps: list[tuple[Any, str]], **selection: object) -> None:
-        """What followers do over time: (milliseconds from now, behaviour). Raises TypeError for a time that is none."""
+        """Set the behaviour of followers over time: (milliseconds from now, behaviour). Raises TypeError for a time
+        that is not a number."""
         self.record(f"script {steps} {selection}", 0)
         parsed = [(at_ms, Behaviour.parse(text)) for at_ms, text in steps]
         self.cluster.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
@@ -230,8 +230,8 @@ class Simulation:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is sent within arrives at the same time: nothing is done before all of it is there, if the schedule is
-        random. First come, first served, it makes no difference but for when answers are handed out."""
+        """Let everything sent in the block arrive at the same time. With a random schedule nothing is handled before
+        all of it has arrived. With "first-come" only the time at which responses are delivered differs."""
         self._is_together = True
         try:
             yield
@@ -240,38 +240,38 @@ class Simulation:
             self.settle()
 
     def forget(self, client: SimulatedClient) -> None:
-        """The client is not looked at any more; its connection must be closed."""
+        """Forget a client, of which the connection must be closed."""
         assert client.connection.is_closed
         del self._clients[client.connection]
 
     def on_handling(self, tell: Callable[[int], None]) -> None:
-        """Have `tell(client number)` called whenever the broker takes a request in hand."""
+        """Call `tell(client number)` whenever the broker handles a request."""
         self.cluster.probe.listeners.append(_OnHandling(tell))
 
     # Time.
 
     def next_event_ms(self) -> int | None:
-        """When the cluster next has something to do, if it has."""
+        """Return when the cluster next has something to do, None if never."""
         deadline_ms = self.cluster.next_deadline_ms()
         return None if deadline_ms is None else max(self.elapsed_ms, deadline_ms - START_MONO_MS - self.skipped_ms)
 
     def advance(self, ms: int) -> None:
-        """Let time pass, event by event."""
+        """Advance the time, event by event."""
         end_ms = self.elapsed_ms + ms
         while (event_ms := self.next_event_ms()) is not None and event_ms <= end_ms:
             self.run_until(event_ms)
         self.run_until(end_ms)
 
     def run_until(self, at_ms: int) -> None:
-        """The time is now `at_ms`; the caller sees to it that no event before it is skipped."""
+        """Set the time to `at_ms`. The caller must not skip an event."""
         self.elapsed_ms = at_ms
         self.cluster.advance_to(self.now)
         self.settle()
 
-    # What comes out.
+    # Output.
 
     def settle(self) -> None:
-        """Perform the effects, let the broker do what its turn left, and check what must always hold."""
+        """Apply the effects, let the broker finish the work of its turn, and check the invariants."""
         if self._is_together:
             return
         cluster = self.cluster

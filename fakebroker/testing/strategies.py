@@ -43,7 +43,7 @@ NOW_MS = 1_800_000_000_000
 
 
 class Topology(NamedTuple):
-    """What a cluster is made of. `topics` are (name, partitions, replicas, min.insync.replicas)."""
+    """A cluster with its topics, which are (name, partitions, replicas, min.insync.replicas)."""
 
     brokers: int
     lag_max_ms: int
@@ -51,8 +51,8 @@ class Topology(NamedTuple):
 
 
 class FaultStep(NamedTuple):
-    """Something that happens to a cluster `after_ms` after the step before. `what` is "followers", "stop", "start" or
-    "move"; the partition is taken modulo those of the topic."""
+    """A fault of a cluster, `after_ms` after the previous step. `what` is "followers", "stop", "start" or "move". The
+    partition is taken modulo those of the topic."""
 
     after_ms: int
     what: str
@@ -61,7 +61,8 @@ class FaultStep(NamedTuple):
     partition: int
 
     def happen(self, simulation: Simulation, topic: str) -> None:
-        """Let the time pass, and do it. What the cluster refuses is left: a leader that is not in sync, say."""
+        """Advance the time and apply the fault. Ignore what the cluster refuses, such as a leader that is not in
+        sync."""
         simulation.advance(self.after_ms)
         known = simulation.cluster.metadata.topic(topic)
         if known is None:
@@ -82,7 +83,7 @@ class FaultStep(NamedTuple):
 def batches(
     max_records: int = 5, max_value_bytes: int = 100, timestamp_ms: int = NOW_MS, idempotent: bool = False
 ) -> st.SearchStrategy[bytes]:
-    """Record batches (magic 2) that every broker takes; of an idempotent producer, with sequences of their own."""
+    """Return record batches (magic 2) that every broker accepts. `idempotent`: with producer ids and sequences."""
     keys = st.none() | st.binary(max_size=10)
     pairs = st.tuples(keys, st.none() | st.binary(max_size=max_value_bytes))
     records = st.lists(pairs.map(lambda pair: Record(*pair)), min_size=1, max_size=max_records)
@@ -106,7 +107,7 @@ def batches(
 def produce_requests(
     topic: str = "t", partitions: int = 1, correlation_ids: st.SearchStrategy[int] | None = None
 ) -> st.SearchStrategy[bytes]:
-    """Frames of Produce v9, with any acks and timeout that a client may send."""
+    """Return frames of Produce v9, with any acks and timeout that a client may send."""
     return st.builds(
         lambda number, acks, timeout_ms, parts: wire.produce(
             number, acks, timeout_ms, [((topic, partition), records) for partition, records in sorted(parts.items())]
@@ -119,13 +120,13 @@ def produce_requests(
 
 
 def behaviours() -> st.SearchStrategy[str]:
-    """What followers do, in the words of `FakeCluster(followers=...)`."""
+    """Return behaviours of followers, in the words of `FakeCluster(followers=...)`."""
     return st.sampled_from(BEHAVIOURS) | st.integers(0, 3_000).map(lambda lag_ms: f"lagging:{lag_ms}")
 
 
 @st.composite
 def topologies(draw: st.DrawFn, max_brokers: int = 4, max_topics: int = 3) -> Topology:
-    """Clusters with topics "t1", "t2" and so on; no topic has more replicas than there are brokers."""
+    """Return clusters with topics "t1", "t2" and so on. No topic has more replicas than there are brokers."""
     brokers = draw(st.integers(1, max_brokers))
     topics = []
     for number in range(1, draw(st.integers(1, max_topics)) + 1):
@@ -135,7 +136,8 @@ def topologies(draw: st.DrawFn, max_brokers: int = 4, max_topics: int = 3) -> To
 
 
 def fault_plans(max_steps: int = 10, brokers: int = 3) -> st.SearchStrategy[list[FaultStep]]:
-    """Followers that freeze, lag and recover, brokers that stop and start, leaders that move."""
+    """Return plans of faults: followers that freeze, lag and recover, brokers that stop and start, leaders that
+    move."""
     return st.lists(
         st.builds(
             FaultStep,
@@ -189,7 +191,7 @@ ARGUMENTS: dict[str, tuple[st.SearchStrategy[int], ...]] = {
 
 
 def actions(*names: str) -> st.SearchStrategy[Action]:
-    """Steps of a simulation: of these names, or of any."""
+    """Return steps of a simulation, of these names or of any."""
     chosen = names or tuple(ARGUMENTS)
     return st.sampled_from(chosen).flatmap(
         lambda name: st.tuples(*ARGUMENTS[name]).map(lambda arguments: action(name, *arguments))
@@ -198,7 +200,7 @@ def actions(*names: str) -> st.SearchStrategy[Action]:
 
 @st.composite
 def plans(draw: st.DrawFn, max_steps: int = 50) -> list[Action]:
-    """Whole plans: a cluster, its topics, and what happens to them."""
+    """Return whole plans: a cluster, its topics, and the steps."""
     topology = draw(topologies())
     plan = [action("cluster", topology.brokers, topology.lag_max_ms)]
     for _, partitions, replicas, min_isr in topology.topics:

@@ -1,8 +1,8 @@
-"""Frames of simulated clients: Produce v9 and Fetch v10 requests, and what their answers say.
+"""The frames of simulated clients: Produce v9 and Fetch v10 requests, and the content of their responses.
 
-Theory   A simulation sends thousands of requests a second, so Produce is written by the protocol's own encoder, and
-         answers to it without messages of errors are read by hand, which the tests tie to kio. Everything else is
-         written and read by kio. Nothing of the broker's own writer is used.
+Theory   A simulation sends thousands of requests a second. So the protocol's own encoder writes Produce requests, and
+         responses without error messages are read by hand. Tests compare both with kio. kio writes and reads everything
+         else. The broker's own response writer is not used.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from fakebroker.protocol.sent.produce_answer import read_plain_answer
 from fakebroker.protocol.sent.produce_frame import by_topic, encode_produce_request
 
 PRODUCE, PRODUCE_VERSION = 0, 9
-FETCH, FETCH_VERSION = 1, 10  # the newest Fetch that only the leader answers
+FETCH, FETCH_VERSION = 1, 10  # the newest Fetch that only leaders serve
 FETCH_MAX_BYTES = 1 << 20
 CLIENT_ID = "sim"
 
-_CONTROL_AT, _PRODUCER_AT, MARK_TYPE_AT, COMMIT = 22, 43, 69, 1  # where they stand in a batch
+_CONTROL_AT, _PRODUCER_AT, MARK_TYPE_AT, COMMIT = 22, 43, 69, 1  # positions in a batch
 _PRODUCER = struct.Struct(">qh")
 _MARK_IDENT = struct.Struct(">?qh")
 
@@ -46,7 +46,7 @@ def batch(
     base_sequence: int = -1,
     attributes: int = 0,
 ) -> bytes:
-    """A record batch of `count` records that share a value."""
+    """Return a record batch of `count` records with the same value."""
     return encode_batch(
         [Record(None, value)] * count,
         base_timestamp_ms=timestamp_ms,
@@ -58,8 +58,8 @@ def batch(
 
 
 def ident(data: bytes) -> bytes:
-    """What tells a batch from every other, wherever in a log it stands: from its CRC to its records; and of a mark
-    what it says, and to whom."""
+    """Return the identity of a batch, wherever in a log it is: its bytes from the CRC to the records. For a transaction
+    marker return its type, producer id and epoch."""
     if data[_CONTROL_AT] & CONTROL_FLAG:
         producer_id, epoch = _PRODUCER.unpack_from(data, _PRODUCER_AT)
         return mark_ident(producer_id, epoch, data[MARK_TYPE_AT] == COMMIT)
@@ -67,7 +67,7 @@ def ident(data: bytes) -> bytes:
 
 
 def mark_ident(producer_id: int, epoch: int, commits: bool) -> bytes:
-    """`ident` of the mark that ends a transaction of a producer."""
+    """Return the `ident` of the transaction marker of a producer."""
     return _MARK_IDENT.pack(commits, producer_id, epoch)
 
 
@@ -78,7 +78,7 @@ def produce(
     parts: Sequence[tuple[tuple[str, int], bytes]],
     transactional_id: str = "",
 ) -> bytes:
-    """The frame of a Produce request. Partitions of one topic must stand together."""
+    """Return the frame of a Produce request. Partitions of one topic must be adjacent."""
     topics = by_topic(parts)
     return encode_produce_request(
         PRODUCE_VERSION, correlation_id, CLIENT_ID, acks, timeout_ms, topics, transactional_id or None
@@ -92,7 +92,7 @@ def _sized(frame: bytes) -> bytes:
 def fetch(
     correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False
 ) -> bytes:
-    """The frame of a consumer's Fetch for at least one byte of one partition."""
+    """Return the frame of a consumer's Fetch for at least one byte of one partition."""
     values = {
         "replica_id": -1,
         "max_wait": timedelta(milliseconds=max_wait_ms),
@@ -125,7 +125,7 @@ def correlation_id_of(frame: bytes) -> int:
 
 
 def read_produce_answer(frame: bytes) -> tuple[PartitionResult, ...]:
-    """What each partition was answered, sorted by topic and partition."""
+    """Return the result of each partition, sorted by topic and partition."""
     plain = read_plain_answer(frame, PRODUCE_VERSION)
     if plain is None:
         return _read_any_answer(frame)
@@ -146,7 +146,7 @@ def _read_any_answer(frame: bytes) -> tuple[PartitionResult, ...]:
 
 
 def read_fetch_answer(frame: bytes) -> tuple[int, int, tuple[bytes, ...]]:
-    """(error, high watermark, ident of each batch) of a Fetch for one partition."""
+    """Return (error, high watermark, ident of each batch) of a Fetch response for one partition."""
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
     [partition] = topic.partitions
@@ -154,12 +154,12 @@ def read_fetch_answer(frame: bytes) -> tuple[int, int, tuple[bytes, ...]]:
 
 
 def idents(records: bytes) -> tuple[bytes, ...]:
-    """Of each batch in what a Fetch gave."""
+    """Return the ident of each batch in the records of a Fetch response."""
     return tuple([ident(data) for _, data in batches_of(records)])
 
 
 def batches_of(records: bytes) -> list[tuple[BatchHeader, bytes]]:
-    """Of what a Fetch gave."""
+    """Return the batches in the records of a Fetch response."""
     found: list[tuple[BatchHeader, bytes]] = []
     at = 0
     while at < len(records):
@@ -172,7 +172,7 @@ def batches_of(records: bytes) -> list[tuple[BatchHeader, bytes]]:
 
 @cache
 def garbage(kind: str, number: int = 1) -> bytes:
-    """Bytes that make a broker close the connection, each for a reason of its own: `GARBAGE` names them."""
+    """Return bytes that make a broker close the connection, for different reasons; `GARBAGE` has the names."""
     produced = produce(number, 1, 100, [(("t", 0), batch(b"x", 1, 0))])
     match kind:
         case "negative size":
@@ -192,7 +192,7 @@ GARBAGE = ("negative size", "huge size", "unknown api", "unserved version", "cut
 
 
 def split_frames(data: bytes) -> list[bytes]:
-    """The frames that these bytes hold, without their lengths."""
+    """Return the frames in these bytes, without their lengths."""
     frames, start = [], 0
     while start < len(data):
         end = start + 4 + int.from_bytes(data[start : start + 4], "big", signed=True)

@@ -1,8 +1,8 @@
-"""What the rules leave open: in which order the events of one millisecond come.
+"""The worlds that the rules allow: they differ in the order of events within one millisecond.
 
-Theory   Two followers that reach the leader in the same millisecond, or one and the look at the ISR, have no order by
-         the rules, and now and then it matters who comes first. Then there is one oracle for each order, and those
-         that are contradicted by what is seen end. Followers come before timeouts in any case.
+Theory   If two followers reach the leader in the same millisecond, or a follower and the ISR check coincide, the rules
+         set no order. Sometimes the order matters. Then there is one oracle for each order, and those that contradict
+         the outcomes are dropped. Followers come before timeouts in any case.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fakebroker.testing.rules.lives import Connection, Waiting
 
 
 def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
-    """By partition, the orders that its events of this moment may have. An event is (key, follower), or (key,
-    NOBODY) for the look at the ISR. Where no order differs from another, there is one."""
+    """Return by partition the possible orders of its events at this time. An event is `(key, follower)`, or `(key,
+    NOBODY)` for the ISR check. If all orders are equivalent, return one."""
     found = []
     read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, Fetch)}
     for key, partition in oracle.partitions.items():
@@ -31,20 +31,20 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
         shrinks = ticks and bool(partition.lagging(at))
         if ticks:
             events.append((key, NOBODY))
-        # A consumer that waits is answered by the first of two steps of the watermark.
+        # A parked fetch completes at the first of two steps of the high watermark.
         differ = len(events) > 1 and (shrinks or key in read or not partition.isr.issuperset(arriving))
         found.append(list(permutations(events)) if differ else [tuple(events)])
     return found
 
 
 class Worlds:
-    """All worlds that nothing has contradicted yet; mostly one."""
+    """All worlds that no outcome has contradicted yet; usually one."""
 
     def __init__(self, oracle: Oracle) -> None:
         self.open = [oracle]
 
     def advance_to(self, at: int) -> None:
-        """Let everything happen that is due by `at`, each event at its own time."""
+        """Apply everything that is due by `at`, each event at its own time."""
         while (due := min(dues := [world.next_due() for world in self.open])) <= at:
             going_on: list[Oracle] = []
             for world, its in zip(self.open, dues, strict=True):
@@ -55,7 +55,7 @@ class Worlds:
             world.now = at
 
     def handle(self, connection: int) -> Request:
-        """The broker takes a request in hand; worlds in which it may not are contradicted."""
+        """Handle the next request of a connection. Drop the worlds in which this is not allowed."""
         if len(self.open) == 1:
             return self.open[0].handle(connection)
         request: Request | None = None
@@ -76,7 +76,7 @@ class Worlds:
         self.open = [world for world, agreed in zip(self.open, agrees, strict=True) if agreed]
 
     def merge(self) -> None:
-        """One world of those that are the same in all that decides what comes."""
+        """Keep one of several worlds that are equal in everything that matters later."""
         if len(self.open) > 1:
             self.open = list({_signature(world): world for world in self.open}.values())
 
@@ -97,10 +97,10 @@ def _signature(world: Oracle) -> str:
 
 
 def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
-    """The world after what is due, in each order that it may have."""
+    """Return the worlds after the events that are due, one for each possible order."""
     orders = [sum(parts, ()) for parts in product(*orders_at(world, at))]
     ending = [(SESSION, broker) for broker, ends_ms in world.sessions.items() if ends_ms <= at]
-    if ending:  # before the followers that come in the same millisecond, or behind them
+    if ending:  # before or after the followers of the same millisecond
         first, last = [(*ending, *order) for order in orders], [(*order, *ending) for order in orders if order]
         orders = first + last
     for order in orders[1:]:
@@ -112,7 +112,7 @@ def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
 
 
 def copied(world: Oracle) -> Oracle:
-    """A world of its own that is the same. What is never changed is shared: requests, batches, outcomes."""
+    """Return an equal, independent world. Immutable parts are shared: requests, batches, outcomes."""
     other = Oracle(world.brokers, world.lag_max_ms, world.session_ms)
     other.alive, other.working = set(world.alive), set(world.working)
     other.states, other.sessions, other.killed = dict(world.states), dict(world.sessions), set(world.killed)

@@ -19,19 +19,7 @@ from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.control import ask_control, check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.farm.command import simulate
-from fakebroker_load.job import (
-    PARQUET,
-    REPORT_FILE,
-    RUN_FILE,
-    ResultsError,
-    clear,
-    journal_of,
-    judge_folder,
-    new_run_id,
-    planned_rows,
-    read_runs,
-    run_scenario,
-)
+from fakebroker_load.job import journal_of, judge_folder, new_run_id, run_scenario
 from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.odds.command import odds
@@ -39,6 +27,17 @@ from fakebroker_load.report import write_report
 from fakebroker_load.reports.command import compare_runs
 from fakebroker_load.reports.junit import JUNIT_FILE, as_junit
 from fakebroker_load.reports.markdown import MARKDOWN_FILE, as_markdown
+from fakebroker_load.results.folder import (
+    MANIFEST_FILE,
+    PARQUET,
+    REPORT_FILE,
+    RUN_FILE,
+    ResultsError,
+    clear,
+    planned_rows,
+    read_runs,
+)
+from fakebroker_load.results.manifest import check
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.lasting import lasting
 from fakebroker_load.scenario.model import ScenarioError
@@ -48,7 +47,7 @@ from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.session import start_spark
 from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
 from fakebroker_load.spark.failures import cause_of
-from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
+from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait, absolute
 from fakebroker_load.spark.slots import WAIT_S
 from fakebroker_load.spark.staging import Stage
 from fakebroker_load.spark.stopping import stoppable
@@ -67,7 +66,7 @@ app = typer.Typer(
 # What a wrong option or argument raises; typer has it from click or carries a copy.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.", callback=absolute)]
 Limit = Annotated[
     int | None,
     typer.Option(min=0, help="An answer that comes later than this is not confirmed; default: the scenario's, or 500."),
@@ -115,7 +114,7 @@ def run(
         str, typer.Argument(metavar="SCENARIO", help="A YAML file, or a bundled one: see `scenarios`.")
     ],
     bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
-    out: Annotated[Path, typer.Option(help="Where the results go.")],
+    out: Annotated[Path, typer.Option(help="Where the results go.", callback=absolute)],
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
     lateness_limit_ms: Limit = None,
     max_time: MaxTime = None,
@@ -160,7 +159,7 @@ def run(
     stage = Stage(out, run_id, clear, RUN_FILE)
     tap: Tap | None = None
     actor: Actor | None = None
-    with stoppable(max_time), ExitStack() as outer:
+    with stoppable(max_time, stage.remains), ExitStack() as outer:
         try:
             outer.enter_context(stage.open())
         except OSError as error:
@@ -217,7 +216,7 @@ def schema() -> int:
 @app.command()
 def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again."""
-    check_results(folder)
+    check(folder)  # before Spark starts, which takes seconds
     _, verdict = judge_folder(start_spark(master, rows=planned_rows(folder)), folder, lateness_limit_ms)
     write_for_others(folder, verdict)
     print_verdict(make_console(), verdict)
@@ -227,7 +226,7 @@ def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = Non
 @app.command()
 def report(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again and write report.html."""
-    check_results(folder)
+    check(folder)  # before Spark starts, which takes seconds
     return conclude(folder, lateness_limit_ms, master)
 
 
@@ -253,16 +252,9 @@ def check_out(out: Path, overwrite: bool) -> None:
     """Earlier results go only if that is asked for."""
     if out.exists() and not out.is_dir():
         raise ResultsError(f"--out {out} is no folder.")
-    found = [name for name in (RUN_FILE, PARQUET) if (out / name).exists()]
+    found = [name for name in (RUN_FILE, PARQUET, MANIFEST_FILE) if (out / name).exists()]
     if found and not overwrite:
         raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
-
-
-def check_results(folder: Path) -> None:
-    """Say what is missing before Spark starts, which takes seconds."""
-    for name in (RUN_FILE, PARQUET):
-        if not (folder / name).exists():
-            raise ResultsError(f"The folder {folder} holds no results of a run ({name} is missing).")
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:

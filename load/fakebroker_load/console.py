@@ -13,6 +13,7 @@ from rich.table import Table
 
 from fakebroker_load.judging.findings import LATE, RIGHT, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.judging.unjudged import FEW
 from fakebroker_load.verdict import Reason, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
@@ -88,21 +89,25 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
         console.print(f"[red]{verdict.unexplained:,} records in the log that no request has sent[/]")
     if verdict.beside:
         console.print(f"[red]{verdict.beside:,} things in the broker's journal that are of no request[/]")
+    if verdict.logs_amiss:
+        console.print(f"[red]{verdict.logs_amiss:,} logs that do not have one record at each offset[/]")
     for reason in verdict.reasons:
         console.print(f"[red]{escape(reason_text(reason))}[/]", soft_wrap=True)
     console.print(log_sentence(verdict))
     for way in verdict.ways:
         console.print(escape(way.sentence()), soft_wrap=True)
+    for unjudged in verdict.unjudged:
+        console.print(f"[dim]{escape(unjudged.sentence(FEW))}[/]", soft_wrap=True)
     early = sum(group.early for group in verdict.groups)
     finding = verdict.finding
-    colour, word = COLOURS[finding.kind], "Confirmed" if verdict.ok else "Not confirmed"
+    colour = COLOURS[finding.kind]
     if not verdict.ok:
         for sentence in finding.sentences:
             console.print(escape(sentence), soft_wrap=True)
         console.print(f"[bold {colour}]{finding.headline}.[/]")
     console.print(
-        f"[bold {colour}]{word}[/]: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should, "
-        f"{early:,} answered early, lateness limit {verdict.lateness_limit_ms:,} ms."
+        f"[bold {colour}]{verdict.word}[/]: {verdict.confirmed:,} of {verdict.requests:,} requests got what they "
+        f"should, {early:,} answered early, lateness limit {verdict.lateness_limit_ms:,} ms."
     )
 
 

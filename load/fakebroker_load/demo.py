@@ -20,10 +20,11 @@ from rich.console import Console
 from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
 from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
-from fakebroker_load.job import REPORT_FILE, ResultsError, clear, journal_of, judge_folder, read_runs, run_scenario
+from fakebroker_load.job import journal_of, judge_folder, run_scenario
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
+from fakebroker_load.results.folder import REPORT_FILE, ResultsError, clear, read_runs
 from fakebroker_load.scenario.model import Scenario
 from fakebroker_load.scenario.reading import load_scenario
 from fakebroker_load.session import spark_session

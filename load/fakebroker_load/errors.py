@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fakebroker_load.control import ControlError
 from fakebroker_load.java import JavaNotFound
-from fakebroker_load.job import ResultsError
 from fakebroker_load.journal.taps import JournalError
 from fakebroker_load.limits import TooFewFiles
+from fakebroker_load.results.folder import ResultsError
+from fakebroker_load.results.manifest import DamagedResults
 from fakebroker_load.scenario.model import ScenarioError
 from fakebroker_load.session import SparkDidNotStart
 from fakebroker_load.spark.failures import SparkFailed
@@ -17,6 +18,7 @@ from fakebroker_load.wire.client import WireError
 
 USER_ERRORS = (
     ControlError,
+    DamagedResults,
     JavaNotFound,
     JournalError,
     MasterError,
@@ -34,6 +36,7 @@ USER_ERROR_STATUS = 2
 # What was asked for makes sense, and could not be done: no broker, no Java, no master.
 UNABLE = (
     ControlError,
+    DamagedResults,
     JavaNotFound,
     MasterUnreachable,
     NotReady,

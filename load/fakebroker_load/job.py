@@ -3,16 +3,15 @@
 Shape    An output folder holds `run.json` (what was run, where, with which versions), `requests.parquet`, one row
          per request, `log.parquet`, one row per record that is in the log in the end, `partitions.parquet`, where
          those logs begin and end, and `journal.parquet`, what the broker tells of the time of the run, if it keeps a
-         journal. The verdict adds `mismatches.parquet`, if there are any. Several runs may share a folder: each adds
-         its part and its entry.
+         journal. The verdict adds `mismatches.parquet`, if there are any, and `manifest.json` lists all of them
+         (results/manifest.py). Several runs may share a folder: each adds its part and its entry.
 Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
          tasks also agree on the common start.
-Errors   ScenarioError, WireError, ResultsError, all with a sentence for the user.
+Errors   ScenarioError, WireError, DamagedResults, all with a sentence for the user.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -32,6 +31,7 @@ from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
+from fakebroker_load.judging.logs import logs_amiss
 from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.partitions import gathered, spread
 from fakebroker_load.judging.readers import judge_readers
@@ -46,13 +46,28 @@ from fakebroker_load.log import (
     await_readable,
     log_ends,
     part_rows,
-    read_parts,
     shown_watermarks,
     standing_still,
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener
+from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.reports.facts import brokers_of, command_line, describe_machine
+from fakebroker_load.results.folder import (
+    JOURNAL_PARQUET,
+    JUDGED_PARQUET,
+    LOG_FOLDERS,
+    LOG_PARQUET,
+    MISMATCH_PARQUET,
+    PARQUET,
+    PARTS_PARQUET,
+    RUN_FILE,
+    VERDICT_FILE,
+    planned_rows,
+    read_runs,
+    recorded_of,
+)
+from fakebroker_load.results.manifest import seal, write_runs
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
 from fakebroker_load.spark.clocks import clock_facts
@@ -65,24 +80,8 @@ from fakebroker_load.wire.client import WireError, find_leaders
 from fakebroker_load.wire.messages import Metadata
 from fakebroker_load.worker import run_in_loop
 
-OTHER_FILES = ("verdict.md", "junit.xml")  # what reports/ writes
-PARQUET = "requests.parquet"
-LOG_PARQUET = "log.parquet"
-PARTS_PARQUET = "partitions.parquet"
-JOURNAL_PARQUET = "journal.parquet"
-JUDGED_PARQUET = "judged.parquet"
-MISMATCH_PARQUET = "mismatches.parquet"
-LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
-RUN_FILE = "run.json"
-VERDICT_FILE = "verdict.json"
-REPORT_FILE = "report.html"
-
 Bootstrap = list[tuple[str, int]]
 OnProgress = Callable[[int, int], None]  # sent, done
-
-
-class ResultsError(Exception):
-    """A folder does not hold what it should; the message is for the user."""
 
 
 def run_scenario(
@@ -188,7 +187,7 @@ def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
     """Of the partitions that the scenario sends to alone."""
     places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
     leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
-    return Metadata(leaders, metadata.epochs, [], metadata.whole)
+    return metadata._replace(leaders=leaders, problems=[])
 
 
 def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:
@@ -235,45 +234,21 @@ def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
         raise
 
 
-def clear(out: Path) -> None:
-    """Make the folder, and remove from it what earlier runs left; anything else stays."""
-    out.mkdir(parents=True, exist_ok=True)
-    for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET, JOURNAL_PARQUET, JUDGED_PARQUET, MISMATCH_PARQUET):
-        shutil.rmtree(out / folder, ignore_errors=True)
-    for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE, *OTHER_FILES):
-        (out / name).unlink(missing_ok=True)
-
-
-def write_runs(out: Path, runs: list[dict[str, Any]]) -> None:
-    (out / RUN_FILE).write_text(json.dumps(runs, indent=1) + "\n")
-
-
-def read_runs(out: Path) -> list[dict[str, Any]]:
-    runs: list[dict[str, Any]] = json.loads((out / RUN_FILE).read_text())
-    return runs
-
-
 def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None = None) -> tuple[DataFrame, Verdict]:
     """The judged rows of a folder, which are kept in it, and the verdict, which is also written to `verdict.json`. The
     limit goes before those that the scenarios have."""
-    try:
-        runs = read_runs(out)
-    except (OSError, ValueError):
-        raise ResultsError(f"The folder {out} holds no results of a run ({RUN_FILE} is missing or broken).") from None
-    if not (out / PARQUET).is_dir():
-        raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
+    runs = read_runs(out)
+    claimed = recorded_of(runs)
     limits_ms = {run["scenario"]["name"]: _lateness_limit_ms(run, lateness_limit_ms) for run in runs}
     planned = planned_rows(out)
     rows = gathered(spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET)), planned)
     requests = rows.where("read IS NULL")
-    log = Log(*(gathered(read(spark, out / name, schema), planned) for name, schema in LOG_FOLDERS.items()))
-    was_read = any(run.get("log") for run in runs)
-    if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
-        raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
+    log = Log(*(gathered(read(spark, out / name, LOG_FOLDERS[name], claimed), planned) for name in LOG_FOLDERS))
+    was_read = [run["scenario"]["name"] for run in runs if run.get("log")]
     spread(spark, planned)
     known = [run["scenario"]["name"] for run in runs if has_journal(run)]
-    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known), None
-    journal = journal_of(spark, out, runs)
+    judged = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, was_read)
+    journal, beside = journal_of(spark, out, runs), None
 
     def keep(frame: DataFrame) -> DataFrame:
         """It is asked a dozen times, each time for a few columns."""
@@ -287,30 +262,22 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         judged = keep(judged)
     if (read_by := judge_readers(spark, rows, runs, log, journal)) is not None:
         judged = judged.unionByName(read_by, allowMissingColumns=True)
-    verdict = summarise(spark, judged, runs, limits_ms, log, beside)
+    amiss = logs_amiss(spark, log) if was_read else None
+    verdict = summarise(spark, judged, runs, limits_ms, log, beside, amiss)
     shutil.rmtree(out / MISMATCH_PARQUET, ignore_errors=True)
     if not verdict.ok:
-        found = mismatches(spark, judged, log, beside).cache()
+        found = mismatches(spark, judged, log, beside, amiss).cache()
         found.write.parquet(str(out / MISMATCH_PARQUET))
         verdict = replace(verdict, reasons=reasons_of(spark, found))
     verdict.write(out / VERDICT_FILE)
+    seal(out)
     return judged, verdict
-
-
-def planned_rows(out: Path) -> int:
-    """How many requests the runs of a folder were to send; 0 if that cannot be read."""
-    try:
-        return sum(sum(run.get("planned", {}).values()) for run in read_runs(out))
-    except (OSError, ValueError, AttributeError, TypeError):
-        return 0
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:
     """What the broker tells of the runs, if it does of any."""
     if not any(map(has_journal, runs)):
         return None
-    if not (out / JOURNAL_PARQUET).is_dir():
-        raise ResultsError(f"The folder {out} holds no results of a run ({JOURNAL_PARQUET} is missing).")
     return gathered(read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA), planned_rows(out))
 
 
@@ -319,7 +286,8 @@ def _lateness_limit_ms(run: Mapping[str, Any], given_ms: int | None) -> int:
     return of_scenario if given_ms is None else given_ms
 
 
-def read(spark: SparkSession, folder: Path, schema: pa.Schema) -> DataFrame:
-    """What lies in a folder; no rows if it is not there."""
+def read(spark: SparkSession, folder: Path, schema: pa.Schema, claimed: Collection[str] | None = None) -> DataFrame:
+    """What lies in a folder; no rows if it is none of those that are `claimed`."""
     struct = from_arrow_schema(schema)
-    return spark.read.schema(struct).parquet(str(folder)) if folder.is_dir() else spark.createDataFrame([], struct)
+    is_there = claimed is None or folder.name in claimed
+    return spark.read.schema(struct).parquet(str(folder)) if is_there else spark.createDataFrame([], struct)

@@ -1,4 +1,4 @@
-"""What is in the log in the end: read back over Fetch by Spark tasks, a row for each record.
+"""What is in the log in the end: where it began and ended, and the connection over which it is read back.
 
 Theory   A client's own notes cannot show that an acknowledged record is there. So each record's key says which request
          of which run it is of, the log's ends are noted before and after the load, and all that came in between is
@@ -13,8 +13,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
-import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -22,24 +21,25 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.record_batch import Record
+from fakebroker.protocol.record_batch import BatchHeader, Record
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
 from fakebroker_load.wire.log_messages import (
     Fetched,
-    batches,
+    OffsetOutOfRangeError,
     decode_end_offset,
     decode_fetch,
     encode_end_offset,
     encode_fetch,
+    records_of,
+    whole_batches,
 )
-from fakebroker_load.wire.messages import Metadata, encode_probe, fingerprint
+from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_metadata, encode_probe
 
 READABLE_WITHIN_S = 10.0
 POLL_S = 0.05
 FETCH_WAIT_MS = 500
 MAX_ANSWER_BYTES = 128 << 20  # one batch may be larger than what is asked for
-EMPTY_FETCHES = 20  # one after another, where there must be records
 
 LOG_SCHEMA = pa.schema(
     [
@@ -52,6 +52,10 @@ LOG_SCHEMA = pa.schema(
         pa.field("value_crc", pa.int64()),
         pa.field("fingerprint", pa.string()),
         pa.field("visible", pa.bool_()),  # false: not shown to who reads committed transactions; null: there are none
+        pa.field("timestamp_ms", pa.int64()),  # the producer's time; null: the topic has that of the append
+        pa.field("append_ms", pa.int64()),  # which is this
+        pa.field("producer_id", pa.int64()),  # -1: of none
+        pa.field("problem", pa.string()),  # what was found without what was sent (readback/); null: nothing
     ]
 )
 PART_SCHEMA = pa.schema(
@@ -66,6 +70,10 @@ PART_SCHEMA = pa.schema(
         pa.field("readable_offset", pa.int64()),
         pa.field("end_offset", pa.int64()),
         pa.field("same_leader", pa.bool_()),
+        pa.field("first_epoch", pa.int32()),  # of the leader before the run
+        pa.field("leader_epoch", pa.int32()),  # and behind it
+        pa.field("followers", pa.list_(pa.string())),  # where those are that are in sync
+        pa.field("metadata_problem", pa.string()),  # what Metadata says of it that cannot be
         pa.field("transactional", pa.bool_()),  # read as one who reads committed transactions is shown it; null: not
         pa.field("shown_offset", pa.int64()),  # the high watermark before followers that stood still went on
         pa.field("shown_local", pa.string()),  # who was told so: our address, and the correlation id
@@ -86,6 +94,21 @@ class End:
     port: int
     leader_epoch: int
     offset: int
+    followers: tuple[str, ...] = ()  # the addresses of those in sync
+    metadata_problem: str | None = None
+
+
+class RecordsGone(WireError):
+    """The log has no such offset."""
+
+
+class Batch(NamedTuple):
+    """As it stands in the log. `records` is None if they are compressed; `is_shown` to who reads what is committed."""
+
+    header: BatchHeader
+    data: bytes
+    records: list[Record] | None
+    is_shown: bool
 
 
 class Asker:
@@ -119,6 +142,13 @@ class Asker:
         self._ask(encode_probe(self._next()))
         return self.correlation_id
 
+    def metadata(self, topic: str) -> Metadata:
+        """Of one topic. Raises WireError."""
+        try:
+            return decode_metadata(self._ask(encode_metadata(self._next(), [topic])))
+        except ProtocolError as error:
+            raise WireError(f"{self._place} does not say who leads {topic}: {error}") from None
+
     def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
         try:
             return decode_end_offset(self._ask(encode_end_offset(self._next(), topic, partition, leader_epoch)))
@@ -128,18 +158,22 @@ class Asker:
     def fetch(self, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False) -> Fetched:
         ask = encode_fetch(self._next(), topic, partition, offset, max_wait_ms, is_committed)
         try:
-            return decode_fetch(self._ask(ask))
+            return decode_fetch(self._ask(ask), topic, partition)
+        except OffsetOutOfRangeError as error:
+            raise RecordsGone(f"The log of {topic}-{partition} cannot be read: {error}") from None
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
-    def batches(
-        self, topic: str, partition: int, offset: int, is_committed: bool = False
-    ) -> list[tuple[int, int, list[Record] | None, bool]]:
-        """Base offset, last offset, records, and whether one who reads what is committed is shown them."""
+    def batches(self, topic: str, partition: int, offset: int, is_committed: bool = False) -> list[Batch]:
+        """From the one that has this offset on. Raises RecordsGone, WireError."""
         try:
             fetched = self.fetch(topic, partition, offset, FETCH_WAIT_MS, is_committed)
             hidden = hidden_batches(fetched) if is_committed else set()
-            return [(base, last, records, base not in hidden) for base, last, records in batches(fetched.records)]
+            return [
+                Batch(header, data, records_of(header, data), header.base_offset not in hidden)
+                for header, data in whole_batches(fetched.records)
+                if header.last_offset >= offset
+            ]
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
 
@@ -174,7 +208,9 @@ def log_ends(metadata: Metadata) -> dict[Place, End]:
         with Asker(*address) as asker:
             for place in sorted(place for place, leader in metadata.leaders.items() if leader == address):
                 epoch = metadata.epochs[place]
-                ends[place] = End(*address, epoch, asker.end_offset(*place, epoch))
+                end = asker.end_offset(*place, epoch)
+                followers, problem = metadata.followers.get(place, ()), metadata.contradictions.get(place)
+                ends[place] = End(*address, epoch, end, followers, problem)
     return ends
 
 
@@ -193,7 +229,7 @@ def shown_watermarks(ends: Mapping[Place, End]) -> dict[Place, Shown]:
         with Asker(*address) as asker:
             for place, end in ends.items():
                 if (end.host, end.port) == address:
-                    watermark = asker.fetch(*place, end.offset, 0).high_watermark
+                    watermark = _watermark(asker, place, end.offset)
                     shown[place] = Shown(watermark, asker.local, asker.correlation_id)
     return shown
 
@@ -216,11 +252,19 @@ def await_readable(
             with Asker(*address) as asker:
                 for place, end in left.items():
                     if (end.host, end.port) == address:
-                        readable[place] = min(end.offset, asker.fetch(*place, end.offset, 0).high_watermark)
+                        readable[place] = min(end.offset, _watermark(asker, place, end.offset))
         left = {place: end for place, end in left.items() if readable[place] < end.offset}
         if not left or time.monotonic() > deadline:
             return readable
         sleep(POLL_S)
+
+
+def _watermark(asker: Asker, place: Place, offset: int) -> int:
+    """That a consumer is told; below all offsets if the log no longer has this one."""
+    try:
+        return asker.fetch(*place, offset, 0).high_watermark
+    except RecordsGone:
+        return -1
 
 
 def part_rows(
@@ -246,61 +290,16 @@ def part_rows(
             "readable_offset": readable[place],
             "end_offset": end.offset,
             "same_leader": before[place].leader_epoch == end.leader_epoch,
+            "first_epoch": before[place].leader_epoch,
+            "leader_epoch": end.leader_epoch,
+            "followers": list(end.followers),
+            "metadata_problem": end.metadata_problem,
             "transactional": place[0] in transactional or None,
             "stood_still": place in still,
             **({f"shown_{name}": value for name, value in shown[place]._asdict().items()} if place in shown else {}),
         }
         for place, end in ends.items()
     ]
-
-
-def read_parts(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of LOG_SCHEMA for those of PART_SCHEMA: what a Spark task does. It holds one answer at a time."""
-    for batch in parts:
-        for part in batch.to_pylist():
-            yield from read_part(part)
-
-
-def read_part(part: Row) -> Iterator[pa.RecordBatch]:
-    """All records from `start_offset` up to `readable_offset`. Raises WireError if they do not come."""
-    topic, partition, offset, end = part["topic"], part["partition"], part["start_offset"], part["readable_offset"]
-    empty, is_committed = 0, bool(part["transactional"])
-    with Asker(part["host"], part["port"]) as asker:
-        while offset < end:
-            rows: list[Row] = []
-            before = offset
-            found = asker.batches(topic, partition, offset, is_committed)
-            if is_committed and not found:  # the last stable offset: what stands behind it is shown to nobody
-                is_committed = False
-                continue
-            for base, last, records, is_shown in found:
-                if records is None:  # compressed, and so not ours: one row for all of them
-                    records = [Record(None, None)]
-                for record in records:
-                    at = base + (record.offset_delta or 0)
-                    if part["start_offset"] <= at < end:
-                        shown = is_shown and is_committed if part["transactional"] else None
-                        rows.append(log_row(part, at, record) | {"visible": shown})
-                offset = last + 1
-            empty = 0 if offset > before else empty + 1
-            if empty == EMPTY_FETCHES:
-                raise WireError(f"The log of {topic}-{partition} ends at {end}, and {offset} cannot be fetched.")
-            if rows:
-                yield pa.RecordBatch.from_pylist(rows, schema=LOG_SCHEMA)
-
-
-def log_row(part: Row, offset: int, record: Record) -> Row:
-    connection, sequence = read_key(part["run_id"], record.key)
-    return {
-        "run": part["run"],
-        "topic": part["topic"],
-        "partition": part["partition"],
-        "offset": offset,
-        "connection": connection,
-        "sequence": sequence,
-        "value_crc": zlib.crc32(record.value or b""),
-        "fingerprint": fingerprint(record),
-    }
 
 
 def make_key(run_id: str, connection: int, sequence: int) -> bytes:

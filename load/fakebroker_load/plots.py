@@ -18,6 +18,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 
 INK = "#010203"  # stands for the page's text colour until the SVG is written
 PALETTE = ("#2563eb", "#d97706", "#0d9488", "#9333ea", "#db2777", "#65a30d", "#0891b2", "#b45309")
@@ -55,6 +56,7 @@ STYLE: Any = {  # a dict; matplotlib types its keys one by one, from release to 
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))  # one for each time that the palette is used up
 NINES_OF_HALF = math.log10(2)
 SHORTEST_US = 10  # on a log scale nothing lies at zero
+MAX_TICKS = 9  # of a log scale: of three decades
 
 logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells of its font cache
 
@@ -93,8 +95,9 @@ def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade:
         )
         for bin_, count in bins.items():
             bottom[bin_] = bottom.get(bin_, 0) + count
-    axes.set_xscale("log")
-    plain_numbers(axes, "x")
+    filled = [bin_ for of_group in counts.values() for bin_ in of_group]
+    edges = [10 ** (bin_ / bins_per_decade) / 1000 for bin_ in (min(filled, default=0), max(filled, default=0) + 1)]
+    log_scale(axes, "x", *edges)
     axes.set_xlabel("lateness, ms")
     axes.set_ylabel("answers")
     axes.grid(visible=False, axis="x")
@@ -109,8 +112,8 @@ def percentiles(curves: Mapping[str, Sequence[tuple[float, float]]], what: str) 
         values = [max(value, SHORTEST_US) / 1000 for _, value in points]
         axes.plot([x for x, _ in points], values, color=colour, linestyle=DASHES[dashes], linewidth=1.6)
         axes.plot(points[-1][0], values[-1], "o", color=colour, markersize=3.5)
-    axes.set_yscale("log")
-    plain_numbers(axes, "y")
+    all_us = [max(value, SHORTEST_US) for points in curves.values() for _, value in points] or [SHORTEST_US]
+    log_scale(axes, "y", min(all_us) / 1000, max(all_us) / 1000)
     end = max((points[-1][0] for points in curves.values()), default=0.0)
     marked = [NINES_OF_HALF, *range(1, max(2, int(end) + 1))]
     axes.set_xticks(marked)
@@ -166,6 +169,26 @@ def plain_numbers(axes: Axes, which: str) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
     axis.set_minor_formatter(lambda value, _: "")
+
+
+def log_scale(axes: Axes, which: str, low: float, high: float) -> None:
+    """Set a logarithmic scale that begins and ends at a number that is written there, however near the two are: 1, 2 or
+    5 times a power of ten."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = [float(f"{digit}e{exponent}") for exponent in exponents for digit in (1, 2, 5)]
+    first = max(at for at, step in enumerate(steps) if step <= low or at == 0)
+    last = min(at for at, step in enumerate(steps) if (step >= high and at > first) or at == len(steps) - 1)
+    ticks = steps[first : last + 1]
+    if len(ticks) > MAX_TICKS:
+        ticks = [tick for tick in ticks if f"{tick:e}".startswith("1")]
+    axis, set_scale, set_limits = (
+        (axes.xaxis, axes.set_xscale, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_yscale, axes.set_ylim)
+    )
+    set_scale("log")
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    set_limits(steps[first], steps[last])
+    plain_numbers(axes, which)
 
 
 def to_svg(figure: Figure) -> str:

@@ -23,7 +23,8 @@ from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percen
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
 from fakebroker_load.judging.requests import LatenessLimits, Log
-from fakebroker_load.judging.ways import Ways, ways_of
+from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
+from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
 from fakebroker_load.scenario.reads import READERS
 
@@ -33,12 +34,16 @@ SELECT run, `group`,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
     count_if(outcome IN ('done', 'gave up')) AS readers,
+    max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
     percentile(lateness_us, array(0.5, 0.99, 1.0)) AS lateness_us,
     percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
     percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
     percentile(answered_us - intended_us, array(0.5, 0.99, 1.0)) AS from_intended_us
-FROM {judged} GROUP BY run, `group`
+FROM (
+    SELECT *, xxhash64(topic, acks, expected_error, must_wait, also, client, client_id, written) AS asked FROM {judged}
+) GROUP BY run, `group`
 """
+MIXED = "its rows differ in what the scenario says"
 
 EXAMPLES = """
 SELECT run, kind, problem, count(*) AS rows,
@@ -47,7 +52,7 @@ FROM {found} GROUP BY run, kind, problem ORDER BY run, kind, problem
 """
 
 UNEXPLAINED = """
-SELECT count(*) AS records, count_if(requests.run IS NULL) AS unexplained
+SELECT count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
 FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence FROM {judged}) AS requests
     USING (run, connection, sequence)
 """
@@ -74,19 +79,34 @@ class Verdict:
     records: int | None = None  # read back from the log; None: it was not read, for one run at least
     unexplained: int = 0  # of these, how many no request has sent
     beside: int = 0  # what the broker's journal tells of the run's topics, and is of no request
+    logs_amiss: int = 0  # partitions whose log lacks a record, has one too many, or cannot be read to its end
     ways: tuple[Ways, ...] = ()  # of each run
     reasons: tuple[Reason, ...] = ()  # if it is not ok
     machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # in each run; None: not known
+    unjudged: tuple[Unjudged, ...] = ()
 
     @property
     def ok(self) -> bool:
         all_ok = bool(self.groups) and all(group.ok for group in self.groups)
-        return all_ok and not self.unexplained and not self.beside
+        return all_ok and not self.is_strange
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether log or journal have what no request explains."""
+        return bool(self.unexplained or self.beside or self.logs_amiss)
+
+    @property
+    def word(self) -> str:
+        """Confirmed, as far as there were witnesses, or not."""
+        return f"Confirmed{as_far_as(self.ways)}" if self.ok else "Not confirmed"
 
     @property
     def finding(self) -> Finding:
-        is_strange = bool(self.unexplained or self.beside)
-        return finding_of(self.groups, self.ok, is_strange, self.lateness_limit_ms, self.machine_late_ms)
+        strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
+        strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
+        strange += [f"partitions whose log cannot be right ({self.logs_amiss:,})"] if self.logs_amiss else []
+        found = finding_of(self.groups, self.ok, strange, self.lateness_limit_ms, self.machine_late_ms)
+        return found._replace(headline=found.headline + as_far_as(self.ways)) if self.ok else found
 
     @property
     def requests(self) -> int:
@@ -109,7 +129,9 @@ class Verdict:
             "log_records": self.records,
             "log_records_unexplained": self.unexplained,
             "journal_unexplained": self.beside,
+            "logs_amiss": self.logs_amiss,
             "ways": [asdict(way) | {"ways": way.count} for way in self.ways],
+            "not_judged": [asdict(each) for each in self.unjudged],
             "reasons": [asdict(reason) for reason in self.reasons],
             "groups": groups,
         }
@@ -123,6 +145,7 @@ def summarise(
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
     beside: DataFrame | None = None,
+    logs: DataFrame | None = None,
 ) -> Verdict:
     """The verdict on each group that `run.json` says was planned, and on any other that turns up in the rows."""
     found = {(row["run"], row["group"]): row for row in spark.sql(SUMMARY, judged=judged).collect()}
@@ -170,7 +193,11 @@ def summarise(
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
                 send_delay_limit_ms=limit_ms,
-                amiss=(*amiss.get(key, ()), *(held.sentence() for held in limits.get(key, ()) if not held.ok)),
+                amiss=(
+                    *amiss.get(key, ()),
+                    *((MIXED,) if row and row["is_mixed"] else ()),
+                    *(held.sentence() for held in limits.get(key, ()) if not held.ok),
+                ),
                 limits=limits.get(key, ()),
             )
         )
@@ -181,9 +208,20 @@ def summarise(
     aligned = {} if beside is None else clocks(spark, judged)
     ways = tuple(ways_of(run, aligned) for run in runs)
     strange = 0 if beside is None else beside.count()
+    not_whole = 0 if logs is None else logs.count()
     largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
     late_ms = {run["scenario"]["name"]: run.get("machine_late_ms") for run in runs}
-    return Verdict(tuple(verdicts), largest_ms, records, unexplained, strange, ways, machine_late_ms=late_ms)
+    return Verdict(
+        tuple(verdicts),
+        largest_ms,
+        records,
+        unexplained,
+        strange,
+        not_whole,
+        ways,
+        machine_late_ms=late_ms,
+        unjudged=unjudged_of(spark, ways, runs, None if log is None else log.parts),
+    )
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:

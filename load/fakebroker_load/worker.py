@@ -126,6 +126,7 @@ class Sent(Exchange):
     sequence: int
     value_crc: int
     fingerprint: str
+    timestamp_ms: int
 
 
 class Load:
@@ -245,6 +246,7 @@ class Driver:
         row = self._row
         for sequence, correlation_id, timeout_ms, intended_us in requests_of(row):
             key, value = self._load.make_key(row, sequence), make_value(row, sequence)
+            timestamp_ms = int(time.time() * 1000)
             yield Sent(
                 correlation_id=correlation_id,
                 request=encode_produce(
@@ -255,7 +257,7 @@ class Driver:
                     timeout_ms=timeout_ms,
                     key=key,
                     value=value,
-                    timestamp_ms=int(time.time() * 1000),
+                    timestamp_ms=timestamp_ms,
                     client_id=row["client_id"],
                 ),
                 wants_answer=row["acks"] != 0,
@@ -264,12 +266,13 @@ class Driver:
                 sequence=sequence,
                 value_crc=zlib.crc32(value),
                 fingerprint=fingerprint(Record(key, value)),
+                timestamp_ms=timestamp_ms,
             )
 
     def _ended(self, exchange: Exchange) -> None:
         """The result row of a request. An answer that is not about this request's partition is garbled."""
         sent = cast(Sent, exchange)
-        outcome, error_code, base_offset, throttle_ms = sent.outcome, None, None, None
+        outcome, error_code, base_offset, throttle_ms, append_ms = sent.outcome, None, None, None, None
         if sent.answer is not None:
             try:
                 answer = self._reader.read(sent.answer)
@@ -277,6 +280,7 @@ class Driver:
                 outcome = Outcome.GARBLED
             else:
                 error_code, base_offset, throttle_ms = answer.error_code, answer.base_offset, answer.throttle_ms
+                append_ms = answer.append_ms
                 if (answer.topic, answer.partition) != (self._row["topic"], self._row["partition"]):
                     outcome = Outcome.GARBLED
         own = {
@@ -287,6 +291,8 @@ class Driver:
             "error_code": error_code,
             "base_offset": base_offset,
             "throttle_ms": throttle_ms,
+            "timestamp_ms": sent.timestamp_ms,
+            "append_ms": append_ms,
             "outcome": str(outcome),
             "value_crc": sent.value_crc,
             "fingerprint": sent.fingerprint,

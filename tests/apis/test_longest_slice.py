@@ -48,7 +48,6 @@ IN_ONE_GO: dict[str, int] = {
     "AddPartitionsToTxn.transactions.topics.partitions": 2,
     "AlterConfigs.resources.configs": 2,
     "AlterPartitionReassignments.topics": 1,
-    "ConsumerGroupHeartbeat.topic_partitions": 2,
     "DeleteRecords.topics.partitions": 1,
     "DescribeConfigs.resources": 1,
     "ElectLeaders.topic_partitions": 1,

@@ -32,6 +32,7 @@ NIGHTLY = (
     make("demo", "DEMO_VENV=.venv-demo"),
     make("mutants"),
     make("mutants", "MUTANTS=--random 200 --seed 1"),
+    make("witness-mutants"),
     make("conformance-producer"),
     make("conformance", "CONFORMANCE=--if-reachable"),
 )

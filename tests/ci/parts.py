@@ -73,6 +73,7 @@ TABLE: tuple[tuple[str, frozenset[str]], ...] = (
             "load",
             "mutants",
             "plants",
+            "witness_mutants",
         )
     ),
     ("tests/ci/*", EVERYTHING),

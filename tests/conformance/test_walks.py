@@ -113,7 +113,7 @@ def test_a_member_says_what_it_was_told() -> None:
     assert told.put_in("a", heartbeat("g", "m", told_epoch("a"))) == heartbeat("g", "m", 0)
 
 
-@pytest.mark.parametrize("kind", doses.nightly_but(["transactions", "transactions-three"], TRANSACTIONS))
+@pytest.mark.parametrize("kind", doses.nightly_but(["transactions-three"], TRANSACTIONS))
 def test_producers_walk_too(kind: str) -> None:
     walks = 10 if TRANSACTIONS[kind][1] == 1 else 5
     result = run_transaction_walks(two_of_us(_box_of(kind)), walks, at_once=1, kind=kind)
@@ -133,6 +133,7 @@ def test_producers_meet_what_is_rare() -> None:
     assert partitions == {1, 3, 7}
 
 
+@pytest.mark.nightly
 def test_what_producers_are_told_otherwise_is_found_and_made_smaller() -> None:
     kind = "transactions-v1"
     other = two_of_us(_box_of(kind), transaction_partition_verification_enable="false")

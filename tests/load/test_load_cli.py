@@ -8,16 +8,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import typer
 from load_stub import frozen, stub_broker_thread
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 import fakebroker_load.cli
+import fakebroker_load.farm.command
 import fakebroker_load.session
 from fakebroker_load.cli import main, parse_bootstrap
 from fakebroker_load.java import JavaNotFound
+from fakebroker_load.spark.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,18 +57,23 @@ def test_run_verify_and_report(
         assert command(monkeypatch, "run", scenario, server, "--no-read-back", "--out", out) == 0
         said = capfd.readouterr()
         assert "The log was not read back" in said.out
-        assert "Confirmed: 6 of 6 requests" in said.out
+        assert "Confirmed, as far as the answers tell: 6 of 6 requests" in said.out
         assert "6/6 requests" in said.out
         assert said.err == ""
         assert json.loads((out / "verdict.json").read_text())["ok"] is True
 
         assert "Every request got what it should" in (out / "report.html").read_text()
 
+    listed = json.loads((out / "manifest.json").read_text())["files"]
+    read = ("requests.parquet", "judged.parquet")
+    assert {path.relative_to(out).as_posix() for name in read for path in (out / name).iterdir()} <= listed.keys()
+    assert sum(listed[name]["rows"] for name in listed if name.startswith(read[0])) == 6
     assert command(monkeypatch, "verify", out) == 0
     assert command(monkeypatch, "report", out, "--lateness-limit-ms", "0") == 1
     assert "tiny: waiting: late: 6" in capfd.readouterr().out
     assert "<h1>Every answer was right; 6 came late" in (out / "report.html").read_text()
     assert json.loads((out / "verdict.json").read_text())["ok"] is False
+    assert command(monkeypatch, "compare", out, out) == 0
 
 
 @pytest.mark.parametrize(
@@ -128,6 +137,28 @@ def test_earlier_results_stay(
     assert said.startswith("fakebroker-load: ")
     assert said.count("\n") == 1
     assert (tmp_path / "run.json").exists()
+
+
+def test_a_relative_folder_is_the_same_for_executors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their working directory is another one."""
+    seen: list[Path | None] = []
+
+    def looked_at(cluster: Cluster, console: Console, shared: Path | None, rows: int = 0) -> NoReturn:
+        seen.append(shared)
+        raise JavaNotFound("none")
+
+    monkeypatch.setattr(fakebroker_load.cli, "ready_cluster", looked_at)
+    monkeypatch.setattr(fakebroker_load.farm.command, "ready_cluster", looked_at)
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(SCENARIO)
+    with stub_broker_thread(frozen) as broker:
+        server = f"--bootstrap-server=127.0.0.1:{broker.port}"
+        assert command(monkeypatch, "run", "tiny.yaml", server, "--out", "some/out") == 3
+    assert command(monkeypatch, "simulate", "--out", "farm") == 3
+    folders = [str(shared and shared.parent) for shared in seen]
+    assert folders == [str(tmp_path / "some" / "out"), str(tmp_path / "farm")]
 
 
 def test_what_breaks_off_is_one_sentence_and_status_3(

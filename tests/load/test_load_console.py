@@ -8,6 +8,8 @@ from rich.console import Console
 
 from fakebroker_load.console import print_verdict, progress_bar
 from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.judging.unjudged import Unjudged
+from fakebroker_load.judging.ways import Ways
 from fakebroker_load.verdict import Verdict
 
 GOOD = GroupVerdict(
@@ -41,9 +43,9 @@ BAD = GroupVerdict(
 )
 
 
-def printed(width: int, *groups: GroupVerdict) -> str:
+def printed(width: int, *groups: GroupVerdict, ways: tuple[Ways, ...] = (), unjudged: tuple[Unjudged, ...] = ()) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    print_verdict(console, Verdict(groups, 500))
+    print_verdict(console, Verdict(groups, 500, ways=ways, unjudged=unjudged))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -75,6 +77,14 @@ def test_what_is_wrong_stands_below(width: int) -> None:
     text = " ".join(printed(width, GOOD, BAD).split())
     assert "frozen: acks=0: answered, against acks=0: 3; 9 results for 10 requests (answered silent 6, NONE 3)" in text
     assert "Not confirmed: 5,006 of 5,010 requests got what they should" in text
+
+
+def test_what_was_not_judged_is_told_and_the_headline_says_how_far_it_goes() -> None:
+    unjudged = Unjudged("frozen", "there is no journal", ("a", "b", "c", "d"))
+    text = printed(140, GOOD, ways=(Ways("frozen", True),), unjudged=(unjudged,))
+    assert 'frozen: not judged, since there is no journal: "a", "b", "c" and 1 more.' in text
+    assert "Confirmed, as far as the answers and the log tell: 5,000 of 5,000 requests" in text
+    assert "as far as" not in printed(140, BAD, ways=(Ways("frozen", True),))
 
 
 def test_the_bar_ends_where_the_run_ends() -> None:

@@ -12,9 +12,10 @@ from load_stub import frozen, healthy, stub_broker_thread
 from pyspark.sql import SparkSession
 from support.watchdog import LIMIT_S
 
-from fakebroker_load.job import PARQUET, clear, read_runs, run_scenario
+from fakebroker_load.job import run_scenario
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.results.folder import PARQUET, clear, read_runs
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import summarise

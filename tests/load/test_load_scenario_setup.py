@@ -11,7 +11,6 @@ from urllib.request import urlopen
 
 import pytest
 from pyspark.sql import SparkSession
-from support import doses
 from support.serving import Serving
 
 from fakebroker_load.cli import main
@@ -26,7 +25,6 @@ WRITTEN_AGAIN = {"consume-transform-produce"}  # behind transactions that were a
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
 # Every day the scenario of every client runs instead; tests/load/scenario and tests/load/traffic have in virtual time
 # what the others do.
-EVERYDAY = ("expired-batches",)
 EVERY_CLIENT = """
 name: every-client
 brokers: 3
@@ -122,7 +120,8 @@ def test_the_scenario_of_every_day_has_clients_of_every_kind() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("name", doses.nightly_but(EVERYDAY, sorted(set(bundled()) - OF_THE_DEMO)))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted(set(bundled()) - OF_THE_DEMO))
 def test_a_bundled_scenario_is_confirmed(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,6 +103,7 @@ CASES: dict[str, tuple[Row, str | None]] = {
     "missing": (TIMED_OUT | {"outcome": "no answer", "answered_us": None, "error_code": None}, "no answer"),
     "closed": (TIMED_OUT | {"outcome": "closed"}, "closed"),
     "not sent": (TIMED_OUT | {"outcome": "not sent", "sent_us": None}, "not sent"),
+    "answered before it was sent": (NONE | {"answered_us": 999}, "answered before it was sent"),
     "out of order": (TIMED_OUT | {"outcome": "out of order"}, "out of order"),
     "garbled": (TIMED_OUT | {"outcome": "garbled"}, "garbled"),
     "silent": (TIMED_OUT | {"outcome": "silent"}, "silent"),
@@ -147,6 +148,9 @@ HISTORIES: dict[str, History] = {
     "of two partitions": History((TIMED_OUT, ALSO | {"partition": 1}), [None, None]),
     "of two runs": History((TIMED_OUT, ALSO | {"run": "other"}), [None, None]),
     "its answer came once more": History((TIMED_OUT | STRAY,), ["answered twice"]),
+    "an answer to nothing that was ever sent": History(
+        (TIMED_OUT | {"stray_correlation_id": 99},), ["an answer that it had not asked for"]
+    ),
     "throttled": History((THROTTLED, FOLLOWS), [None, None]),
     "throttled for 49 ms": History((THROTTLED, FOLLOWS | {"answered_us": 50_001}), [None, None]),
     "not throttled so long": History(

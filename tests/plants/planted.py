@@ -16,16 +16,7 @@ import pytest
 
 from fakebroker import FakeCluster
 from fakebroker_load import worker
-from fakebroker_load.job import (
-    JOURNAL_PARQUET,
-    LOG_PARQUET,
-    PARQUET,
-    PARTS_PARQUET,
-    Bootstrap,
-    leaders_of,
-    read_runs,
-    write_runs,
-)
+from fakebroker_load.job import Bootstrap, leaders_of
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.journal.window import JournalWindow
@@ -35,13 +26,17 @@ from fakebroker_load.log import (
     await_readable,
     log_ends,
     part_rows,
-    read_parts,
     shown_watermarks,
     standing_still,
 )
 from fakebroker_load.plan import plan_connections
+from fakebroker_load.readback import followers
+from fakebroker_load.readback.parts import read_parts
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, read_runs
+from fakebroker_load.results.manifest import write_runs
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
+from fakebroker_load.wire.messages import CLIENT_ID
 
 PARTITIONS, CONNECTIONS, EACH = 2, 4, 10
 ANSWERED, REFUSED, FROZEN, SILENT = "NONE", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "no answer"
@@ -68,6 +63,7 @@ class Lie(NamedTuple):
     alone: str | None = None  # what is said instead where there is no journal
     amiss: str | None = None  # what must be said of the group
     timeout_ms: tuple[int, int] = (20, 40)  # of what is to time out
+    producer_byte_rate: int = 0  # what a quota allows the load
     per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
@@ -127,6 +123,9 @@ def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootst
     with FakeCluster(config=config, journal=0, journal_file=journal) as kafka, pytest.MonkeyPatch.context() as patches:
         for topic in (lies.TOPIC, SOURCE):
             kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTITIONS)
+        patches.setattr(followers, "CURRENT_WITHIN_S", 0.3)
+        if lie.producer_byte_rate:
+            kafka.quotas.set(client_id=CLIENT_ID, producer_byte_rate=lie.producer_byte_rate)
         if lie.followers_lag:
             kafka.followers.lag(LAG_MS, lies.TOPIC)
         elif lie.expect == FROZEN:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import lies
+import other_lies
 import planted
 import pytest
 from lies import appends_so
@@ -31,8 +32,9 @@ from pyspark.sql import SparkSession
 from support import doses
 from support.few_rows import FOR_FEW_ROWS
 
-from fakebroker_load.job import MISMATCH_PARQUET, judge_folder
+from fakebroker_load.job import judge_folder
 from fakebroker_load.judging.mismatches import KINDS
+from fakebroker_load.results.folder import MISMATCH_PARQUET
 from fakebroker_load.session import spark_session
 from fakebroker_load.verdict import Verdict
 
@@ -126,6 +128,34 @@ LIES: dict[str, Lie] = {
         ways=3,
         alone="timed out after its watermark had passed",
     ),
+    "honest, throttled": Lie(None, 1, ANSWERED, producer_byte_rate=800),
+    "other times": Lie(appends_so(lambda: other_lies.stores_other_times), 1, ANSWERED, "stored with another time"),
+    "as of a producer": Lie(appends_so(other_lies.StoresAsOfAProducer), 1, ANSWERED, "stored as of a producer"),
+    "acknowledged, and deleted": Lie(
+        appends_so(lambda: other_lies.deletes_what_it_acknowledged), 1, ANSWERED, "records gone"
+    ),
+    "a wrong CRC": Lie(other_lies.gives_batches_with_a_wrong_crc, 1, ANSWERED, "stored with a wrong CRC"),
+    "hollow followers": Lie(other_lies.followers_say_that_they_have_all, -1, ANSWERED, "not on a follower"),
+    "acks=1 is parked": Lie(
+        other_lies.parks_whatever_acks_ask, 1, ANSWERED, "parked, against its acks", ways=3, followers_lag=True
+    ),
+    "less than is committed": Lie(
+        other_lies.tells_less_than_is_committed(5), -1, ANSWERED, "a commit is gone", members=True, each=40
+    ),
+    "less than is committed, in transactions": Lie(
+        other_lies.tells_less_than_is_committed(1), -1, ANSWERED, "duplicated", per_transaction=5
+    ),
+    "throttled, and not told": Lie(
+        other_lies.throttles_and_does_not_tell,
+        1,
+        ANSWERED,
+        "throttled, and not told",
+        ways=3,
+        producer_byte_rate=800,
+    ),
+    "a leader that is not in sync": Lie(
+        other_lies.says_that_its_leader_is_not_in_sync, 1, ANSWERED, "led by a replica that is not in sync"
+    ),
     "an answer that the journal lacks": Lie(
         lies.leaves_an_answer_out_of_its_journal, -1, ANSWERED, "answered by nobody", ways=3
     ),
@@ -162,6 +192,11 @@ AT_NIGHT = {
     "1,000 too high, frozen",
     "swapped",
     "one in 1,000 is skipped",
+    "honest, throttled",
+    "other times",
+    "as of a producer",
+    "less than is committed, in transactions",
+    "a leader that is not in sync",
 }
 ONE_IN_A_THOUSAND = ("one in 1,000", "one in 1,000 is skipped")
 

@@ -70,6 +70,7 @@ def test_each_record_is_once_in_the_log_when_brokers_die_and_leaders_move(genera
         "retry.backoff.ms": 20,
         "reconnect.backoff.ms": 20,
     }
+    session = {"broker.session.timeout.ms": 1_000}  # a broker that was killed registers again after that
 
     async def work(kafka: FakeCluster) -> None:
         async with AsyncProducer({"bootstrap.servers": kafka.bootstrap_servers, **config}, generation) as producer:
@@ -90,7 +91,7 @@ def test_each_record_is_once_in_the_log_when_brokers_die_and_leaders_move(genera
             for future in futures:
                 await future
 
-    with FakeCluster(brokers=3) as kafka:
+    with FakeCluster(brokers=3, config=session) as kafka:
         kafka.create_topic("t", partitions=1)
         run(work(kafka))
         values = read_values(kafka, "t")

@@ -81,6 +81,7 @@ def test_a_connection_that_is_kept_is_found() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_seeds_reach_every_answer() -> None:
     """Every error that the rules know is answered somewhere, or the search would be blind to it."""
     seen: Counter[int] = Counter()

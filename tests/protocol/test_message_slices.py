@@ -3,6 +3,7 @@ objects."""
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any, get_args, get_origin
@@ -32,15 +33,17 @@ from fakebroker.protocol.slices import finish
 
 MANY = 1_000_000
 EVERY_VERSION = [(api_key, version) for api_key in api_key_map for version in versions(api_key)]
-METADATA = 3
+METADATA, SYNC_GROUP = 3, 14
 
 
-@pytest.fixture(params=[1, 3])
+@pytest.fixture(params=[(1, 524_288), (3, 524_288), (128, 10)])
 def tiny_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that small messages are taken apart in every way."""
-    monkeypatch.setattr(read_slices, "RUN", request.param)
-    monkeypatch.setattr(write_slices, "_RUN", request.param)
-    monkeypatch.setattr(write_slices, "_LONG", request.param - 1)
+    """So that small messages are taken apart in every way: by elements, and by bytes."""
+    run, large_bytes = request.param
+    monkeypatch.setattr(read_slices, "RUN", run)
+    monkeypatch.setattr(read_slices, "_LARGE_BYTES", large_bytes)
+    monkeypatch.setattr(write_slices, "_RUN", run)
+    monkeypatch.setattr(write_slices, "_LONG", run - 1)
 
 
 def read_whole(api_key: int, version: int, body: bytes) -> Any:
@@ -91,6 +94,36 @@ def test_a_response_written_in_slices_is_the_same(
     encoded = encode_response(response, correlation_id)
     assert finish(encode_response_in_slices(response, correlation_id)) == encoded
     assert finish(encode_response_in_slices(_lazy(response), correlation_id)) == encoded
+
+
+def test_large_elements_are_read_one_in_a_slice() -> None:
+    """However few they are: what is allocated in a slice is one of them."""
+    large = b"x" * 1_048_576
+    kind = request_type(SYNC_GROUP, 3)
+    values = {
+        "group_id": "g",
+        "generation_id": 1,
+        "member_id": "m",
+        "group_instance_id": None,
+        "assignments": [{"member_id": f"m{number}", "assignment": large} for number in range(8)],
+    }
+    body = body_of(build(kind, values))
+    slices = decode_request_in_slices(SYNC_GROUP, 3, body, 0, MANY)
+    request, most = None, 0
+    tracemalloc.start()
+    try:
+        while request is None:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            try:
+                next(slices)
+            except StopIteration as end:
+                request = end.value
+            most = max(most, tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
+    assert [each.assignment for each in request.assignments] == [large] * 8
+    assert most < 1.5 * len(large)
 
 
 def _lazy(struct: Any) -> Any:

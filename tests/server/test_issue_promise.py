@@ -1,4 +1,4 @@
-"""What the issue promises of `fakebroker serve` with frozen followers, over raw sockets, in real time.
+"""`fakebroker serve` with frozen followers, over raw sockets, in real time: each request times out, never early.
 
 A timeout is never early: each try shows it. That it is not late either is measured in milliseconds, in a soak test.
 """

@@ -15,6 +15,7 @@ from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import TopicPartitions
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.group_records.many_names import as_names
 from support.group_harness import GroupHarness, Outcome
 
 Place = tuple[UUID, int]
@@ -34,7 +35,9 @@ class ConsumerHarness(GroupHarness):
         return topic.topic_id
 
     def beat(self, member_id: str, epoch: int, group_id: str = "g", **values: Any) -> Outcome[HeartbeatAnswer]:
-        request = HeartbeatRequest(1, group_id, member_id, epoch, **values)
+        names = values.pop("topic_names", None)
+        topic_names = None if names is None else as_names(names)
+        request = HeartbeatRequest(1, group_id, member_id, epoch, topic_names=topic_names, **values)
         return self.write(lambda shard: shard.consumer_groups.heartbeat(request), group_id)
 
     def heartbeat(self, member_id: str, epoch: int, group_id: str = "g", **values: Any) -> HeartbeatAnswer:

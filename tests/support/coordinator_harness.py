@@ -99,7 +99,10 @@ class _Publisher(MetadataPublisher):
 class CoordinatorHarness:
     """`then` of each operation puts what it is given into a list: `answers(...)` are those lists."""
 
-    def __init__(self, brokers: int = 3, followers: str = "instant", linger_ms: int = -1, **configs: object) -> None:
+    def __init__(
+        self, brokers: int = 3, followers: str = "instant", linger_ms: int = -1, codec: int = 0, **configs: object
+    ) -> None:
+        self.codec = codec
         self.simulation = Simulation(brokers=brokers, followers=followers)
         self.linger_ms = linger_ms
         self.bugs: list[Exception] = []
@@ -126,7 +129,7 @@ class CoordinatorHarness:
 
         return CoordinatorRuntime(
             lambda index, registry, timer, executor: Texts(registry, timer, executor),
-            PartitionWriter(replicas, lambda index: cluster.metadata.find_partition("kv", index), lambda: 0),
+            PartitionWriter(replicas, lambda index: cluster.metadata.find_partition("kv", index), lambda: self.codec),
             decode,
             self.deadlines,
             self.client_deadlines,

@@ -25,13 +25,16 @@ from fakebroker.core.groups.consumer.state.member import TopicPartitions
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.group_records.many_names import MANY, Names, names_in_slices
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.consumer_group_heartbeat.v1.request import ConsumerGroupHeartbeatRequest
 
 KEY = 68
 
+_OF_A_SLICE: Final = 512
 _ZERO_ID: Final = UUID(int=0)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -69,11 +72,42 @@ def error_response(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, 
 
 
 @registry.api(KEY, 0, 1, error_response=error_response)
-def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slices[None] | None:
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    if len(names or ()) > MANY or len(owned or ()) > MANY:
+        return _handle_in_slices(ctx, request)
+    held = None if owned is None else list(map(_owned, owned))
+    _handle(ctx, request, None if names is None else frozenset(names), held)
+    return None
+
+
+def _handle_in_slices(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slices[None]:
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    known = None if names is None else (yield from names_in_slices(names))
+    held: list[TopicPartitions] | None = None
+    if owned is not None:
+        held = []
+        for topic in owned:
+            held.append(_owned(topic))
+            if len(held) % _OF_A_SLICE == 0:
+                yield
+    _handle(ctx, request, known, held)
+
+
+def _owned(topic: Any) -> TopicPartitions:
+    return TopicPartitions(topic.topic_id or _ZERO_ID, topic.partitions)
+
+
+def _handle(
+    ctx: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    names: Names | None,
+    owned: list[TopicPartitions] | None,
+) -> None:
     config = ctx.controller.config
     if "consumer" not in config.group_coordinator_rebalance_protocols:
         raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
-    asked = _as_asked(ctx, request)
+    asked = _as_asked(ctx, request, names, owned)
     try:
         validate_heartbeat(asked, config.group_consumer_assignors)
     except KafkaError as error:
@@ -105,8 +139,12 @@ def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
     )
 
 
-def _as_asked(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> HeartbeatRequest:
-    owned = request.topic_partitions
+def _as_asked(
+    ctx: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    names: Names | None,
+    owned: list[TopicPartitions] | None,
+) -> HeartbeatRequest:
     return HeartbeatRequest(
         version=ctx.api_version,
         group_id=request.group_id,
@@ -115,14 +153,10 @@ def _as_asked(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> He
         instance_id=request.instance_id,
         rack_id=request.rack_id,
         rebalance_timeout_ms=request.rebalance_timeout // _MILLISECOND,
-        topic_names=request.subscribed_topic_names,
+        topic_names=names,
         topic_regex=getattr(request, "subscribed_topic_regex", None),
         assignor=request.server_assignor,
-        owned=(
-            None
-            if owned is None
-            else [TopicPartitions(topic.topic_id or _ZERO_ID, topic.partitions) for topic in owned]
-        ),
+        owned=owned,
         client_id=ctx.client_id,
         client_host=ctx.client_host,
     )

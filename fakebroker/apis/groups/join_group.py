@@ -18,12 +18,14 @@ from functools import partial
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest
+from fakebroker.core.groups.classic.protocols import CONSUMER, may_have_very_many_topics, with_topics
 from fakebroker.core.groups.classic.service import join_group
 from fakebroker.protocol.answers.group_answers import encode_join_group
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.groups.by_hand import read_join_group
 from fakebroker.protocol.groups.reader import join_group_of_kio, read, read_in_slices
-from fakebroker.protocol.groups.requests import JoinGroupRequest
+from fakebroker.protocol.groups.requests import JoinGroupRequest, MemberProtocol
+from fakebroker.protocol.slices import Slices
 
 KEY = 11
 
@@ -59,7 +61,18 @@ def error_response(ctx: RequestContext, request: JoinGroupRequest, code: ErrorCo
     decode_in_slices=partial(read_in_slices, KEY, join_group_of_kio),
     decode_by_hand=read_join_group,
 )
-def handle(ctx: RequestContext, request: JoinGroupRequest) -> None:
+def handle(ctx: RequestContext, request: JoinGroupRequest) -> Slices[None] | None:
+    if request.protocol_type == CONSUMER and may_have_very_many_topics(request.protocols):
+        return _handle_in_slices(ctx, request)
+    _handle(ctx, request, request.protocols)
+    return None
+
+
+def _handle_in_slices(ctx: RequestContext, request: JoinGroupRequest) -> Slices[None]:
+    _handle(ctx, request, (yield from with_topics(request.protocols)))
+
+
+def _handle(ctx: RequestContext, request: JoinGroupRequest, protocols: tuple[MemberProtocol, ...]) -> None:
     version = ctx.api_version
     asked = JoinRequest(
         request.group_id,
@@ -68,7 +81,7 @@ def handle(ctx: RequestContext, request: JoinGroupRequest) -> None:
         ctx.client_id,
         ctx.client_host,
         request.protocol_type,
-        request.protocols,
+        protocols,
         request.session_timeout_ms,
         request.rebalance_timeout_ms,
         requires_known_member_id=version >= 4,

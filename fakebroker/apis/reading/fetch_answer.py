@@ -43,7 +43,7 @@ def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -
         writer.topic(topic.name, topic.topic_id, len(topic.partitions))
         for asked in topic.partitions:
             writer.partition(PartitionFetchResponse(asked.index, code))
-    ctx.respond_in_pieces(writer.finish())
+    ctx.respond_frame(writer.finish())
 
 
 @final
@@ -128,7 +128,7 @@ class FetchAnswer:
                 writer.topic(topic.name, topic.topic_id, len(topic.partitions))
                 for partition in topic.partitions:
                     writer.partition(partition)
-            self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
+            self._ctx.respond_frame(writer.finish(self._endpoints()))
 
     def in_slices(self) -> Slices[None]:
         """Encode a large response in slices, and send it."""
@@ -156,7 +156,7 @@ class FetchAnswer:
                     number += 1
                     if number % _PARTITIONS_OF_A_SLICE == 0:
                         yield
-            self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
+            self._ctx.respond_frame(writer.finish(self._endpoints()))
 
     def _ask_quotas(self) -> bool:
         """Determine the throttle time. Return False if that needs the size of the response."""

@@ -1,6 +1,6 @@
-"""One broker of the cluster, from its start to its stop: what it is made of.
+"""One broker of the cluster, from its start to its stop: its parts.
 
-A broker that starts again is made anew: only its log and what the controller knows of it are as before.
+A broker that starts again is a new object: only its log and the controller's knowledge of it stay.
 
 Source   core/.../server/BrokerServer.scala @ 4.0.
 """
@@ -35,9 +35,8 @@ from fakebroker.core.transactions.service import TransactionService
 
 @final
 class Broker:
-    """What the handlers of its requests work with. `controller` is that of the cluster, `metadata` what this
-    broker knows of it. Once
-    `is_stopped` nobody works on: whatever was in hand is never answered."""
+    """The parts of a broker, for the handlers of its requests. `controller` is that of the cluster, `metadata` this
+    broker's view of it. Once `is_stopped`, no work goes on: requests in hand get no response."""
 
     __slots__ = (
         "broker_id", "client_metrics", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped",
@@ -63,8 +62,8 @@ class Broker:
         transaction_version: Callable[[], int],
         transactions_of: Callable[[int], TransactionService | None],
     ) -> None:
-        """`session_ids` gives the ids of fetch sessions; `report` is told of bugs that no request is there to hear
-        of."""
+        """Create a broker. `session_ids` gives the ids of fetch sessions; `report` receives bugs outside of
+        requests."""
         config = configs.of(broker_id)
         self.broker_id = broker_id
         self.is_stopped = False
@@ -110,17 +109,17 @@ class Broker:
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)
 
     def pause(self) -> None:
-        """It stands still, with all that is in its hands."""
+        """Pause the coordinators, with all requests in hand."""
         self.groups.pause()
         self.transactions.pause()
 
     def resume(self) -> None:
-        """It goes on where it stood. Whom its purgatories have, and what it missed, is for others to see to."""
+        """Resume the coordinators. The caller resumes the purgatories and delivers the missed metadata."""
         self.groups.resume()
         self.transactions.resume()
 
     def stop(self) -> None:
-        """It is gone, with all that is in its hands."""
+        """Stop, and drop all requests in hand."""
         self.is_stopped = True
         self.groups.close()
         self.transactions.close()

@@ -1,15 +1,14 @@
-"""Clients that push metrics of their own: which metrics each is to push, and how often (KIP-714).
+"""Metrics that clients push: which metrics each client pushes, and how often (KIP-714).
 
-Theory   A client asks what it is to push, by its instance id, and is told the union of all subscriptions that match it
-         with the shortest of their intervals. Who asks or pushes before that is over is refused, unless a subscription
-         was altered meanwhile: then the instance begins anew. A push names the subscription by a number, which is a
-         checksum of what is to be pushed; another number is answered UNKNOWN_SUBSCRIPTION_ID, and then it may ask at
-         once.
+Theory   A client asks for its subscription, by its instance id. It gets the union of all subscriptions that match it
+         with the shortest of their intervals. A request before the end of that interval is refused, unless a
+         subscription was altered meanwhile: then the instance begins anew. A push has the id of the subscription, a
+         checksum of its metrics. Another id gets UNKNOWN_SUBSCRIPTION_ID, and then the client may ask at once.
 Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../server/ClientMetricsManager.java, server/.../metrics/{ClientMetricsInstance,
          ClientMetricsInstanceMetadata}.java @ 4.2.
-Differs  What is pushed goes nowhere, as in a Kafka without a plugin for it. What has expired is looked at when it is
-         asked for again.
+Differs  Pushed metrics go nowhere, as in a Kafka without a plugin for them. Expiry is checked at the next request of
+         the instance.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _MAY_ASK_AGAIN: Final = (ErrorCode.unknown_subscription_id, ErrorCode.unsupporte
 
 
 class ClientMetadata(NamedTuple):
-    """What subscriptions are held against: who asks, and by which connection, while `is_connected` says yes."""
+    """The client's attributes for subscriptions, and its connection, as long as `is_connected` returns True."""
 
     client_id: str
     software_name: str
@@ -52,10 +51,10 @@ class ClientMetadata(NamedTuple):
 
 @final
 class ClientInstance:
-    """A client that was seen, and what it is to push.
+    """A known client instance, and its subscription.
 
-    subscription_id  checksum of that
-    metrics          what the names of metrics begin with; all of them, or none
+    subscription_id  checksum of the subscription
+    metrics          prefixes of the names of metrics; all of them, or none
     """
 
     __slots__ = (
@@ -78,14 +77,15 @@ class ClientInstance:
         self.expires_at_ms = 0
 
     def maybe_update_get_request(self, now_ms: int) -> bool:
-        """Whether it may ask; if so it did."""
+        """Return True, and record the request, if the client may ask for its subscription now."""
         if now_ms - max(self.last_get_ms, self.last_push_ms) < self.push_interval_ms:
             return False
         self.last_get_ms = now_ms
         return True
 
     def maybe_update_push_request(self, now_ms: int) -> bool:
-        """Whether it may push; if so it did. The first push behind a question comes when the client likes."""
+        """Return True, and record the push, if the client may push now. The first push after a subscription request may
+        come at any time."""
         if self.last_get_ms <= self.last_push_ms and now_ms - self.last_push_ms < self.push_interval_ms:
             return False
         self.last_push_ms = now_ms
@@ -94,7 +94,7 @@ class ClientInstance:
 
 @final
 class ClientMetricsManager:
-    """Of one broker. At most 16,384 clients are remembered, those that were seen last."""
+    """The client metrics of one broker. At most 16,384 instances are kept, those that were seen last."""
 
     def __init__(
         self, subscriptions: ClientMetricsSubscriptions, telemetry_max_bytes: int, random_uuid: Callable[[], UUID]
@@ -108,8 +108,8 @@ class ClientMetricsManager:
     def get_subscription(
         self, asked: UUID | None, client: ClientMetadata, now_ms: int
     ) -> Slices[tuple[UUID, ClientInstance]]:
-        """What a client is to push, and its id, which is made up for who has none yet (None). Raises KafkaError
-        THROTTLING_QUOTA_EXCEEDED for who comes too early."""
+        """Return a client's instance id and its instance. A client without an id (None) gets a new one. Raise
+        KafkaError THROTTLING_QUOTA_EXCEEDED for a request that comes too early."""
         instance_id = asked or self._random_uuid()
         instance = yield from self._instance(instance_id, client, now_ms)
         if not instance.maybe_update_get_request(now_ms) and instance.last_error not in _MAY_ASK_AGAIN:
@@ -127,7 +127,7 @@ class ClientMetricsManager:
         size: int,
         now_ms: int,
     ) -> Slices[ClientInstance]:
-        """So many bytes of metrics have come. Raises KafkaError if they are not taken."""
+        """Accept a push of `size` bytes of metrics. Raise KafkaError if it is refused."""
         if instance_id is None or instance_id in _RESERVED:
             raise KafkaError(ErrorCode.invalid_request, f"client instance id {instance_id} is reserved")
         instance = yield from self._instance(instance_id, client, now_ms)
@@ -164,7 +164,8 @@ class ClientMetricsManager:
         return instance
 
     def _is_gone(self, instance_id: UUID, instance: ClientInstance, now_ms: int) -> bool:
-        """Its time is over, or the connection is closed by which it came, unless another came by it afterwards."""
+        """Return True if the instance has expired, or its connection is closed, unless another instance used that one
+        later."""
         if now_ms >= instance.expires_at_ms:
             return True
         client = instance.client
@@ -207,7 +208,7 @@ class ClientMetricsManager:
 
 
 def uuid_text(uuid: UUID) -> str:
-    """As Kafka writes it."""
+    """Return the id as Kafka writes it."""
     return urlsafe_b64encode(uuid.bytes)[:22].decode()
 
 

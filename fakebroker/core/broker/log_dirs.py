@@ -1,8 +1,8 @@
-"""Where the logs of a broker lie, as far as anybody asks: directories by name, in which there is nothing.
+"""The log directories of a broker, by name. Nothing is stored in them.
 
-Theory   Kafka has a replica in one of the directories of log.dirs. Here logs are in memory; which directory a replica
-         is said to lie in is told, and may be changed, as in Kafka. One whose directory is not configured (any more)
-         lies in the first.
+Theory   Kafka has a replica in one of the directories of log.dirs. Here logs are in memory. The directory of a replica
+         is reported, and may be changed, as in Kafka. A replica with a directory that is not configured (any more) is
+         in the first one.
 Source   server-common/.../config/ServerLogConfigs (log.dirs, log.dir); core/.../server/ReplicaManager.scala
          alterReplicaLogDirs; core/.../log/LogManager.scala isLogDirOnline @ 4.0.
 Differs  A replica moves at once. New ones go to the first directory, Kafka's to the one with the fewest.
@@ -22,12 +22,12 @@ _MAX_NAME: Final = 255  # of a file
 
 
 def _future_dir_length(topic_partition: TopicPartition) -> int:
-    """Of the name under which Kafka writes a replica that moves: topic, partition, an id of 32 digits."""
+    """Return the length of Kafka's directory name for a replica that moves: topic, partition, an id of 32 digits."""
     return len(f"{topic_partition}.{'0' * 32}-future")
 
 
 def all_log_dirs(config: BrokerConfig) -> tuple[str, ...]:
-    """In the order in which they are configured; at least one."""
+    """Return the directories in the configured order; at least one."""
     return config.log_dirs or config.log_dir
 
 
@@ -38,7 +38,7 @@ def alter_replica_log_dir(
     broker_id: int,
     destination: str,
 ) -> None:
-    """Let a broker's replica lie in another directory. Raises KafkaError."""
+    """Move a broker's replica to another directory. Raise KafkaError."""
     if _future_dir_length(topic_partition) > _MAX_NAME:
         raise KafkaError(ErrorCode.invalid_topic_exception, "The topic name is too long.")
     if destination not in all_log_dirs(config):

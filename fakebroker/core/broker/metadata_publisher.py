@@ -1,8 +1,8 @@
-"""Tells the coordinators of all brokers what has changed: who leads their partitions, which topics there are.
+"""Inform the coordinators of all brokers of changes: the leaders of their partitions, and the topics.
 
-Theory   A broker that stands still hears nothing, nor does one that does not reach the controller. What it missed
-         it is told as one change when it hears: who leads now where that is another leadership, and which topics came
-         and went.
+Theory   A paused broker gets no changes, nor does one that does not reach the controller. Afterwards it gets all that
+         it missed as one change: the present leaders where the leadership is another one, and the topics created and
+         deleted.
 Source   core/.../server/metadata/BrokerMetadataPublisher.scala onMetadataUpdate, updateCoordinator @ 4.0.
 Differs  One for all brokers.
 """
@@ -23,7 +23,7 @@ _COORDINATED = GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 @final
 class _Missed:
-    """By a broker that stands still: partitions of coordinators with another leadership, topics."""
+    """The changes that a paused broker missed: partitions of coordinators with another leadership, and topics."""
 
     def __init__(self) -> None:
         self.partitions: dict[Partition, None] = {}
@@ -33,21 +33,21 @@ class _Missed:
 
 @final
 class BrokerMetadataPublisher(MetadataPublisher):
-    """`brokers` are those that run."""
+    """The publisher of all brokers. `brokers` are the running ones."""
 
     def __init__(self, brokers: Mapping[int, Broker]) -> None:
         self._brokers = brokers
         self._missed: dict[int, _Missed] = {}
 
     def pause_broker(self, broker_id: int) -> None:
-        """It hears nothing from now on, and will some day."""
+        """Collect the changes for a broker that gets none from now on."""
         self._missed[broker_id] = _Missed()
 
     def is_paused(self, broker_id: int) -> bool:
         return broker_id in self._missed
 
     def resume_broker(self, broker_id: int, broker: Broker) -> None:
-        """It is told what it missed."""
+        """Deliver the changes that a broker missed."""
         missed = self._missed.pop(broker_id)
         for topic in missed.deleted:
             _tell_of_deleted(broker, topic)
@@ -58,7 +58,7 @@ class BrokerMetadataPublisher(MetadataPublisher):
             broker.groups.on_topics_changed(missed.changed, ())
 
     def forget_broker(self, broker_id: int) -> None:
-        """It will not go on."""
+        """Drop the changes of a broker that will not be resumed."""
         self._missed.pop(broker_id, None)
 
     def _hearing(self) -> list[Broker]:

@@ -1,1 +1,1 @@
-"""Settings by Kafka's names: what each means, what it may be, and who acts on it."""
+"""Settings by Kafka's names: their meaning, their valid values, and the code that uses them."""

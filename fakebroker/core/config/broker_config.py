@@ -1,13 +1,12 @@
-"""The settings of the brokers: those of server.properties, and what was altered since.
+"""The settings of the brokers: those of server.properties, and those altered since.
 
-What has no `by` is checked, kept and shown, without effect here.
+A setting without `by` is checked, kept and shown, without effect here.
 
 Source   server/.../config/{AbstractKafkaConfig,ServerTopicConfigSynonyms}.java @ 4.4 (the tables were read out of the
          released jars); core/.../server/KafkaConfig.scala validateValues; metadata/.../KafkaConfigSchema.java
          resolveEffectiveTopicConfig @ 4.0.
-Differs  What is given at the start is the same for all brokers. A name that Kafka does not know is refused there; Kafka
-         keeps it for plugins. Of the settings that contradict each other only those are refused that have an effect
-         here.
+Differs  The settings given at the start are the same for all brokers. An unknown name is refused there; Kafka keeps it
+         for plugins. Of settings that contradict each other only those with an effect here are refused.
 """
 
 from __future__ import annotations
@@ -55,47 +54,48 @@ class BrokerConfig(
     RemoteStorageConfigs,
     Config,
 ):
-    """What was given at the start; what all brokers were set while they ran, which hides it; and what one of them was,
-    which hides both."""
+    """The settings of a broker, in three layers: given at the start, set for all brokers at run time, and set for this
+    broker. Each layer hides those before it."""
 
     # Values by attribute. `given` is all three together.
     static: Mapping[str, Value]
     altered: Mapping[str, Value]
     own: Mapping[str, Value]
-    other_defaults: Mapping[str, Value] = {}  # by attribute, in place of those of the entries
+    other_defaults: Mapping[str, Value] = {}  # by attribute; they replace those of the entries
 
     def __init__(self, **given: Value) -> None:
         super().__init__(**given)
         vars(self).update(static=given, altered={}, own={})
 
     def layered(self, altered: Mapping[str, Value], own: Mapping[str, Value]) -> Self:
-        """What was given at the start of this configuration under other things that were set since. Unchecked."""
+        """Return the values given at the start of this configuration under others that were set since. Unchecked."""
         static = self.static
         config = type(self)(**{**static, **altered, **own})
         vars(config).update(static=static, altered=altered, own=own)
         return config._of_defaults(self.other_defaults)
 
     def with_defaults(self, values: Mapping[str, Value]) -> Self:
-        """This configuration with other defaults, by attribute. They count as defaults: nobody has given them."""
+        """Return this configuration with other defaults, by attribute. They count as defaults, not as given."""
         config = type(self)(**self.static)._of_defaults(values).layered(self.altered, self.own)
         config.check()
         return config
 
     def of_cluster(self, brokers: int) -> Self:
-        """This configuration with the number that holds in a cluster of so many brokers for each replication factor
-        that is 0. That number is the default."""
+        """Return this configuration with each replication factor of 0 replaced by the default for a cluster of so many
+        brokers."""
         defaults = {**dict.fromkeys(_FACTORS, min(3, brokers)), **self.other_defaults}
         static = {name: value for name, value in self.static.items() if value or name not in _FACTORS}
         return type(self)(**static)._of_defaults(defaults).layered(self.altered, self.own)
 
     def _of_defaults(self, values: Mapping[str, Value]) -> Self:
-        """Itself, while it is made."""
+        """Set other defaults, while the configuration is built."""
         found = {name: value for name, value in values.items() if name not in self.given}
         vars(self).update(found, other_defaults=values)
         return self
 
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
-        """This configuration with other settings given at the start; raises ConfigError naming the bad one."""
+        """Return this configuration with other settings given at the start. Raise ConfigError with the name of an
+        invalid one."""
         config = type(self)(**{**self.static, **self.parse(_known(texts))})
         config = config._of_defaults(self.other_defaults).layered(self.altered, self.own)
         config.check()
@@ -111,7 +111,7 @@ class BrokerConfig(
 
     @cached_property
     def topic_defaults(self) -> TopicConfig:
-        """What a topic has that was created without settings of its own."""
+        """The settings of a topic without settings of its own."""
         values = {TopicConfig.SETTINGS[topic].attribute: value for topic, (value, _) in self._topic_values().items()}
         retention_ms = values.get("retention_ms")
         if isinstance(retention_ms, int) and retention_ms < 0:  # of any unit
@@ -120,14 +120,15 @@ class BrokerConfig(
 
     @cached_property
     def topic_entries(self) -> Mapping[str, ConfigEntry]:
-        """What topics have of the brokers instead of Kafka's defaults, by the topics' names for it."""
+        """The settings that topics inherit from the brokers instead of Kafka's defaults, by the topics' names for
+        them."""
         return {
             topic: ConfigEntry(topic, to_text(value), source) for topic, (value, source) in self._topic_values().items()
         }
 
     def _topic_values(self) -> dict[str, tuple[Value, int]]:
-        """What was given for topics, and from where. Of several names for one setting the first that is given counts;
-        what was altered counts before what was given at the start."""
+        """Return the given values for topics, and their sources. Of several names for one setting the first given one
+        counts. Altered values count before those given at the start."""
         found: dict[str, tuple[Value, int]] = {}
         for given, source in (
             (self.own, DYNAMIC_BROKER_CONFIG),
@@ -144,7 +145,7 @@ class BrokerConfig(
 
     @property
     def without_effect(self) -> list[str]:
-        """Names of what was given that is kept and shown only, sorted."""
+        """The names of given settings without effect, sorted."""
         return sorted(name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given)
 
 
@@ -157,10 +158,10 @@ _TOPIC_DEFAULTS = [key for key in BrokerConfig.SETTINGS.values() if key.topic is
 
 
 def refuse_unknown(names: Mapping[str, str | None]) -> None:
-    """Raise ConfigError for the first name that no broker's setting has."""
+    """Raise ConfigError for the first name that is no setting of brokers."""
     for name in names:
         if name not in BrokerConfig.SETTINGS:
-            from difflib import get_close_matches  # for a slip only: it takes a while to import
+            from difflib import get_close_matches  # for a slip only: the import is slow
 
             near = get_close_matches(name, BrokerConfig.SETTINGS, n=3)
             hint = f" Near to it: {', '.join(near)}." if near else " `fakebroker configs` lists them."
@@ -168,7 +169,7 @@ def refuse_unknown(names: Mapping[str, str | None]) -> None:
 
 
 def _known(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """The texts, of which each has a known name."""
+    """Return the texts. Raise ConfigError for an unknown name."""
     texts = {}
     refuse_unknown(configs)
     for name, text in configs.items():

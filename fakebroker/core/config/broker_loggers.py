@@ -1,7 +1,7 @@
-"""The levels of a broker's loggers, which clients can ask for and alter while it runs (KIP-412).
+"""The levels of a broker's loggers, which clients can describe and alter at run time (KIP-412).
 
 Source   core/.../server/logger/RuntimeLoggerManager.scala; server/.../logger/LoggingController.java @ 4.4
-Differs  There is one logger, `root`, whose level is kept and told: it changes nothing in what fakebroker logs.
+Differs  There is one logger, `root`. Its level is kept and reported, and does not change the log of fakebroker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
 @final
 class BrokerLoggers:
-    """Of one broker, from its start to its stop."""
+    """The loggers of one broker, from its start to its stop."""
 
     __slots__ = ("_levels",)
 
@@ -28,11 +28,12 @@ class BrokerLoggers:
 
     @property
     def levels(self) -> Mapping[str, str]:
-        """By logger."""
+        """The levels by logger."""
         return self._levels
 
     def alter(self, name: str, broker_id: int, changes: Sequence[Alteration], validate_only: bool) -> None:
-        """Set the levels of some loggers of the broker that `name` names; raises KafkaError, and none is changed."""
+        """Set the levels of some loggers of the broker with the id `name`. Raise KafkaError and change none if one is
+        invalid."""
         node_id = int_of(name)
         if node_id is None:
             raise KafkaError(ErrorCode.invalid_request, f"Node id must be an integer, but it is: {name}")

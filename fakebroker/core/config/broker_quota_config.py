@@ -1,10 +1,10 @@
-"""The settings of a broker that can only be set while it runs: how fast replicas may catch up.
+"""The settings of a broker that can only be set at run time: the rates at which replicas may catch up.
 
-They are in no file of settings, and nobody is told of them unless they are set.
+They are in no properties file, and are reported only if they are set.
 
 Source   server-common/.../config/QuotaConfigs.java brokerQuotaConfigs; core/.../server/DynamicConfig.scala @ 4.0.
 Units    bytes per second.
-Differs  replica.alter.log.dirs.io.max.bytes.per.second is checked, kept and told, without effect.
+Differs  replica.alter.log.dirs.io.max.bytes.per.second is checked, kept and reported, without effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_BOUND = 2**63 - 1
 
 
 class BrokerQuotaConfig(Config):
-    """What was set of them; a broker's own counts before what all brokers were set."""
+    """The values of these settings; a broker's own hide those set for all brokers."""
 
     leader_replication_throttled_rate = Setting(
         LONG,

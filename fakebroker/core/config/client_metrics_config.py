@@ -1,9 +1,9 @@
-"""The settings of a subscription to clients' metrics (KIP-714): which metrics, how often, of whom.
+"""The settings of a subscription to clients' metrics (KIP-714): which metrics, how often, from which clients.
 
 Source   server/.../metrics/ClientMetricsConfigs.java @ 4.4 (read out of the released jar).
-Differs  What stands behind `=` in `match` is a pattern of Java; here it is read as one of RE2, whose time is bounded.
-         So what looks around or back (`(?=`, `\\1`) is refused, and a pattern that would take too long for what a
-         client says of itself matches no such client.
+Differs  The text after `=` in `match` is a Java pattern. Here it is read as an RE2 pattern, which takes bounded time.
+         So lookaround and backreferences (`(?=`, `\\1`) are refused. A pattern that would take too long for the
+         attributes of a client does not match it.
 Units    milliseconds, as the name says.
 """
 
@@ -28,7 +28,7 @@ _MATCHED = frozenset(
 
 
 class ClientMetricsConfig(Config):
-    """What is not set of a subscription has its default."""
+    """The settings of a subscription, with defaults for those that are not set."""
 
     metrics = Setting[tuple[str, ...]](
         LIST, (), mode=UpdateMode.DYNAMIC, doc="what the names of metrics begin with; * is all of them"
@@ -40,7 +40,7 @@ class ClientMetricsConfig(Config):
 
 
 def validate(name: str, texts: Mapping[str, str]) -> None:
-    """Raise KafkaError if a subscription of that name may not set these."""
+    """Raise KafkaError if a subscription of that name may not have these settings."""
     if not name:
         raise KafkaError(ErrorCode.invalid_request, "Subscription name can't be empty")
     for key in texts:
@@ -58,7 +58,7 @@ def validate(name: str, texts: Mapping[str, str]) -> None:
 
 
 def parse_match(item: str) -> tuple[str, Pattern]:
-    """What of a client is held against which pattern; raises ConfigError."""
+    """Return the attribute of a client and the pattern for it. Raise ConfigError."""
     parts = item.split("=")
     while parts and not parts[-1]:  # as Java's String.split
         parts.pop()
@@ -72,7 +72,7 @@ def parse_match(item: str) -> tuple[str, Pattern]:
 
 @final
 class Subscription:
-    """What it sets, ready to be used."""
+    """A subscription with compiled patterns."""
 
     __slots__ = ("_patterns", "interval_ms", "metrics")
 
@@ -82,11 +82,11 @@ class Subscription:
         self._patterns = dict(parse_match(item) for item in config.match)
 
     def work(self, attributes: Mapping[str, str]) -> int:
-        """What `matches` takes, as `Pattern.work` has it."""
+        """Return the work of `matches`, in the unit of `Pattern.work`."""
         return sum(pattern.work(attributes[what]) for what, pattern in self._patterns.items())
 
     def matches(self, attributes: Mapping[str, str]) -> bool:
-        """Whether each pattern is that of the whole attribute."""
+        """Return True if each pattern matches its whole attribute."""
         try:
             return all(pattern.matches(attributes[what]) for what, pattern in self._patterns.items())
         except PatternError:
@@ -95,7 +95,7 @@ class Subscription:
 
 @final
 class ClientMetricsSubscriptions:
-    """All of them, by name: what each sets, as it was given. `version` grows whenever one is altered."""
+    """All subscriptions by name, with their settings as given. `version` grows with each change."""
 
     def __init__(self) -> None:
         self._own: dict[str, Mapping[str, str]] = {}
@@ -106,7 +106,7 @@ class ClientMetricsSubscriptions:
         return self._own.get(name, {})
 
     def set(self, name: str, texts: Mapping[str, str]) -> None:
-        """From now on the subscription sets these, which are checked, and nothing else; without any it is gone."""
+        """Replace the settings of a subscription, which are valid. Without settings the subscription is removed."""
         if texts:
             self._own[name] = texts
             self._subscriptions[name] = Subscription(ClientMetricsConfig(**ClientMetricsConfig.parse(texts)))
@@ -117,7 +117,7 @@ class ClientMetricsSubscriptions:
         self.version += 1
 
     def names(self) -> list[str]:
-        """Sorted."""
+        """Return the names, sorted."""
         return sorted(self._own)
 
     def all(self) -> Iterable[Subscription]:

@@ -1,8 +1,8 @@
-"""Typed settings: how a text becomes a value, what is checked of it, and in which words it is refused.
+"""Typed settings: the reading of texts, the checks, and the messages of errors.
 
 Theory   A text is read as Java reads it, not as Python does: no underscores between digits, 32 or 64 bits and no more,
-         "1e3" and "0x1p3" for doubles. Blanks around a value do not count (String.trim: all up to U+0020). What stands
-         twice in a list is in it once.
+         "1e3" and "0x1p3" for doubles. Blanks around a value do not count (String.trim: all up to U+0020). Duplicates
+         in a list are dropped.
 Source   clients/.../common/config/ConfigDef.java parseType, Range, ValidString, ValidList; ConfigException.java @ 4.0,
          ValidList as it is in 4.4.
 Differs  A CLASS is the name of one: it is not loaded, and so never missing.
@@ -28,7 +28,7 @@ _COMMA_WITH_WHITESPACE = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 
 
 class Type(Enum):
-    """The types that settings have; a LIST is separated by commas, a PASSWORD is never shown."""
+    """The types of settings. A LIST is separated by commas, a PASSWORD is never shown."""
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
@@ -55,12 +55,12 @@ _BITS = {Type.SHORT: 15, Type.INT: 31, Type.LONG: 63}
 
 
 def invalid(name: str, value: object, message: str) -> ConfigError:
-    """Kafka's ConfigException of a value."""
+    """Return Kafka's ConfigException for a value."""
     return ConfigError(f"Invalid value {value} for configuration {name}: {message}")
 
 
 def parse_type(name: str, text: str, config_type: Type) -> Value:
-    """Read a text as Java does; raises ConfigError."""
+    """Read a text as Java does. Raise ConfigError."""
     trimmed = text.strip(_TRIMMED)
     match config_type:
         case Type.BOOLEAN:
@@ -78,7 +78,7 @@ def parse_type(name: str, text: str, config_type: Type) -> Value:
 
 
 def _parse_integer(text: str, bits: int) -> int | None:
-    # Python refuses to read more than 4300 digits; only zeros in front could make so many of them a number.
+    # Python refuses to read more than 4300 digits. A number of so many digits is valid only with leading zeros.
     if not _INTEGER.fullmatch(text) or len(text) > 4000:
         return None
     value = int(text)
@@ -97,7 +97,7 @@ def _parse_double(text: str) -> float | None:
 
 
 def to_text(value: Value) -> str:
-    """A value as Kafka shows it (ConfigDef.convertToString); what is not set is empty."""
+    """Return a value as Kafka shows it (ConfigDef.convertToString); None is the empty text."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -108,7 +108,7 @@ def to_text(value: Value) -> str:
 
 
 def _double_to_text(value: float) -> str:
-    """Java's Double.toString."""
+    """Return the result of Java's Double.toString."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -139,7 +139,7 @@ def _in_range(minimum: float, maximum: float | None) -> Validator:
 
 
 def one_of(*choices: str) -> Validator:
-    """ValidString.in."""
+    """Return the validator ValidString.in."""
 
     def ensure_valid(name: str, value: Value) -> None:
         if value not in choices:
@@ -149,7 +149,7 @@ def one_of(*choices: str) -> Validator:
 
 
 def one_of_ignoring_case(*choices: str) -> Validator:
-    """CaseInsensitiveValidString."""
+    """Return the validator CaseInsensitiveValidString."""
 
     def ensure_valid(name: str, value: Value) -> None:
         if str(value).upper() not in choices:
@@ -159,7 +159,7 @@ def one_of_ignoring_case(*choices: str) -> Validator:
 
 
 def some_of(*choices: str, may_be_empty: bool = False) -> Validator:
-    """ValidList: each element is one of the choices, anything but empty if there are none."""
+    """Return the validator ValidList: each element is one of the choices, or not empty if there are no choices."""
     ensure_choice = one_of(*choices)
 
     def ensure_valid(name: str, value: Value) -> None:
@@ -177,6 +177,6 @@ def some_of(*choices: str, may_be_empty: bool = False) -> Validator:
 
 
 def not_empty(name: str, value: Value) -> None:
-    """NonEmptyString."""
+    """Check the value as NonEmptyString does."""
     if not value:
         raise invalid(name, value, "String must be non-empty")

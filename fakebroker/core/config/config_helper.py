@@ -1,12 +1,12 @@
-"""Settings as they are told: the value that holds, where it comes from, and what it hides.
+"""Settings as they are described to clients: the effective value, its source, and its synonyms.
 
-Theory   A setting may be set in several places, and under several names (log.retention.ms, .minutes, .hours). All that
-         is set, and the defaults, are its synonyms: nearest place first, in each the names in the order in which they
-         count. Those before the first one of its own name are left out. The first one says where it comes from, also
-         where its value is that of another name: Kafka does so.
+Theory   A setting may be set in several places, and under several names (log.retention.ms, .minutes, .hours). All set
+         values, and the defaults, are its synonyms: the nearest place first, and in each place the names by precedence.
+         Those before the first one of its own name are left out. The source is that of the first one, even if the value
+         is that of another name: Kafka does so.
 Source   core/.../server/ConfigHelper.scala; server/.../config/DynamicBrokerConfig.java brokerConfigSynonyms @ 4.4;
          DescribeConfigsResponse.java ConfigSource, ConfigType.
-Differs  Sorted by name; Kafka tells them in the order of a hash table. The documentation is ours.
+Differs  Sorted by name; Kafka returns them in the order of a hash table. The documentation is ours.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ALTERNATIVES: Final = (
 _FLUSH: Final = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")  # the second is the default of the first
 
 
-# Of brokers: told only where they are set (ConfigDef.defineInternal; read out of the released jars).
+# Settings of brokers that are described only if they are set (ConfigDef.defineInternal; read out of the released jars).
 _INTERNAL: Final = frozenset(
     [
         "controller.performance.always.log.threshold.ms",
@@ -86,7 +86,7 @@ _INTERNAL: Final = frozenset(
 
 
 class Synonym(NamedTuple):
-    """What a setting would be without those before it."""
+    """The value that a setting would have without those before it."""
 
     name: str
     value: str | None
@@ -94,7 +94,7 @@ class Synonym(NamedTuple):
 
 
 class DescribedConfig(NamedTuple):
-    """One setting as a client is told of it."""
+    """One setting as it is described to clients."""
 
     name: str
     value: str | None
@@ -107,7 +107,7 @@ class DescribedConfig(NamedTuple):
 
 
 class BrokerConfigs:
-    """All that one broker has, layer by layer."""
+    """The settings of one broker, layer by layer."""
 
     def __init__(
         self,
@@ -116,8 +116,8 @@ class BrokerConfigs:
         altered: Mapping[str, str],
         identity: Mapping[str, str],
     ) -> None:
-        """`own` and `altered` are what was set of the broker and of all brokers, as it was given; `identity` is what
-        makes it another broker than the others."""
+        """Create the layers. `own` and `altered` are the texts set for the broker and for all brokers. `identity` has
+        the settings that differ from broker to broker."""
         self.config = config
         names = {key.attribute: name for name, key in BrokerConfig.SETTINGS.items()}
         static = {names[attribute]: _text(value) for attribute, value in config.static.items()}
@@ -131,7 +131,7 @@ class BrokerConfigs:
         )
 
     def describe(self) -> Iterator[DescribedConfig]:
-        """All of them."""
+        """Yield the descriptions of all settings."""
         set_ = {name for layer, _ in self._layers[:3] for name in layer}
         for name in sorted(BrokerConfig.SETTINGS.keys() - _INTERNAL | set_):
             key = BrokerConfig.SETTINGS.get(name)
@@ -144,13 +144,13 @@ class BrokerConfigs:
                 yield self._described(name, value, self.synonyms(name))
 
     def describe_default(self) -> Iterator[DescribedConfig]:
-        """What was set of all brokers."""
+        """Yield the descriptions of the settings set for all brokers."""
         for name, text in sorted(self._layers[1][0].items()):
             of_all = [each for each in self.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG]
             yield self._described(name, text, of_all)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Of a broker's setting."""
+        """Return the synonyms of a broker's setting."""
         is_sensitive = _is_sensitive(_key_of(name))
         found = [
             Synonym(each, None if is_sensitive else layer[each], source)
@@ -175,8 +175,8 @@ def _key_of(name: str) -> Setting[Any] | None:
 def identity_of(
     broker_id: int, listener: str, bound: tuple[str, int], advertised: tuple[str, int], rack: str | None
 ) -> dict[str, str]:
-    """What makes a broker another one than the others: its id, where it listens and what clients are told of that, by
-    the listener's name, and the rack in which it stands."""
+    """Return the settings that differ from broker to broker: its id, its listener and the advertised one, by the
+    listener's name, and its rack."""
     in_rack = {} if rack is None else {"broker.rack": rack}
     return {
         **in_rack,
@@ -192,7 +192,7 @@ def _endpoint_text(listener: str, host: str, port: int) -> str:
 
 
 def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """What a topic has that sets these, at one broker."""
+    """Yield the descriptions of the settings of a topic with these of its own, at one broker."""
     config = brokers.config.topic_defaults.with_own(own)
     for name, key in sorted(TopicConfig.SETTINGS.items()):
         value = _text(vars(config)[key.attribute])
@@ -203,7 +203,7 @@ def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[D
 
 
 def describe_group(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:
-    """What a group has that sets these."""
+    """Yield the descriptions of the settings of a group with these of its own."""
     config = GroupConfig.of(own, brokers.config)
     for name, key in sorted(settings().items()):
         if key.is_internal and name not in own:
@@ -218,7 +218,7 @@ def describe_group(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[D
 
 
 def describe_client_metrics(own: Mapping[str, str]) -> Iterator[DescribedConfig]:
-    """What a subscription to metrics has that sets these."""
+    """Yield the descriptions of the settings of a subscription to metrics with these of its own."""
     config = ClientMetricsConfig(**ClientMetricsConfig.parse(own))
     for name, key in sorted(ClientMetricsConfig.SETTINGS.items()):
         value = _text(vars(config)[key.attribute])
@@ -226,7 +226,7 @@ def describe_client_metrics(own: Mapping[str, str]) -> Iterator[DescribedConfig]
 
 
 def describe_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
-    """The levels of a broker's loggers."""
+    """Yield the descriptions of the levels of a broker's loggers."""
     for name, level in sorted(levels.items()):
         yield DescribedConfig(name, level, False, DYNAMIC_BROKER_LOGGER_CONFIG, False, (), _UNKNOWN, "")
 
@@ -248,7 +248,7 @@ def _described(
 
 
 def _is_sensitive(key: Setting[Any] | None) -> bool:
-    """A password is not told; nor is what nobody knows, which might be one."""
+    """Return True for a password, and for an unknown setting, which might be one."""
     return key is None or key.type is PASSWORD
 
 
@@ -265,7 +265,7 @@ def _text(value: Value) -> str | None:
 _DEFAULTS: Final = {
     name: to_text(key.default) for name, key in BrokerConfig.SETTINGS.items() if key.default is not None
 }
-# What a topic's setting is called by the brokers, by the name that counts first.
+# The brokers' name of a topic's setting; of several, the one that counts first.
 _OF_BROKERS: Final[dict[str, str]] = {}
 for _key in BrokerConfig.SETTINGS.values():
     if _key.topic is not None:

@@ -1,4 +1,4 @@
-"""What has settings, and what can be done to one: as requests say it, by numbers.
+"""Resources with settings, and operations on settings, by the numbers of requests.
 
 Source   clients/.../common/config/ConfigResource.java; clients/.../admin/AlterConfigOp.java @ 4.4
 """
@@ -23,14 +23,14 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 class ConfigResource(NamedTuple):
-    """`kind` is any number that a request may have; an empty `name` stands for the default of all brokers."""
+    """A resource. `kind` is any number that a request may have; an empty `name` means the default of all brokers."""
 
     kind: int
     name: str
 
 
 class OpType(IntEnum):
-    """What becomes of a setting: another value, none of its own, or a list that is longer or shorter."""
+    """The operation on a setting: set a value, remove it, or add to or subtract from a list."""
 
     SET = 0
     DELETE = 1
@@ -39,7 +39,7 @@ class OpType(IntEnum):
 
 
 class Alteration(NamedTuple):
-    """`operation` is any number that a request may have."""
+    """A change of one setting. `operation` is any number that a request may have."""
 
     name: str
     operation: int
@@ -47,7 +47,7 @@ class Alteration(NamedTuple):
 
 
 def int_of(text: str) -> int | None:
-    """A number as Java's Integer.parseInt reads it."""
+    """Return the number as Java's Integer.parseInt reads it; None if it is invalid."""
     if not _INTEGER.fullmatch(text) or len(text) > 4000:
         return None
     value = int(text)
@@ -55,7 +55,7 @@ def int_of(text: str) -> int | None:
 
 
 def refuse_other_node(name: str, broker_id: int) -> None:
-    """Raise KafkaError if this is not the id of the broker that was asked to alter something."""
+    """Raise KafkaError unless `name` is the id of the broker of the request."""
     named = int_of(name)
     if named is None:
         raise KafkaError(ErrorCode.invalid_request, f"Node id must be an integer, but it is: {name}")

@@ -1,17 +1,16 @@
-"""The settings of the brokers as they are now, and who is told when one is altered while they run.
+"""The present settings of the brokers, and notifications of changes at run time.
 
-Theory   Four layers, the nearest counts: what a broker sets of its own, what all brokers were set, what was given at
-         the start, Kafka's default. `current` is a snapshot of the last three, `of` one of all four; to alter something
-         puts other snapshots there. Who asks each time needs to do nothing; who keeps what follows from a setting names
-         it once (`on_change`) and is told, with the new snapshots in their place. A name that may not be altered cannot
-         be asked for, so nobody waits for what never comes.
-         What was set is kept as text, under any name: Kafka keeps those that it does not know for plugins. Some
-         can only be set here (broker_quota_config.py).
+Theory   Four layers, of which the nearest counts: a broker's own settings, those of all brokers, those given at the
+         start, Kafka's default. `current` is a snapshot of the last three, `of` returns one of all four; a change
+         replaces the snapshots. Code that reads a setting at each use needs nothing more. Code that keeps a value
+         derived from a setting registers once with `on_change`, and is called when the new snapshots are in place.
+         Registration of a setting that cannot be altered is an error. Settings are kept as text, under any name: Kafka
+         keeps unknown ones for plugins. Some can only be set here (broker_quota_config.py).
 Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../DynamicThreadPool.java @ 4.4 (read out
          of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0.
-Differs  A setting of one listener (`listener.name.NAME.SETTING`) is kept and told, without effect. Where a broker
-         listens cannot be altered: it is kept and told. Memory for logs is of all brokers together, so no single broker
-         sets it.
+Differs  A setting of one listener (`listener.name.NAME.SETTING`) is kept and reported, without effect. A broker's
+         listeners cannot be altered: the new value is kept and reported. The memory for logs is one for all brokers, so
+         a single broker cannot set it.
 """
 
 from __future__ import annotations
@@ -43,45 +42,46 @@ _THREADS: Final = (
 
 
 class DynamicBrokerConfig:
-    """Holds the snapshots that count."""
+    """The present settings of all brokers, as snapshots."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self._static = config
-        # None: of all brokers. A new cluster of Kafka begins with this.
+        # None is for all brokers. A new Kafka cluster begins with this setting.
         self._set: dict[int | None, Mapping[str, str]] = {None: {_MIN_ISR: to_text(config.min_insync_replicas)}}
         self.current = self._layered(self._set, None)
         self._own: dict[int, BrokerConfig] = {}
         self._reconfigurables: list[tuple[frozenset[str], Callable[[BrokerConfig], None]]] = []
 
     def of(self, broker_id: int) -> BrokerConfig:
-        """What holds at a broker."""
+        """Return the settings of a broker."""
         return self._own.get(broker_id, self.current)
 
     def quotas_of(self, broker_id: int) -> BrokerQuotaConfig:
-        """The same of what can only be set while it runs."""
+        """Return those settings of a broker that can only be set at run time."""
         return BrokerQuotaConfig(**BrokerQuotaConfig.parse({**self.texts(None), **self.texts(broker_id)}))
 
     def texts(self, broker_id: int | None) -> Mapping[str, str]:
-        """What was set of a broker, or of all (None), by name."""
+        """Return the texts set for a broker, or for all (None), by name."""
         return self._set.get(broker_id, {})
 
     @property
     def have_own(self) -> bool:
-        """Whether any broker sets something of its own."""
+        """True if any broker has settings of its own."""
         return bool(self._own)
 
     def on_change(self, names: Iterable[str], apply: Callable[[BrokerConfig], None]) -> None:
-        """Have `apply` called, with `current`, whenever a setting of that name has another value, there or at any
-        broker. In the order of registration."""
+        """Call `apply` with `current` whenever one of these settings changes its value, there or at any broker. Calls
+        are in the order of registration."""
         wanted = frozenset(names)
         assert not (fixed := [name for name in wanted if not _may_be_altered(name)]), f"never altered: {fixed}"
         self._reconfigurables.append((wanted, apply))
 
     def alter(self, changes: Mapping[str, str | None], broker_id: int | None = None) -> None:
-        """Set some settings of all brokers or of one, or have them as they were without with None; raises KafkaError,
-        and nothing changes. Here a name that nobody knows is a slip.
+        """Set some settings of all brokers or of one, or remove them with None. Raise KafkaError and change nothing if
+        one is invalid. Here an unknown name is a slip.
 
-        What is refused, whatever is wrong with it, is an INVALID_REQUEST, as it is in Kafka (KAFKA-13609)."""
+        Every refusal is an INVALID_REQUEST, as in Kafka (KAFKA-13609).
+        """
         try:
             refuse_unknown({name: text for name, text in changes.items() if name not in BrokerQuotaConfig.SETTINGS})
         except ConfigError as error:
@@ -93,8 +93,8 @@ class DynamicBrokerConfig:
         self.set(texts, broker_id)
 
     def validate(self, texts: Mapping[str, str], broker_id: int | None, asked: int | None = None) -> None:
-        """Raise KafkaError, INVALID_REQUEST, if these may not be all that is set of a broker, or of all. `asked` is the
-        broker that was asked to set them."""
+        """Raise KafkaError, INVALID_REQUEST, if these may not be all the settings of a broker, or of all. `asked` is
+        the broker of the request."""
         refuse_read_only(texts)
         _refuse(
             "These security configs can be dynamically updated only per-listener using the listener prefix",
@@ -120,7 +120,7 @@ class DynamicBrokerConfig:
         _check_threads(self.current if asked is None else self.of(asked), altered)
 
     def set(self, texts: Mapping[str, str], broker_id: int | None) -> None:
-        """From now on these are all that is set of a broker, or of all. They are valid."""
+        """Replace the settings of a broker, or of all. They are valid."""
         before_all, before = self.current, dict(self._own)
         texts_before = self.texts(broker_id)
         self._set[broker_id] = dict(texts)
@@ -137,19 +137,19 @@ class DynamicBrokerConfig:
                 apply(self.current)
 
     def _layered(self, set_: Mapping[int | None, Mapping[str, str]], broker_id: int | None) -> BrokerConfig:
-        """A snapshot, unchecked; raises ConfigError for a text that says no value."""
+        """Return a snapshot, unchecked. Raise ConfigError for an invalid text."""
         own = {} if broker_id is None else BrokerConfig.parse(set_.get(broker_id, {}))
         return self._static.layered(BrokerConfig.parse(set_.get(None, {})), own)
 
 
 def altered(texts: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
-    """What is set after some were set, or taken back with None."""
+    """Return the texts after some were set, or removed with None."""
     both = {**texts, **changes}
     return {name: text for name, text in both.items() if text is not None}
 
 
 def refuse_read_only(names: Iterable[str]) -> None:
-    """Raise KafkaError if any of them may be altered by a new start only."""
+    """Raise KafkaError if one of them can be altered only by a restart."""
     settings = BrokerConfig.SETTINGS
     _refuse(
         "Cannot update these configs dynamically",
@@ -158,7 +158,7 @@ def refuse_read_only(names: Iterable[str]) -> None:
 
 
 def refuse_per_broker(names: Iterable[str]) -> None:
-    """Raise KafkaError if any of them may be set of single brokers only."""
+    """Raise KafkaError if one of them can be set only for single brokers."""
     _refuse(
         "Cannot update these configs at default cluster level, broker id must be specified",
         [name for name in names if _is_per_broker(name)],
@@ -172,7 +172,7 @@ def _is_per_broker(name: str) -> bool:
 
 
 def _check_threads(before: BrokerConfig, after: BrokerConfig) -> None:
-    """DynamicThreadPool.validateReconfiguration and that of LogCleaner."""
+    """Check the values as DynamicThreadPool.validateReconfiguration and that of LogCleaner do."""
     for name in _THREADS:
         old, new = _int(before, name), _int(after, name)
         what = f"Dynamic thread count update validation failed for {name}={new}"

@@ -1,9 +1,9 @@
 """The settings of a group: all that Kafka knows, with its types, bounds and defaults.
 
-Theory   What a group sets of its own is kept as text; what it does not set it has of the brokers, by the name that
-         `broker` says. A value must lie within what the brokers allow when it is set. Where they allow less later, by a
-         new start with other settings, the nearest value that they allow counts (`effective`).
-         What has no `by` is checked, kept and told, without effect here.
+Theory   A group's own settings are kept as text; the others come from the brokers, from the setting `broker`. A value
+         must lie within the brokers' bounds when it is set. If a restart with other settings narrows the bounds later,
+         the nearest value within them counts (`effective`). A setting without `by` is checked, kept and reported,
+         without effect here.
 Source   group-coordinator/.../group/GroupConfig.java @ 4.4 (read out of the released jar), its evaluate;
          group/modern/share/ShareGroupAutoOffsetResetStrategy.java.
 Units    milliseconds, as the names say.
@@ -39,7 +39,7 @@ _BY_DURATION = "by_duration:"
 
 
 def offset_reset(name: str, value: Value) -> None:
-    """ShareGroupAutoOffsetResetStrategy.Validator."""
+    """Check the value as ShareGroupAutoOffsetResetStrategy.Validator does."""
     text = str(value)
     duration = text.removeprefix(_BY_DURATION)
     if text not in ("earliest", "latest") and (duration == text or not _DURATION.fullmatch(duration)):
@@ -56,8 +56,8 @@ class GroupSetting(Setting[T]):
 
     broker       the setting of the brokers that is its default
     lowest, highest
-                 the settings of the brokers between which it must lie, if they bound it
-    is_internal  it is told only of a group that sets it
+                 the settings of the brokers that are its bounds, if there are any
+    is_internal  it is described only for a group that sets it
     """
 
     __slots__ = ("broker", "highest", "is_internal", "lowest")
@@ -87,7 +87,7 @@ _B = BrokerConfig
 
 
 class GroupConfig(Config):
-    """In Kafka's order of definition."""
+    """The settings of a group, in Kafka's order of definition."""
 
     consumer_session_timeout_ms = GroupSetting(
         INT,
@@ -289,12 +289,12 @@ class GroupConfig(Config):
 
     @classmethod
     def of(cls, texts: Mapping[str, str], brokers: BrokerConfig) -> GroupConfig:
-        """What a group has that sets these texts, all of them checked before."""
+        """Return the settings of a group with these texts of its own, which are valid."""
         inherited = {key.attribute: _of_brokers(key, brokers) for key in settings().values() if key.broker is not None}
         return GroupConfig(**{**inherited, **cls.parse(texts)})
 
     def effective(self, brokers: BrokerConfig) -> GroupConfig:
-        """The same within what the brokers allow now."""
+        """Return these settings within the present bounds of the brokers."""
         values = dict(self.given)
         for key in settings().values():
             value = values.get(key.attribute)
@@ -310,7 +310,7 @@ class GroupConfig(Config):
 def _of_brokers(key: GroupSetting[Any], brokers: BrokerConfig) -> Value:
     assert key.broker is not None
     value: Value = vars(brokers)[key.broker.attribute]
-    # Of the brokers' assignors the first one is the default.
+    # The default is the first of the brokers' assignors.
     return value[0] if key.broker.type is LIST and key.type is STRING and isinstance(value, tuple) else value
 
 

@@ -1,4 +1,4 @@
-"""What each group sets of its own, and what a group has because of it.
+"""The own settings of each group, and the effective ones.
 
 Source   group-coordinator/.../group/GroupConfigManager.java @ 4.4
 """
@@ -14,29 +14,29 @@ from fakebroker.core.config.group_config import GroupConfig
 
 @final
 class GroupConfigManager:
-    """For all brokers. A group need not be there to have settings; those of a group that goes stay."""
+    """The settings of all groups. A group need not exist to have settings; those of a deleted group stay."""
 
     def __init__(self, brokers: Callable[[], BrokerConfig]) -> None:
-        """`brokers` gives the settings of the brokers as they are now."""
+        """Create the manager. `brokers` returns the present settings of the brokers."""
         self._brokers = brokers
         self._own: dict[str, Mapping[str, str]] = {}
 
     def of(self, group_id: str) -> GroupConfig:
-        """What holds for a group: its own, else the brokers', within what the brokers allow."""
+        """Return the effective settings of a group: its own, else the brokers', within the brokers' bounds."""
         brokers = self._brokers()
         return GroupConfig.of(self._own.get(group_id, {}), brokers).effective(brokers)
 
     def own(self, group_id: str) -> Mapping[str, str]:
-        """What a group sets of its own, as it was given."""
+        """Return a group's own settings, as given."""
         return self._own.get(group_id, {})
 
     def set(self, group_id: str, texts: Mapping[str, str]) -> None:
-        """From now on the group sets these, and nothing else. They are checked (group_validation.py)."""
+        """Replace a group's own settings. They are valid (group_validation.py)."""
         if texts:
             self._own[group_id] = texts
         else:
             self._own.pop(group_id, None)
 
     def group_ids(self) -> list[str]:
-        """The groups that set anything, sorted."""
+        """Return the groups with settings of their own, sorted."""
         return sorted(self._own)

@@ -1,4 +1,4 @@
-"""What a group may set of its own.
+"""The validation of a group's own settings.
 
 Source   group-coordinator/.../group/GroupConfig.java @ 4.4 (read out of the released jar): validate, validateValues.
 """
@@ -16,7 +16,7 @@ _TAGS = "streams.rack.aware.assignment.tags"
 
 
 def validate(texts: Mapping[str, str], brokers: BrokerConfig) -> None:
-    """GroupConfig.validate: raise ConfigError if a group may not set these."""
+    """Raise ConfigError if a group may not have these settings (GroupConfig.validate)."""
     for name in texts:
         if name not in GroupConfig.SETTINGS:
             raise ConfigError(f"Unknown group config name: {name}")
@@ -43,7 +43,7 @@ def validate(texts: Mapping[str, str], brokers: BrokerConfig) -> None:
         raise ConfigError("errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'")
 
 
-# In which they are held against the brokers' bounds.
+# The order in which they are compared with the brokers' bounds.
 _ORDER_OF_BOUNDS = (
     "consumer.heartbeat.interval.ms",
     "consumer.session.timeout.ms",

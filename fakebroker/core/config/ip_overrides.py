@@ -1,4 +1,4 @@
-"""`max.connections.per.ip.overrides`: how many connections each address may have.
+"""The setting `max.connections.per.ip.overrides`: the limit of connections for single addresses.
 
 Source   core/.../server/KafkaConfig.scala @ 4.0, which reads it by CoreUtils.parseCsvMap.
 Differs  Addresses only: a host name would have to be looked up.
@@ -14,7 +14,7 @@ OVERRIDES = "max.connections.per.ip.overrides"
 
 
 def parse_overrides(text: str) -> dict[str, int]:
-    """Read "address:count,address:count"; raises ConfigError. The last colon ends an IPv6 address."""
+    """Read "address:count,address:count". Raise ConfigError. The last colon ends an IPv6 address."""
     overrides = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         host, _, count = item.rpartition(":")
@@ -32,9 +32,10 @@ def parse_overrides(text: str) -> dict[str, int]:
 
 
 def normalized(address: str, strict: bool = False) -> str:
-    """One spelling for each address; an IPv4 address that arrived over IPv6 is that IPv4 address.
+    """Return one spelling for each address. An IPv4 address that arrived over IPv6 becomes that IPv4 address.
 
-    What is no address stays as it is, or raises ValueError if `strict`."""
+    A text that is no address is returned unchanged, or raises ValueError if `strict`.
+    """
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""`listeners` and `advertised.listeners`: where brokers listen, and what clients are told of it.
+"""The settings `listeners` and `advertised.listeners`: where brokers listen, and the addresses for clients.
 
 Source   server/.../network/EndPoint.java; core/.../utils/CoreUtils.scala listenerListToEndPoints;
          server/.../network/SocketServerConfigs.java @ 4.0.
@@ -16,7 +16,7 @@ _MOST = 65_535
 
 
 class Endpoint(NamedTuple):
-    """One listener; no host is every address."""
+    """One listener. An empty host means every address."""
 
     name: str
     host: str
@@ -24,7 +24,7 @@ class Endpoint(NamedTuple):
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """Read "NAME://host:port"; raises ConfigError."""
+    """Read "NAME://host:port". Raise ConfigError."""
     found = _ENDPOINT.fullmatch(text)
     if found is None:
         raise ConfigError(f"Error creating broker listeners from '{text}': Unable to parse {text} to a broker endpoint")
@@ -35,7 +35,7 @@ def parse_endpoint(text: str) -> Endpoint:
 
 
 def parse_protocols(text: str) -> dict[str, str]:
-    """`listener.security.protocol.map`: by the name of a listener, its security protocol. Raises ConfigError."""
+    """Read `listener.security.protocol.map`: the security protocols by name of listener. Raise ConfigError."""
     protocols = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, colon, protocol = item.partition(":")

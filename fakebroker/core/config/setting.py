@@ -1,10 +1,9 @@
-"""One setting is one entry: what it is called, what it may be, who acts on it. A class of settings is a table of them.
+"""One setting is one entry: its name, its valid values, and the module that uses it. A class of settings is a table.
 
 Theory   An entry is an attribute of its class, named as in Kafka with underscores for dots. `TopicConfig.segment_bytes`
-         is the entry; `config.segment_bytes` of an instance is the value, typed as the entry's default is. The value
-         stands in the instance's own dict, where it is found before the entry is asked: entries are descriptors
-         without `__set__`.
-         An instance is a snapshot: it never changes. Who wants other values makes another one.
+         is the entry; `config.segment_bytes` of an instance is the value, with the type of the entry's default. The
+         value is in the instance's own dict, where Python finds it before the entry: entries are descriptors without
+         `__set__`. An instance is a snapshot: it never changes. Other values need another instance.
 Source   clients/.../common/config/{ConfigDef,AbstractConfig}.java @ 4.0.
 """
 
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 
 class ConfigEntry(NamedTuple):
-    """A setting as it is shown: its value as text, and the number of Kafka's ConfigSource that it comes from."""
+    """A setting as it is shown: its value as text, and the number of its source in Kafka's ConfigSource."""
 
     name: str
     value: str
@@ -28,7 +27,7 @@ class ConfigEntry(NamedTuple):
 
 
 class UpdateMode(Enum):
-    """When a setting may be changed: only by a new start, for one broker, for all brokers, or (of a topic) always."""
+    """The ways to change a setting: only by a restart, for one broker, for all brokers, or (of a topic) always."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -43,17 +42,17 @@ CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 class Setting(Generic[T]):
     """One setting.
 
-    name          as Kafka calls it
-    default       what it is without being set; None is Kafka's null
-    mode          when it may be changed
-    applied_by    the module of fakebroker that acts on it, as "core/log/append"; None: kept and shown only
+    name          Kafka's name
+    default       the value if it is not set; None is Kafka's null
+    mode          how it may be changed
+    applied_by    the module of fakebroker that uses it, as "core/log/append"; None: kept and shown only
     doc           one line, without a full stop
-    topic         of a broker's setting: the topic's setting that it is the default of
-    unit          what one of it is in units of the topic's setting
-    is_kafkas     whether Kafka has it
+    topic         for a broker's setting: the topic's setting with this one as its default
+    unit          the size of one unit in units of the topic's setting
+    is_kafkas     True if Kafka has it
     """
 
-    __slots__ = (  # four hundred dicts less for the garbage collector: `make guard` tells the difference
+    __slots__ = (  # four hundred dicts fewer for the garbage collector: `make guard` shows the difference
         "applied_by",
         "attribute",
         "default",
@@ -103,14 +102,14 @@ class Setting(Generic[T]):
         return self if instance is None else self.default
 
     def parse(self, text: str) -> Value:
-        """The value that the text says; raises ConfigError if it says none, or none that is allowed."""
+        """Return the value of the text. Raise ConfigError if it is invalid."""
         value = parse_type(self.name, text, self.type)
         if self.validator is not None:
             self.validator(self.name, value)
         return value
 
 
-# Entries whose type does not follow from their default.
+# Entries with a type that does not follow from their default.
 IntOrNone = Setting[int | None]
 StrOrNone = Setting[str | None]
 Strings = Setting[tuple[str, ...]]
@@ -118,10 +117,10 @@ StringsOrNone = Setting[tuple[str, ...] | None]
 
 
 class Config:
-    """A snapshot of all settings of one kind. `given` has those that were given, by attribute: the others have their
+    """A snapshot of all settings of one kind. `given` has the given ones, by attribute: the others have their
     defaults."""
 
-    SETTINGS: ClassVar[Mapping[str, Setting[Any]]] = {}  # by Kafka's names, in the order in which they are checked
+    SETTINGS: ClassVar[Mapping[str, Setting[Any]]] = {}  # by Kafka's names, in the order of the checks
     _defaults: ClassVar[Mapping[str, Value]] = {}
     given: Mapping[str, Value]
 
@@ -131,7 +130,7 @@ class Config:
         cls._defaults = {entry.attribute: entry.default for entry in entries}
 
     def __init__(self, **given: Value) -> None:
-        """Values by attribute, trusted to be right; those of users come as texts."""
+        """Create a snapshot of valid values, by attribute. Values of users are texts, and go through `parse`."""
         if unknown := given.keys() - self._defaults.keys():
             raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
         vars(self).update(self._defaults)
@@ -143,7 +142,7 @@ class Config:
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, Value]:
-        """Values by attribute, of texts by Kafka's names, all of them known; raises ConfigError."""
+        """Return the values by attribute, of texts by Kafka's names, all of them known. Raise ConfigError."""
         return {key.attribute: key.parse(texts[name]) for name, key in cls.SETTINGS.items() if name in texts}
 
     def __setattr__(self, name: str, value: object) -> None:

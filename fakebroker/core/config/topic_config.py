@@ -1,13 +1,13 @@
 """The settings of a topic: all that Kafka knows, with its types, bounds and defaults.
 
-What has no `by` is checked, kept and told, without effect here.
+A setting without `by` is checked, kept and reported, without effect here.
 
 Source   storage/.../log/LogConfig.java @ 4.4 (read out of the released jar), its validate;
          core/.../server/ControllerConfigurationValidator.scala; metadata/.../ConfigurationControlManager.java
          incrementalAlterConfigResource; metadata/.../KafkaConfigSchema.java resolveEffectiveTopicConfig @ 4.0.
-Differs  Of several unknown names Kafka tells whichever its hash table has first; here it is the first of the request.
-         To take back a setting that does not exist is refused; Kafka does nothing. `internal.segment.bytes`, for
-         Kafka's own tests, is not known here.
+Differs  Of several unknown names Kafka reports the first in its hash table; here it is the first of the request.
+         Removing a setting that does not exist is refused; Kafka does nothing. `internal.segment.bytes`, for Kafka's
+         own tests, is unknown here.
 Units    bytes and milliseconds, as the names say.
 """
 
@@ -35,7 +35,7 @@ from fakebroker.core.config.config_def import (
 from fakebroker.core.config.setting import Config, ConfigEntry, Setting, UpdateMode
 from fakebroker.core.errors import ConfigError
 
-# Where a setting comes from (DescribeConfigsResponse.ConfigSource).
+# The source of a setting (DescribeConfigsResponse.ConfigSource).
 DYNAMIC_TOPIC_CONFIG = 1
 DYNAMIC_BROKER_CONFIG = 2
 DYNAMIC_DEFAULT_BROKER_CONFIG = 3
@@ -52,14 +52,14 @@ T = TypeVar("T")
 
 
 def gzip_level(name: str, value: Value) -> None:
-    """CompressionType.GZIP.levelValidator."""
+    """Check the value as CompressionType.GZIP.levelValidator does."""
     assert isinstance(value, int)
     if value != -1 and not 1 <= value <= 9:
         raise invalid(name, value, "Value must be between 1 and 9 or equal to -1")
 
 
 def throttled_replicas(name: str, value: Value) -> None:
-    """ThrottledReplicaListValidator."""
+    """Check the value as ThrottledReplicaListValidator does."""
     assert isinstance(value, tuple)
     proposed = [item.strip() for item in value]
     if not all(re.fullmatch("([0-9]+:[0-9]+)?", item) for item in proposed) and "".join(proposed) != "*":
@@ -72,7 +72,7 @@ def throttled_replicas(name: str, value: Value) -> None:
 
 
 class TopicSetting(Setting[T]):
-    """A setting of a topic: each may be changed at any time."""
+    """A setting of a topic. All of them may be changed at any time."""
 
     __slots__ = ()
     usual_mode = UpdateMode.DYNAMIC
@@ -82,9 +82,9 @@ _Strings = TopicSetting[tuple[str, ...]]
 
 
 class TopicConfig(Config):
-    """In Kafka's order of definition, which decides what is complained about first."""
+    """The settings of a topic, in Kafka's order of definition, which decides the error that is reported first."""
 
-    # Kafka 4.0 forgot this bound for topics (14 there); 4.1 has it: KAFKA-19080.
+    # Kafka 4.0 lacks this bound for topics (14 there); 4.1 has it: KAFKA-19080.
     segment_bytes = TopicSetting(
         INT, 1_073_741_824, at_least(1_048_576), by="core/log/append", doc="size of a segment, and so of a batch"
     )
@@ -216,7 +216,7 @@ class TopicConfig(Config):
 
     @classmethod
     def of(cls, configs: Mapping[str, str | None], defaults: TopicConfig) -> TopicConfig:
-        """The configuration of a topic with settings of its own; raises ConfigError for any that Kafka would refuse."""
+        """Return the settings of a topic with these of its own. Raise ConfigError for any that Kafka would refuse."""
         texts = _refuse_null(configs)
         refuse_unknown(texts)
         config = defaults.with_own(texts)
@@ -224,13 +224,13 @@ class TopicConfig(Config):
         return config
 
     def with_own(self, texts: Mapping[str, str]) -> TopicConfig:
-        """These defaults, and what a topic sets of its own. Whether they contradict each other is not asked: where a
-        default changes, Kafka does not ask either."""
+        """Return these defaults with a topic's own settings. Contradictions are not checked: after a change of a
+        default Kafka does not check them either."""
         return TopicConfig(**{**self.given, **self.parse(texts)}) if texts else self
 
 
 def refuse_unknown(names: Mapping[str, str | None]) -> None:
-    """Raise ConfigError for the first name that no topic's setting has."""
+    """Raise ConfigError for the first name that is no setting of topics."""
     for name in names:
         if name not in TopicConfig.SETTINGS:
             raise ConfigError(f"Unknown topic config name: {name}")
@@ -245,14 +245,16 @@ def _refuse_null(configs: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def altered(own: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
-    """A topic's own settings after some were set, or taken back with None; raises ConfigError for an unknown name."""
+    """Return a topic's own settings after some were set, or removed with None. Raise ConfigError for an unknown
+    name."""
     refuse_unknown(changes)
     both = {**own, **changes}
     return {name: text for name, text in both.items() if text is not None}
 
 
 def effective_configs(own: Mapping[str, str], inherited: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
-    """All settings of a topic, sorted by name: its own, else the brokers' if they have one, else Kafka's default."""
+    """Return all settings of a topic, sorted by name: its own, else the brokers' if they have one, else Kafka's
+    default."""
     entries = []
     for name, key in sorted(TopicConfig.SETTINGS.items()):
         if name in own:

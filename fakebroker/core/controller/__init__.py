@@ -1,1 +1,1 @@
-"""What the controller decides and every broker is told: topics, placement, elections, metadata, producer ids."""
+"""The controller's decisions and their effect on brokers: topics, placement, elections, metadata, producer ids."""

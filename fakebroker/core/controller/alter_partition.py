@@ -1,14 +1,14 @@
-"""What a leader asks of the controller: another ISR.
+"""AlterPartition: a leader asks the controller for another ISR.
 
-Theory   A leader that finds a follower caught up, or behind for too long, asks the controller (AlterPartition). Until
-         it is told, the ISR is what it was, in all that counts: acks=all, the watermark, the metadata; it asks for
-         nothing else of that partition. If somebody else leads by then, or the controller has changed the ISR itself,
-         or who is to join may not any more, nothing comes of it, and the leader looks again.
-Units    monotonic milliseconds. It takes `fakebroker.controller.delay.ms`; 0, and the ISR changes at once.
+Theory   A leader sends AlterPartition when a follower has caught up or has been behind for too long. Until the
+         response, the old ISR counts everywhere: acks=all, the high watermark, the metadata. The leader sends no second
+         request for that partition meanwhile. The request has no effect if another leader or another ISR was set by
+         then, or if a joining replica may no longer join; the leader then checks again.
+Units    monotonic milliseconds. It takes `fakebroker.controller.delay.ms`; with 0 the ISR changes at once.
 Source   core/.../server/AlterPartitionManager.scala; core/.../cluster/Partition.scala maybeExpandIsr, maybeShrinkIsr,
          submitAlterPartition, PendingPartitionChange; metadata/.../controller/ReplicationControlManager.java
          alterPartition, validateAlterPartitionData @ 4.0.
-Differs  A follower that is about to join counts for the watermark if it is caught up; in Kafka in any case.
+Differs  A follower that is about to join counts for the high watermark if it is caught up; in Kafka in any case.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from timingwheel import SystemTimer, TimerTask
 
 
 class _Decision(TimerTask):
-    """The controller's, of what was so when it was asked."""
+    """The delayed decision of the controller, with the state at the time of the request."""
 
     __slots__ = ("_isr", "_isr_before", "_leader_epoch", "_manager", "_partition")
 
@@ -49,7 +49,7 @@ class _Decision(TimerTask):
 
 @final
 class AlterPartitionManager:
-    """Of all leaders."""
+    """The AlterPartition requests of all leaders."""
 
     def __init__(
         self, configs: DynamicBrokerConfig, timer: SystemTimer, wakeups: Wakeups, read_now: Callable[[], Now]
@@ -60,7 +60,7 @@ class AlterPartitionManager:
         self._read_now = read_now
 
     def submit(self, partition: Partition, isr: list[int]) -> bool:
-        """Ask for this ISR. Whether it takes time: if not, whoever asks may change it himself."""
+        """Request this ISR. Return False if it takes no time: then the caller changes the ISR itself."""
         delay_ms = self._configs.current.fakebroker_controller_delay_ms
         if delay_ms == 0:
             return False
@@ -69,7 +69,8 @@ class AlterPartitionManager:
         return True
 
     def decided(self, partition: Partition, isr: list[int] | None) -> None:
-        """The ISR is that, or stays. The leader looks whether it is to ask for another."""
+        """Apply the decision: the ISR becomes `isr`, or stays if None. The leader then checks whether it needs
+        another."""
         now = self._read_now()
         moved = isr is not None and partition.update_isr(isr, now.mono_ms)
         if look_again(partition, now) or moved:
@@ -77,7 +78,7 @@ class AlterPartitionManager:
 
 
 def look_again(partition: Partition, now: Now) -> bool:
-    """Its leader may ask for another ISR: who has caught up meanwhile joins it. True if the watermark moved."""
+    """Let followers that have caught up meanwhile join the ISR. Return True if the high watermark moved."""
     moved = False
     for replica in partition.followers:
         offset = replica.log_end_offset

@@ -1,4 +1,4 @@
-"""What a topic is like that is made because somebody needs it.
+"""The settings of a topic that is created automatically.
 
 Source   core/.../server/AutoTopicCreationManager.scala creatableTopic; GroupCoordinatorService.java
          groupMetadataTopicConfigs @ 4.4 (read out of the released jars).
@@ -12,7 +12,7 @@ from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTIO
 
 
 def creatable_topic(name: str, config: BrokerConfig) -> NewTopic:
-    """For everybody's topics the defaults of CreateTopics."""
+    """Return the topic to create. Topics of users get the defaults of CreateTopics."""
     if name == TRANSACTION_STATE_TOPIC_NAME:
         return NewTopic(
             name,

@@ -1,23 +1,24 @@
-"""Which brokers take part: sessions, controlled shutdowns, fencing, registration.
+"""The brokers of the cluster: sessions, controlled shutdowns, fencing, registration.
 
-Theory   A broker that is silent for broker.session.timeout.ms is fenced: it leaves every ISR, and what it led goes to
-         another. Until then the controller takes it for alive, whatever became of its process. One that wants to stop
-         asks: it leaves every ISR and leads nothing any more, and once every other broker that takes part knows of
-         that, it is fenced and told to go: so it waits for those that are silent, until they are heard or fenced. One
-         that leads nothing is told at once. One that starts registers, in a new epoch, and is unfenced; while its last
-         life still has a session nobody may register under its id. One that was silent and speaks again is unfenced in
-         the epoch that it had. Who registers after it was killed is no eligible leader any more (KIP-966): it cannot
-         tell the epoch of a clean shutdown.
-         One that does not reach the controller is silent, whether it works or not.
-Units    monotonic milliseconds. Each step takes the controller `fakebroker.controller.delay.ms`; 0, and all happens at
+Theory   A broker that is silent for broker.session.timeout.ms is fenced: it leaves every ISR, and its partitions get
+         other leaders. Until then the controller takes it for alive, whatever became of its process. A controlled
+         shutdown begins with a request: the broker leaves every ISR and leads nothing any more. It is fenced and may
+         stop once every other active broker knows of that. So it waits for silent brokers until they are heard or
+         fenced. A broker that leads nothing may stop at once. A broker that starts registers, in a new epoch, and is
+         unfenced. While its last life still has a session, its id cannot be registered. A silent broker that is heard
+         again is unfenced in the epoch that it had. A broker that registers after a crash is no eligible leader any
+         more (KIP-966), because it cannot give the epoch of a clean shutdown. A broker that does not reach the
+         controller is silent, whether it works or not.
+Units    monotonic milliseconds. Each step takes the controller `fakebroker.controller.delay.ms`; with 0 all happens at
          once.
 Source   metadata/.../controller/{ClusterControlManager,BrokerHeartbeatManager,ReplicationControlManager}.java @ 4.4
          (read out of the released jars): registerBroker, calculateNextBrokerState, processBrokerHeartbeat,
          handleBrokerInControlledShutdown, handleBrokerFenced, handleBrokerUnfenced, handleBrokerShutdown,
          maybeFenceOneStaleBroker; core/.../server/BrokerLifecycleManager.scala @ 4.0.
 Differs  No heartbeats are sent: a session ends broker.session.timeout.ms after the broker fell silent. Kafka counts
-         from its last heartbeat, up to broker.heartbeat.interval.ms earlier, and looks every eighth of the timeout.
-         What is decided is known at once to all who hear. A broker does not give up after five minutes of asking.
+         from its last heartbeat, up to broker.heartbeat.interval.ms earlier, and checks every eighth of the timeout.
+         All brokers that reach the controller know its decisions at once. A broker does not give up after five minutes
+         of asking.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from timingwheel import SystemTimer, TimerTask
 
 
 class Call(TimerTask):
-    """Somebody to call when it is time."""
+    """A delayed call."""
 
     __slots__ = ("_call",)
 
@@ -48,8 +49,8 @@ class Call(TimerTask):
 
 @final
 class ClusterControl:
-    """Of all brokers. What is asked for is done now, or after the controller's time; `is_asked` is looked at again
-    then: who asked may be dead."""
+    """The life of all brokers. A request is executed at once, or after the controller's delay. `is_asked` is checked
+    again then: the broker may have crashed meanwhile."""
 
     def __init__(
         self,
@@ -66,22 +67,22 @@ class ClusterControl:
         self._probe = probe
         self._timer = timer
         self._read_now = read_now
-        self._sessions: dict[int, Call] = {}  # of brokers that are silent
-        self._leaving: dict[int, tuple[set[int], Callable[[], None]]] = {}  # once these know that it leads nothing
-        self._registering: dict[int, Callable[[], None]] = {}  # once the session of the last life has ended
+        self._sessions: dict[int, Call] = {}  # of silent brokers
+        self._leaving: dict[int, tuple[set[int], Callable[[], None]]] = {}  # the brokers still unaware; the grant
+        self._registering: dict[int, Callable[[], None]] = {}  # called once the session of the last life has ended
 
     def after_delay(self, call: Callable[[], None]) -> None:
-        """The controller's time for one step."""
+        """Call after the controller's delay for one step."""
         delay_ms = self._configs.current.fakebroker_controller_delay_ms
         if delay_ms == 0:
             call()
         else:
             self._timer.add(Call(delay_ms, call), self._read_now().mono_ms)
 
-    # A broker goes.
+    # Stopping brokers.
 
     def controlled_shutdown(self, broker_id: int, is_asked: Callable[[], bool], may_go: Callable[[], None]) -> None:
-        """A broker asks whether it may stop; it is told when it may."""
+        """Start a controlled shutdown. `may_go` is called when the broker may stop."""
 
         def granted() -> None:
             if is_asked():
@@ -105,7 +106,7 @@ class ClusterControl:
             self._leadership.note_last_fetches([broker_id], now)
             self._registry[broker_id].in_controlled_shutdown = True
             self._leadership.remove_from_isrs(broker_id, now)
-            self._leadership.let_follow(broker_id, now)  # which it does not do any more
+            self._leadership.let_follow(broker_id, now)  # it no longer follows
             unaware.update(self._unaware())
             self.after_delay(asked_again)
 
@@ -113,7 +114,7 @@ class ClusterControl:
         self.after_delay(asked)
 
     def _unaware(self) -> list[int]:
-        """Who takes part, and has not told that it knows what was decided last."""
+        """Return the active brokers that have not confirmed the last decision."""
         registry, views = self._registry, self._leadership.views
         return [
             other
@@ -122,14 +123,14 @@ class ClusterControl:
         ]
 
     def _let_leave(self, broker_id: int) -> None:
-        """That one knows by now, or does not take part any more: whoever waited for it alone may go."""
+        """Let brokers stop that waited only for `broker_id`: it now knows the last decision, or is no longer active."""
         for leaving, (unaware, granted) in list(self._leaving.items()):
             unaware.discard(broker_id)
-            if not unaware and self._leaving.pop(leaving, None) is not None:  # who goes may let others go
+            if not unaware and self._leaving.pop(leaving, None) is not None:  # one that stops may let others stop
                 granted()
 
     def silent(self, broker_id: int) -> None:
-        """A broker says nothing from now on."""
+        """Start the session timeout of a broker that is silent from now on."""
         if broker_id not in self._sessions and self._registry.is_alive(broker_id):
             session = Call(self._configs.current.broker_session_timeout_ms, lambda: self._session_over(broker_id))
             self._sessions[broker_id] = session
@@ -145,7 +146,7 @@ class ClusterControl:
         self._let_register(broker_id)
 
     def _let_register(self, broker_id: int) -> None:
-        """Whoever waits to, if nothing is in his way."""
+        """Register a waiting broker if no earlier session and no isolation prevents it."""
         broker = self._registry[broker_id]
         if broker_id not in self._sessions and not broker.is_alive and not broker.isolations:
             register = self._registering.pop(broker_id, None)
@@ -159,18 +160,19 @@ class ClusterControl:
         self._leadership.remove_from_isrs(broker_id, self._read_now())
         self._let_leave(broker_id)
 
-    # A broker comes.
+    # Starting brokers.
 
     def heard(self, broker_id: int) -> None:
-        """A broker that was silent speaks again, in the same life, before its session is over. If it does not reach the
-        controller, nobody hears it."""
+        """End the session timeout of a silent broker that is heard again, in the same life. Do nothing if it does not
+        reach the controller."""
         if self._registry[broker_id].is_heard:
             session = self._sessions.pop(broker_id, None)
             if session is not None:
                 session.cancel()
 
     def caught_up(self, broker_id: int) -> None:
-        """A broker that speaks again knows what it missed. If it was fenced meanwhile, it may take part again."""
+        """Let brokers stop that waited for this one, now that it knows what it missed. If it was fenced meanwhile,
+        unfence it."""
         if self._registry[broker_id].is_heard:
             self._let_leave(broker_id)
         if self._registry[broker_id].is_heard and not self._registry.is_alive(broker_id):
@@ -183,12 +185,12 @@ class ClusterControl:
             self._unfence(broker_id)
 
     def isolate(self, broker_id: int) -> None:
-        """A broker does not reach the controller from now on, whatever else it reaches."""
+        """Cut a broker off from the controller, whatever else it reaches."""
         self._registry[broker_id].isolations += 1
         self.silent(broker_id)
 
     def reach(self, broker_id: int) -> None:
-        """It does again, unless something else is in the way."""
+        """Undo one `isolate`. The broker reaches the controller unless another isolation is left."""
         self._registry[broker_id].isolations -= 1
         if self._registry[broker_id].is_heard:
             self.heard(broker_id)
@@ -198,8 +200,8 @@ class ClusterControl:
     def register(
         self, broker_id: int, is_clean: bool, is_asked: Callable[[], bool], come_up: Callable[[], None]
     ) -> None:
-        """A broker has started: it registers, as soon as its last life has no session any more, and takes part. It
-        works once `come_up` has returned, and is unfenced then. `is_clean`: it had been told to go before."""
+        """Register a broker that has started, once the session of its last life has ended. It works once `come_up` has
+        returned, and is then unfenced. `is_clean`: its last life ended with a controlled shutdown."""
 
         def registered() -> None:
             if not is_asked():
@@ -233,12 +235,13 @@ class ClusterControl:
         self._leadership.let_follow(broker_id, self._read_now())
 
     def forget(self, broker_id: int) -> None:
-        """It does not want to register any more, or to go."""
+        """Cancel the pending registration or controlled shutdown of a broker."""
         self._leaving.pop(broker_id, None)
         self._registering.pop(broker_id, None)
 
     def unregister(self, broker_id: int) -> None:
-        """A broker that works is forgotten, and is back at once: its next heartbeat tells it that it is unknown."""
+        """Unregister a running broker. It is back at once: the response to its next heartbeat says that it is
+        unknown."""
         self._fence(broker_id, "unregistered")
         self._registry.register(broker_id)
         self._unfence(broker_id)

@@ -1,12 +1,12 @@
-"""Settings of topics, brokers, groups and subscriptions are altered: what a broker checks that is asked, and then the
-controller.
+"""Changes of settings of topics, brokers, groups and subscriptions: first the broker's checks, then the controller's.
 
-Theory   The broker first looks at each resource by itself, sets levels of loggers, and checks settings of brokers; what
-         it refuses goes no further. The controller makes of the others what they would be, checks that, and whether
-         they exist. A resource that is refused changes nothing, and nothing of the others.
+Theory   The broker first checks each resource by itself, sets levels of loggers, and checks settings of brokers. A
+         resource that it refuses goes no further. The controller computes the new settings of the others, validates
+         them, and checks that the resources exist. A refused resource keeps all its settings, and does not affect the
+         others.
 Source   core/.../server/ConfigAdminManager.scala preprocess, prepareIncrementalConfigs; ControllerApis.scala;
-         metadata/.../controller/ConfigurationControlManager.java; ControllerConfigurationValidator.scala @ 4.0, and as
-         a running 4.4 answers.
+         metadata/.../controller/ConfigurationControlManager.java; ControllerConfigurationValidator.scala @ 4.0, and the
+         responses of a running 4.4.
 Differs  No policies.
 """
 
@@ -43,12 +43,12 @@ _CHANGES_OF_A_SLICE: Final = 16  # some 10 us each
 _MIN_ISR: Final = "min.insync.replicas"
 _MAX_VALUE: Final = 2**15 - 1  # characters
 
-# What is to become of a resource: its settings as they are -> as they shall be. Raises KafkaError.
+# A change of a resource: its present settings -> its new settings. Raises KafkaError.
 Change = Callable[[Mapping[str, str]], dict[str, str]]
 
 
 class ConfigurationControl:
-    """One request to alter settings, at the broker that was asked."""
+    """One request to alter settings, at its broker."""
 
     def __init__(self, controller: Controller, broker_id: int, loggers: BrokerLoggers, validate_only: bool) -> None:
         self._controller = controller
@@ -59,7 +59,7 @@ class ConfigurationControl:
     def incremental_alter_configs(
         self, changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]]
     ) -> Slices[list[KafkaError | None]]:
-        """Some settings of each resource; what became of each, in order."""
+        """Alter some settings of each resource. Return the error of each, in order; None where all is well."""
         results, left = yield from self._preprocess(changes, is_incremental=True)
         if any(not OpType.SET <= each.operation <= OpType.SUBTRACT for index in left for each in changes[index][1]):
             unknown = KafkaError(ErrorCode.unknown_server_error, "")
@@ -73,7 +73,7 @@ class ConfigurationControl:
     def alter_configs(
         self, changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]]
     ) -> Slices[list[KafkaError | None]]:
-        """All settings of each resource: what is not among them is taken back."""
+        """Replace all settings of each resource: those that are not given are removed."""
         results, left = yield from self._preprocess(changes, is_incremental=False)
         asked: dict[int, Change] = {
             index: lambda texts, at=index: {each.name: each.value or "" for each in changes[at][1]}  # type: ignore[misc]
@@ -84,7 +84,7 @@ class ConfigurationControl:
     def _preprocess(
         self, changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]], is_incremental: bool
     ) -> Slices[tuple[list[KafkaError | None], set[int]]]:
-        """What the broker says; and which are left for the controller."""
+        """Run the broker's checks. Return the error of each, and the indexes left for the controller."""
         seen: dict[ConfigResource, int] = {}
         for resource, _ in changes:
             seen[resource] = seen.get(resource, 0) + 1
@@ -126,7 +126,7 @@ class ConfigurationControl:
         results: list[KafkaError | None],
         asked: Mapping[int, Change],
     ) -> Slices[list[KafkaError | None]]:
-        """What the controller does: it looks at all of them before it alters any."""
+        """Apply the changes at the controller. All are validated before any is applied."""
         records = 0
         for number, (index, change) in enumerate(asked.items()):
             resource = changes[index][0]
@@ -144,7 +144,7 @@ class ConfigurationControl:
         for number, (index, change) in enumerate(asked.items()):
             if results[index] is None and not self._validate_only:
                 resource = changes[index][0]
-                try:  # once more: the world may have changed in between
+                try:  # validated again: the state may have changed between slices
                     self._set(resource, self._checked(resource, change(self._texts(resource))))
                 except KafkaError as error:
                     results[index] = error.with_traceback(None)
@@ -153,7 +153,7 @@ class ConfigurationControl:
         return results
 
     def _texts(self, resource: ConfigResource) -> Mapping[str, str]:
-        """What a resource sets now; nothing, if it is not there."""
+        """Return the settings of a resource; none, if it does not exist."""
         controller, (kind, name) = self._controller, resource
         if kind == TOPIC:
             topic = controller.metadata.topic(name)
@@ -163,7 +163,7 @@ class ConfigurationControl:
         return controller.group_configs.own(name) if kind == GROUP else controller.client_metrics.own(name)
 
     def _checked(self, resource: ConfigResource, texts: dict[str, str]) -> dict[str, str]:
-        """ControllerConfigurationValidator.validate, and whether it exists."""
+        """Validate the settings (ControllerConfigurationValidator.validate), and check that the resource exists."""
         kind, name = resource
         if any(len(text) > _MAX_VALUE for text in texts.values()):
             raise ConfigError(
@@ -188,7 +188,8 @@ class ConfigurationControl:
         return texts
 
     def _refuse_min_isr(self, name: str, texts: Mapping[str, str]) -> None:
-        """Who is eligible to lead depends on it (KIP-966), so it is one for all brokers."""
+        """Refuse a minimum ISR for a single broker. The eligible leaders depend on it (KIP-966), so it is one for
+        all."""
         controller = self._controller
         before = controller.broker_configs.texts(int(name) if name else None)
         if not controller.registry.has_elr() or before.get(_MIN_ISR) == texts.get(_MIN_ISR):
@@ -222,7 +223,7 @@ def _refuse_malformed(asked: Sequence[Alteration]) -> None:
 
 
 def _after(texts: Mapping[str, str], resource: ConfigResource, asked: Sequence[Alteration]) -> dict[str, str]:
-    """What a resource sets after this; as the controller reckons it."""
+    """Return the settings of a resource after the changes, as the controller computes them."""
     after = dict(texts)
     for name, operation, value in asked:
         if operation == OpType.DELETE:
@@ -249,15 +250,16 @@ def _changed(items: list[str], operation: int, value: str) -> list[str]:
 
 
 def _default_list(resource: ConfigResource, name: str) -> str | None:
-    """What a list is without being set, as text; None if it is no list. Those of groups and subscriptions are none to
-    the controller."""
+    """Return the default of a list setting as text; None if it is no list. The controller has no lists of groups and
+    subscriptions."""
     table = {TOPIC: TopicConfig, BROKER: BrokerConfig}.get(resource.kind)
     key = None if table is None else table.SETTINGS.get(name)
     return to_text(key.default) if key is not None and key.type is LIST else None
 
 
 def _prepared(texts: Mapping[str, str], asked: Sequence[Alteration]) -> dict[str, str]:
-    """ConfigAdminManager.prepareIncrementalConfigs: what a broker sets after this; as the broker reckons it."""
+    """Return the settings of a broker after the changes, as the broker computes them (prepareIncrementalConfigs of
+    ConfigAdminManager)."""
     if unknown := [each.operation for each in asked if not _is_known(each)]:
         raise _bad(f"Unknown operations type {unknown[0]}")
     for name, operation, _ in asked:
@@ -275,7 +277,7 @@ def _is_known(each: Alteration) -> bool:
 
 
 def _broker_id(resource: ConfigResource) -> int | None:
-    """Which broker is meant; None for all of them. The name was looked at before."""
+    """Return the id of the broker; None for all of them. The name is valid here."""
     return int(resource.name) if resource.name else None
 
 

@@ -1,11 +1,11 @@
-"""What KRaft's controller decides: the topics there are, their settings, and who leads them.
+"""KRaft's controller: topics, their settings, and their leaders.
 
-Theory   The controller is asked here; who leads is decided in leadership.py, topics are made in topic_creation.py. A
-         topic that is deleted is gone at once, and those who wait for it are answered 3.
+Theory   This is the entry to the controller. Leaders are decided in leadership.py, topics are created in
+         topic_creation.py. A deleted topic is gone at once, and requests parked for it get error 3.
 Units    monotonic milliseconds.
 Source   metadata/.../controller/{QuorumController,ReplicationControlManager}.java @ 4.0: deleteTopic;
          core/.../server/ReplicaManager.scala stopPartitions.
-Differs  In one step, without a metadata log in between: everybody knows at once.
+Differs  In one step, without a metadata log in between: all brokers know at once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ _PARTITIONS_OF_A_SLICE: Final = 64  # a few us each
 
 @final
 class Controller:
-    """Makes and deletes topics, and decides who leads them. `registry` has all brokers there are."""
+    """The controller of the cluster: it creates and deletes topics, and decides their leaders. `registry` has all
+    brokers."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class Controller:
         read_now: Callable[[], Now],
         store: Store | None = None,
     ) -> None:
-        """`timer` is that of what followers do."""
+        """Create the controller. `timer` is that of the followers."""
         self.broker_configs = broker_configs
         self.config = config = broker_configs.current
         self.group_configs = GroupConfigManager(lambda: self.config)
@@ -93,16 +94,17 @@ class Controller:
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
-        self._deleted_leader_epoch = life.leader_epoch - 1  # the highest of topics that were deleted
+        self._deleted_leader_epoch = life.leader_epoch - 1  # the highest leader epoch of deleted topics
 
     # Topics.
 
     def create_topics(
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
     ) -> list[Topic | KafkaError]:
-        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused.
+        """Create topics. Return the topic or the error of each, in order. Raise KafkaError if the whole request is
+        refused.
 
-        All names are held against the topics that were there before, so names of one request cannot collide.
+        All names are compared with the topics that existed before, so names of one request cannot collide.
         """
         return finish(self.create_topics_in_slices(topics, lambda: now, validate_only))
 
@@ -128,8 +130,8 @@ class Controller:
         validate_only: bool = False,
         quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[KafkaError | None]]:
-        """Give topics more partitions: what became of each, in order, None where all is well. Raises KafkaError if the
-        request as a whole is refused."""
+        """Add partitions to topics. Return the error of each, in order; None where all is well. Raise KafkaError if the
+        whole request is refused."""
         results = yield from self._partition_creation.create_partitions(topics, now, validate_only, quota)
         if self.broker_configs.have_own:
             for asked in topics:
@@ -139,7 +141,7 @@ class Controller:
         return results
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and all its records; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+        """Delete a topic and all its records. Parked requests get UNKNOWN_TOPIC_OR_PARTITION."""
         finish(self.delete_topic_in_slices(name))
 
     def delete_topic_in_slices(self, name: str) -> Slices[None]:
@@ -171,29 +173,30 @@ class Controller:
     # Brokers: cluster_control.py.
 
     def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
-        """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
-        wrong."""
+        """Make an in-sync replica the leader, unless it is already. Raise KafkaError with a message that names the
+        problem."""
         self.leadership.move_leader(topic_partition, broker_id, now)
 
     # Settings.
 
     def existing(self, name: str) -> Topic:
-        """The topic; raises KafkaError if there is none."""
+        """Return the topic. Raise KafkaError if there is none."""
         topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
         return topic
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed."""
+        """Set some of a topic's settings, or remove them with None. Raise KafkaError and change nothing if one is
+        invalid."""
         topic = self.existing(name)
         own = altered(topic.configs, changes)
         TopicConfig.of(own, self.config.topic_defaults)
         self.set_topic_configs(topic, own)
 
     def set_topic_configs(self, topic: Topic, own: Mapping[str, str]) -> None:
-        """From now on the topic sets these, which are valid, and nothing else. Who waits is not woken, as in Kafka:
-        what was altered counts from the next time that it is asked for."""
+        """Replace the topic's own settings, which are valid. Parked requests are not re-checked, as in Kafka: a new
+        value counts from its next use on."""
         topic.configs = own
         topic.effective_configs = effective_configs(own, self.config.topic_entries)
         config = self.config.topic_defaults.with_own(own)
@@ -203,14 +206,14 @@ class Controller:
             self._followers.on_configs_change(partition)
 
     def configure(self, config: BrokerConfig) -> None:
-        """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
+        """Apply changed settings of the brokers, which are the defaults of topics."""
         self.config = self._topic_creation.config = self._partition_creation.config = config
         self.log_memory.configure(config.log_memory_bytes, config.log_memory_full)
         for topic in self.metadata.topics():
             self.set_topic_configs(topic, topic.configs)
 
     def _configure_for_leader(self, partition: Partition) -> None:
-        """What a broker sets of its own holds for the partitions that it leads."""
+        """Apply a broker's own settings to a partition that it leads."""
         topic = self.metadata.topic(partition.topic_partition.topic)
         if self.broker_configs.have_own and topic is not None and partition.leader_id != NO_LEADER:
             defaults = self.broker_configs.of(partition.leader_id).topic_defaults
@@ -218,7 +221,7 @@ class Controller:
 
     @property
     def next_leader_epoch(self) -> int:
-        """Above those of all partitions, deleted ones included."""
+        """A leader epoch above those of all partitions, deleted ones included."""
         epochs = [partition.leader_epoch for partition in self.metadata.partitions()]
         return 1 + max(self._deleted_leader_epoch, *epochs, -1)
 

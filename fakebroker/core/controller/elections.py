@@ -1,11 +1,11 @@
-"""Who leads a partition, and who is in its ISR, after brokers came or went.
+"""The leader and the ISR of a partition after brokers came or went.
 
-Theory   The leader stays if it may. Otherwise the first replica in assignment order that is alive and in the ISR; or,
-         if nobody is in it, that is alive and eligible (KIP-966): a clean election, nothing acknowledged by all is
-         lost. If there is none of those either, whoever led last, once nobody is known to be eligible: it may have lost
-         what it had not written down. Where unclean.leader.election.enable allows it, the first replica that is alive,
-         as the whole ISR, whatever it lacks. Else nobody.
-         Without eligible leader replicas the ISR keeps its last member, who alone may lead again.
+Theory   The leader stays if it may. Otherwise the first replica in assignment order that is alive and in the ISR leads.
+         If the ISR is empty, it is the first that is alive and eligible (KIP-966). Both are clean elections: no record
+         acknowledged with acks=all is lost. If no replica is known to be eligible, the last leader leads again; it may
+         have lost unflushed records. If unclean.leader.election.enable allows it, the first live replica leads, as the
+         whole ISR, whatever it lacks. Otherwise there is no leader. Without eligible leader replicas the ISR keeps its
+         last member, which alone may lead again.
 Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.4 (read out of the released jars): electAnyLeader,
          electPreferredLeader, isValidNewLeader, canElectLastKnownLeader, tryElection, build;
          ReplicationControlManager.java generateLeaderAndIsrUpdates.
@@ -27,7 +27,7 @@ class Election(Enum):
 
 
 class Elected(NamedTuple):
-    """What the controller decides. `isr` is in assignment order, `elr` sorted."""
+    """The controller's decision. `isr` is in assignment order, `elr` sorted."""
 
     leader_id: int
     isr: tuple[int, ...]
@@ -41,8 +41,8 @@ def elect_leader(
     replicas: Collection[int] | None = None,
     unclean: Collection[int] = (),
 ) -> Elected:
-    """The election that Kafka holds when the ISR is to become `isr`, and the replicas `replicas`; those that are fenced
-    do not count. `unclean` are no longer eligible: they went down without a word."""
+    """Hold Kafka's election for the new ISR `isr` and the new replicas `replicas`. Fenced replicas do not count.
+    `unclean` are no longer eligible: they went down without a controlled shutdown."""
     order = list(partition.replicas if replicas is None else replicas)
     in_sync = tuple(broker_id for broker_id in order if broker_id in isr)
     elr = partition.elr_after(in_sync, min(partition.config.min_insync_replicas, len(order)), unclean)

@@ -1,9 +1,9 @@
-"""Features (KIP-584): what the cluster could do, and the level at which it does it.
+"""Features (KIP-584): the levels that the cluster supports, and the finalized ones.
 
-Theory   What is supported follows from the APIs that are served, and the level of each is the highest unless a client
-         asked for another one. Clients go by the levels. Here transactions go by `transaction.version` and elections by
-         `eligible.leader.replicas.version`; the others are kept and told.
-Source   metadata/.../controller/FeatureControlManager.java updateFeatures @ 4.0, and as a running 4.4 answers.
+Theory   The supported levels follow from the served APIs. The level of each feature is the highest, unless a client set
+         another one. Clients go by the levels. Here transactions go by `transaction.version` and elections by
+         `eligible.leader.replicas.version`; the others are stored and reported.
+Source   metadata/.../controller/FeatureControlManager.java updateFeatures @ 4.0, and the responses of a running 4.4.
 Differs  `metadata.version` cannot be lowered: nothing here depends on it.
 """
 
@@ -25,7 +25,7 @@ UNSAFE_DOWNGRADE: Final = 3
 
 
 class FeatureUpdate(NamedTuple):
-    """`upgrade_type` is any number that a request may have."""
+    """An update of one feature. `upgrade_type` is any number that a request may have."""
 
     feature: str
     level: int
@@ -34,22 +34,22 @@ class FeatureUpdate(NamedTuple):
 
 @final
 class FeatureControl:
-    """The levels that clients asked for, of all brokers. `epoch` grows with each change."""
+    """The levels that clients set, for all brokers. `epoch` grows with each change."""
 
     def __init__(self) -> None:
         self.epoch = 1
         self._levels: dict[str, int] = {}
 
     def format(self, levels: Mapping[str, int]) -> None:
-        """Those that a new cluster has, where they are not the highest (`kafka-storage format --feature`)."""
+        """Set the levels of a new cluster that are not the highest (`kafka-storage format --feature`)."""
         self._levels |= levels
 
     def level(self, feature: str, supported: Mapping[str, tuple[int, int]]) -> int:
-        """At which it is; 0 if it is not supported."""
+        """Return the level of a feature; 0 if it is not supported."""
         return self._levels.get(feature, supported.get(feature, (0, 0))[1])
 
     def finalized(self, supported: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-        """Those above 0."""
+        """Return the levels above 0."""
         levels = {feature: self.level(feature, supported) for feature in supported}
         return {feature: level for feature, level in levels.items() if level > 0}
 
@@ -60,7 +60,7 @@ class FeatureControl:
         controller_id: int,
         validate_only: bool,
     ) -> None:
-        """All or none; raises KafkaError. Of a feature that comes twice the last counts."""
+        """Apply all updates or none. Raise KafkaError. Of a feature that occurs twice the last update counts."""
         wanted = {update.feature: update for update in updates}
         for update in wanted.values():
             if update.feature not in supported:

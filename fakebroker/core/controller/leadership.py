@@ -1,14 +1,14 @@
-"""Who leads each partition: what KRaft's controller decides, and what the brokers then do.
+"""The leader of each partition: the decisions of KRaft's controller, and their effect on the brokers.
 
-Theory   Why brokers come and go is in cluster_control.py, who is elected then in elections.py. Once a broker that came
-         back is in the ISR, what it is the preferred leader of comes back to it with the next balancing, every 300 s.
-         Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers, then those
-         who wait at a broker that does not lead any more (answer 6).
+Theory   cluster_control.py decides when brokers come and go, elections.py which replica then leads. Once a returned
+         broker is in the ISR, the next balancing, every 300 s, makes it lead again where it is the preferred leader.
+         The order of every change is Kafka's: the metadata, the new leader, the followers, then the requests parked at
+         a broker that no longer leads (error 6).
 Units    monotonic milliseconds.
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: generateLeaderAndIsrUpdates,
          maybeBalancePartitionLeaders, maybeElectUncleanLeaders; core/.../server/ReplicaManager.scala applyDelta.
-Differs  In one step, without a metadata log in between: everybody who hears knows at once (stale_views.py has who does
-         not).
+Differs  In one step, without a metadata log in between: all brokers that reach the controller know at once. The others
+         are in stale_views.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class Leadership:
-    """Elects leaders, and tells followers and waiters of it. `registry` has all brokers there are."""
+    """The election of leaders, and its effect on followers and parked requests. `registry` has all brokers."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Leadership:
         probe: Probe,
         on_leader: Callable[[Partition], None],
     ) -> None:
-        """`on_leader` is told of each partition that another broker leads from now on."""
+        """Create the leadership. `on_leader` is called with each partition that gets another leader."""
         self.registry = registry
         self.metadata = metadata
         self._followers = followers
@@ -60,37 +60,38 @@ class Leadership:
         self.views = StaleViews(metadata, followers, wakeups, probe)
 
     def remove_from_isrs(self, broker_id: int, now: Now) -> None:
-        """The broker may be in sync with nobody any more: whoever it led has another leader, or none."""
+        """Remove the broker from all ISRs. Partitions that it led get another leader, or none."""
         for partition in self.metadata.partitions():
             if broker_id in partition.replicas and broker_id in partition.isr:
                 self.elect(partition, partition.isr - {broker_id}, now)
 
     def unclean_shutdown(self, broker_id: int, now: Now) -> None:
-        """The broker comes back and cannot say that it went in order: it may lack what it had not written down."""
+        """React to a broker that returns without a controlled shutdown: it may lack unflushed records."""
         for partition in self.metadata.partitions():
             if broker_id in partition.isr or broker_id in partition.elr:
                 self.elect(partition, partition.isr - {broker_id}, now, unclean=(broker_id,))
 
     def elect_where_nobody_leads(self, now: Now) -> None:
-        """A broker is there that may lead."""
+        """Elect leaders for partitions without one, now that another broker may lead."""
         for partition in self.metadata.partitions():
             if partition.leader_id == NO_LEADER:
                 self.elect(partition, partition.isr, now)
 
     def let_follow(self, broker_id: int, now: Now) -> None:
-        """The broker may be in sync again: its next fetches tell whether it is."""
+        """Let the broker's followers fetch again, which may bring them back into the ISR."""
         for partition in self.metadata.partitions():
             if broker_id in partition.replicas:
                 self._followers.of_broker(partition, broker_id).on_leader_change(now)
 
     def goes_on_leading(self, broker_id: int, now: Now) -> None:
-        """A broker that stood still works again: it hears of the ISRs of what it leads."""
+        """React to a resumed broker: it learns of the ISRs of the partitions that it leads."""
         for partition in self.metadata.partitions():
             if partition.leader_id == broker_id and partition.maybe_increment_leader_hw(now.mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)
 
     def reaches_controller_again(self, broker_id: int, now: Now) -> None:
-        """A broker can ask for other ISRs again: who has caught up meanwhile joins those of what it leads."""
+        """React to a broker that reaches the controller again. Followers that have caught up meanwhile join the ISRs of
+        its partitions."""
         for partition in self.metadata.partitions():
             if partition.leader_id != broker_id:
                 continue
@@ -101,16 +102,16 @@ class Leadership:
         return any(partition.leader_id == broker_id for partition in self.metadata.partitions())
 
     def note_last_fetches(self, broker_ids: Collection[int], now: Now) -> None:
-        """These brokers are about to work no more, or to be cut off: their followers, and those of what they lead, were
-        caught up until now if they had everything."""
+        """Record the last fetches before these brokers stop or are cut off. Their followers, and those of partitions
+        that they lead, were caught up until now if they had everything."""
         for partition in self.metadata.partitions():
             for broker_id in broker_ids:
                 if broker_id in partition.replicas:
                     note_last_fetch(partition, broker_id, now.mono_ms)
 
     def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
-        """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
-        wrong."""
+        """Make an in-sync replica the leader, unless it is already. Raise KafkaError with a message that names the
+        problem."""
         partition = self.metadata.find_partition(topic_partition.topic, topic_partition.partition)
         if partition is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {topic_partition}.")
@@ -130,12 +131,13 @@ class Leadership:
             self.make_leader(partition, broker_id, partition.isr, now)
 
     def elect(self, partition: Partition, target_isr: set[int], now: Now, unclean: Collection[int] = ()) -> None:
-        """Let the controller decide who leads when the ISR is to become this, and `unclean` are not eligible."""
+        """Let the controller elect a leader for the new ISR. The replicas `unclean` are not eligible."""
         election = Election.UNCLEAN if partition.config.unclean_leader_election_enable else Election.ONLINE
         self.apply(partition, change(partition, target_isr, election, unclean=unclean), now)
 
     def apply(self, partition: Partition, decided: PartitionChange, now: Now) -> None:
-        """Let it be so: the metadata, the leader, the followers, and those who wait in vain."""
+        """Apply a decision to the metadata, the leader, the followers, and the parked requests that can no longer
+        complete."""
         leader_id, target = decided.leader_id, decided.target
         self.metadata.decisions += 1
         if leader_id != partition.leader_id or any(each not in target.replicas for each in partition.replicas):
@@ -153,7 +155,7 @@ class Leadership:
                 self.metadata.publisher.leader_changed(partition)
             partition.elr = decided.elr
         elif leader_id != partition.leader_id or gone:
-            partition.elr = decided.elr  # first: followers that join the ISR may end it
+            partition.elr = decided.elr  # set first: followers that join the ISR may end it
             self.make_leader(partition, leader_id, set(decided.isr), now)
         else:
             moved = partition.update_isr(decided.isr, now.mono_ms)
@@ -165,7 +167,7 @@ class Leadership:
         self._wakeups.complete_when_not_leader(partition, gone)
 
     def _set_replicas(self, partition: Partition, target: Target, now: Now) -> list[int]:
-        """The brokers that have no replica any more."""
+        """Set the replicas of a partition. Return the brokers that lost theirs."""
         removed = partition.set_replicas(target.replicas, target.adding, target.removing, now.mono_ms)
         self._followers.on_replicas_change(partition)
         for replica in removed:
@@ -175,7 +177,7 @@ class Leadership:
         return [replica.broker_id for replica in removed]
 
     def make_leader(self, partition: Partition, broker_id: int, isr: set[int], now: Now) -> None:
-        """Begin a new leadership, and tell everybody who hears."""
+        """Begin a new leadership, and inform all brokers that reach the controller."""
         self.views.before_new_leader(partition, now)
         if partition.become_leader(broker_id, isr, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)
@@ -185,16 +187,16 @@ class Leadership:
         self._wakeups.complete_when_not_leader(partition, others)
         self.metadata.publisher.leader_changed(partition)
 
-    # Periodically.
+    # Periodic work.
 
     def maybe_shrink_isrs(self, now: Now) -> None:
-        """ReplicaManager.maybeShrinkIsr, for all brokers."""
+        """Shrink the ISRs of all partitions (ReplicaManager.maybeShrinkIsr)."""
         for partition in self.metadata.partitions():
             if _has_heard_leader(partition) and maybe_shrink_isr(partition, now.mono_ms):
-                self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass those who left
+                self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass removed ones
 
     def isrs_matter_ms(self, now: Now) -> int:
-        """When `maybe_shrink_isrs` next has anything to do, if nothing happens until then."""
+        """Return the time at which `maybe_shrink_isrs` next has work, if nothing happens until then."""
         soonest_ms = NEVER_MS
         for partition in self.metadata.partitions():
             if _has_heard_leader(partition):
@@ -204,7 +206,7 @@ class Leadership:
         return soonest_ms
 
     def balance_leaders(self, now: Now) -> None:
-        """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
+        """Let the preferred replica lead wherever it may (ReplicationControlManager.maybeBalancePartitionLeaders)."""
         for partition in self.metadata.partitions():
             if self._is_unbalanced(partition):
                 self.make_leader(partition, partition.replica_ids[0], partition.isr, now)
@@ -214,17 +216,18 @@ class Leadership:
         return NO_LEADER != partition.leader_id != preferred and preferred in self.registry.active(partition.isr)
 
     def maybe_elect_unclean_leaders(self, now: Now) -> None:
-        """ReplicationControlManager.maybeElectUncleanLeaders: leaderless partitions whose topic now allows it."""
+        """Elect leaders for partitions without one where the topic allows an unclean election
+        (ReplicationControlManager.maybeElectUncleanLeaders)."""
         for partition in self.metadata.partitions():
             if _may_be_unclean(partition):
                 self.elect(partition, partition.isr, now)
 
     def balance_matters_ms(self, now: Now) -> int:
-        """The same of `balance_leaders`."""
+        """Return the time at which `balance_leaders` next has work."""
         return now.mono_ms if any(map(self._is_unbalanced, self.metadata.partitions())) else NEVER_MS
 
     def unclean_elections_matter_ms(self, now: Now) -> int:
-        """The same of `maybe_elect_unclean_leaders`."""
+        """Return the time at which `maybe_elect_unclean_leaders` next has work."""
         return now.mono_ms if any(map(_may_be_unclean, self.metadata.partitions())) else NEVER_MS
 
 

@@ -1,11 +1,10 @@
-"""What every broker knows of the cluster: its topics by name and by id, and the brokers that run.
+"""A broker's knowledge of the cluster: its topics by name and by id, and the running brokers.
 
-Theory   Whoever has a name looks it up here, once for each partition of a request, and from then on hands on the
-         partition itself.
-         Each broker has a view. As long as it hears the controller, that is the controller's own, and whatever changes
-         it knows at once. A view that is frozen tells what was so then (stale_views.py).
+Theory   A name is looked up here once for each partition of a request; after that the partition itself is passed on.
+         Each broker has a view. As long as the broker reaches the controller, its view is the controller's own, and it
+         knows every change at once. A frozen view has the state at the time when it was frozen (stale_views.py).
 Source   core/.../server/metadata/KRaftMetadataCache.scala; metadata/.../image/{TopicsImage,ClusterImage}.java @ 4.0.
-Differs  Of topics that are deleted a frozen view knows only the names.
+Differs  A frozen view knows only the names of deleted topics.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 
 class InSync(NamedTuple):
-    """In assignment order: the ISR, who is eligible besides, and who led last."""
+    """Broker ids in assignment order: the ISR, the eligible ones besides, and the last leader."""
 
     isr: tuple[int, ...]
     elr: tuple[int, ...]
@@ -38,8 +37,8 @@ def in_sync_of(partition: Partition) -> InSync:
 
 @final
 class MetadataCache:
-    """Topics are added and removed by the controller. `publisher` tells those who have to act. `decisions` is how
-    many the controller has made so far, of topics and of partitions; of a view that is frozen, by then."""
+    """The metadata. The controller adds and removes topics. `publisher` informs those that have to react. `decisions`
+    counts the controller's decisions on topics and partitions, in a frozen view up to its freezing."""
 
     def __init__(self, cluster_id: str, registry: BrokerRegistry) -> None:
         self.cluster_id = cluster_id
@@ -47,25 +46,25 @@ class MetadataCache:
         self._decisions = 0
         self._registry = registry
         self._truth = self
-        # Of a view that is frozen.
+        # Of a frozen view.
         self._alive: list[int] | None = None
         self._isrs: dict[Partition, InSync] = {}
         self._topics: dict[str, Topic] = {}
-        self._topics_by_id: dict[int, Topic] = {}  # its number: a UUID hashes and compares in Python
+        self._topics_by_id: dict[int, Topic] = {}  # by the number: a UUID hashes and compares in Python
         self._topics_by_raw_id: dict[bytes, Topic] = {}
         self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
 
     # The views of brokers.
 
     def of_broker(self) -> MetadataCache:
-        """The view of a broker that hears."""
+        """Return the view of a broker that reaches the controller."""
         view = MetadataCache(self.cluster_id, self._registry)
         view._truth = self
         view.thaw()
         return view
 
     def freeze(self) -> None:
-        """Whatever is decided from now on, this view does not know."""
+        """Freeze the view: it knows no later decision."""
         self._decisions = self._truth.decisions
         self._alive = self._registry.alive(self._registry.broker_ids)
         self._topics, self._topics_by_id, self._topics_by_raw_id = {}, {}, {}
@@ -76,7 +75,7 @@ class MetadataCache:
             self._isrs |= {each: in_sync_of(each) for each in topic.partitions}
 
     def thaw(self) -> None:
-        """Know what there is to know."""
+        """Unfreeze the view: it knows all decisions."""
         truth = self._truth
         self._alive = None
         self._isrs = {}
@@ -93,12 +92,12 @@ class MetadataCache:
 
     @property
     def has_missed(self) -> bool:
-        """Whether anything was decided since it froze, apart from the ISR."""
+        """True if something other than an ISR changed since the view was frozen."""
         registry = self._registry
         return self.decisions != self._truth.decisions or self._alive != registry.alive(registry.broker_ids)
 
     def keep(self, partition: Partition) -> None:
-        """Of a view that is frozen: this is what it knows of a partition."""
+        """Replace a partition in a frozen view."""
         topic, index = partition.topic_partition
         before = self._topics[topic].partitions[index]
         self._topics[topic].partitions[index] = partition
@@ -106,11 +105,11 @@ class MetadataCache:
             self._isrs[partition] = self._isrs.pop(before)
 
     def in_sync(self, partition: Partition) -> InSync:
-        """Who is in sync, as this view knows."""
+        """Return the in-sync replicas, as far as this view knows."""
         return self._isrs.get(partition) or in_sync_of(partition)
 
     def isr_ids(self, partition: Partition) -> tuple[int, ...]:
-        """The ISR alone."""
+        """Return the ISR alone."""
         known = self._isrs.get(partition)
         return tuple(partition.isr_ids) if known is None else known.isr
 
@@ -123,20 +122,20 @@ class MetadataCache:
         return self._topics_by_id.get(topic_id.int)
 
     def topic_by_raw_id(self, topic_id: bytes) -> Topic | None:
-        """The same by the sixteen bytes of the id."""
+        """Return the topic by the sixteen bytes of its id."""
         return self._topics_by_raw_id.get(topic_id)
 
     def topic_names(self) -> list[str]:
-        """In the order in which they were made."""
+        """Return the names in the order of creation."""
         return list(self._topics)
 
     @property
     def names(self) -> Collection[str]:
-        """The same, to look one up."""
+        """The names, for look-ups."""
         return self._topics.keys()
 
     def topics(self) -> Collection[Topic]:
-        """The same, the topics themselves."""
+        """Return the topics in the order of creation."""
         return self._topics.values()
 
     def find_partition(self, topic: str, index: int) -> Partition | None:
@@ -147,13 +146,13 @@ class MetadataCache:
         return partitions[index] if 0 <= index < len(partitions) else None
 
     def partitions(self) -> Iterator[Partition]:
-        """Of all topics."""
+        """Yield the partitions of all topics."""
         for topic in self._topics.values():
             yield from topic.partitions
 
     @property
     def names_by_unified_name(self) -> Mapping[str, Collection[str]]:
-        """Finds the topics whose names collide with another one."""
+        """The names of topics by their unified name, for topics with colliding names."""
         return self._names_by_unified_name
 
     def add(self, topic: Topic) -> None:
@@ -178,26 +177,26 @@ class MetadataCache:
 
     @property
     def racks(self) -> Mapping[int, str]:
-        """Of the brokers that have one."""
+        """The racks of the brokers that have one."""
         brokers = ((broker_id, self._registry[broker_id].rack) for broker_id in self._registry.broker_ids)
         return {broker_id: rack for broker_id, rack in brokers if rack is not None}
 
     @property
     def controller_id(self) -> int:
-        """Any broker that is alive, as KRaft tells clients; here the first. -1 if there is none."""
+        """Any live broker, as KRaft tells clients; here the first. -1 if there is none."""
         return min(self.alive_ids, default=-1)
 
     @property
     def alive_ids(self) -> list[int]:
-        """Of the brokers that run."""
+        """The ids of the running brokers."""
         return self._registry.alive(self._registry.broker_ids) if self._alive is None else self._alive
 
     def offline_ids(self, partition: Partition) -> list[int]:
-        """Replicas on brokers that do not run, in assignment order."""
+        """Return the replicas on brokers that are not running, in assignment order."""
         if self._alive is None:
             return partition.offline_ids
         return [broker_id for broker_id in partition.replicas if broker_id not in self._alive]
 
     def alive_brokers(self, listener: Listener) -> Sequence[NodeEndpoint]:
-        """Those that run, and where they listen for who came by such a listener."""
+        """Return the running brokers, with their endpoints for clients of this listener."""
         return [self._registry[broker_id].endpoint(listener) for broker_id in self.alive_ids]

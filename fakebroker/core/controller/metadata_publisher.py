@@ -1,7 +1,7 @@
-"""Who has to act when the metadata change: brokers, on behalf of their coordinators.
+"""A hook for changes of the metadata: brokers react on behalf of their coordinators.
 
-Theory   Told after it has happened, once everybody who asks the metadata is told the new state. Unlike the listeners of
-         the probe, who look on, he may change something.
+Theory   It is called after the change, once all readers of the metadata get the new state. Unlike the listeners of the
+         probe, which only observe, it may change something.
 Source   core/.../server/metadata/BrokerMetadataPublisher.scala onMetadataUpdate, updateCoordinator @ 4.0.
 """
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class MetadataPublisher:
-    """Tells nobody."""
+    """A publisher without effect."""
 
     def topic_created(self, topic: Topic) -> None:
-        """It has all its partitions, and their leaders."""
+        """React to a new topic. It has all its partitions, and their leaders."""
 
     def partitions_created(self, topic: Topic) -> None:
-        """It has more of them than before."""
+        """React to a topic that got more partitions."""
 
     def topic_deleted(self, topic: Topic) -> None:
-        """Nobody finds it any more."""
+        """React to a deleted topic. It can no longer be found."""
 
     def leader_changed(self, partition: Partition) -> None:
-        """A leader epoch has begun; maybe nobody leads."""
+        """React to a new leader epoch, maybe without a leader."""

@@ -1,16 +1,18 @@
-"""What becomes of a partition when its ISR, its replicas or its leader are to change: one rule for all occasions.
+"""The change of a partition when its ISR, its replicas or its leader are to change: one rule for all occasions.
 
-Theory   First a reassignment is completed if the ISR now allows it: all that are added are in it, and somebody who
-         stays. Then a leader is elected among what is left. The leader epoch goes up if the leader changes, or if a
-         replica goes.
+Theory   First a reassignment is completed if the ISR now allows it: the ISR has all added replicas, and one that stays.
+         Then a leader is elected among the rest. The leader epoch goes up if the leader changes, or if a replica is
+         removed.
+
            ONLINE     the leader stays if it may, else the first in assignment order that is alive and in sync
            PREFERRED  the first replica if it may lead, else as ONLINE
            UNCLEAN    as ONLINE, and as the last resort the first that is alive, as the whole ISR
+
 Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.0: build, completeReassignmentIfNeeded, electLeader,
          triggerLeaderEpochBumpForReplicaReassignmentIfNeeded; PartitionReassignmentReplicas.java
          maybeCompleteReassignment @ 4.4; PartitionReassignmentRevert.java.
-Differs  Slip kept: a reassignment that removes whom another one was adding
-         leaves it on both lists, and is never over; it has to be taken back.
+Differs  A bug of Kafka is kept: a reassignment may remove a replica that another one was adding. That leaves the
+         replica on both lists, and the reassignment never completes; it has to be cancelled.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class Target(NamedTuple):
 
 
 class PartitionChange(NamedTuple):
-    """What the controller decides. `isr` is in assignment order."""
+    """The controller's decision. `isr` is in assignment order."""
 
     leader_id: int
     isr: tuple[int, ...]
@@ -44,8 +46,8 @@ def current_target(partition: Partition) -> Target:
 
 
 def reassigned(partition: Partition, wanted: Sequence[int]) -> Target:
-    """What a partition has while it goes over to the replicas `wanted`. Kafka leaves what was being added, or removed,
-    where this reassignment adds or removes nobody."""
+    """Return the replicas during a reassignment to `wanted`. If this one adds or removes none, Kafka keeps the replicas
+    that were being added or removed."""
     current = partition.replica_ids
     removing = tuple(sorted(set(current) - set(wanted)))
     adding = tuple(sorted(set(wanted) - set(current)))
@@ -53,7 +55,7 @@ def reassigned(partition: Partition, wanted: Sequence[int]) -> Target:
 
 
 def reverted(partition: Partition) -> tuple[Target, tuple[int, ...], bool]:
-    """Without the reassignment that is under way: replicas, ISR, and whether that ISR may lack something."""
+    """Return the state without the present reassignment: replicas, ISR, and True if that ISR may lack records."""
     replicas = tuple(broker_id for broker_id in partition.replicas if broker_id not in partition.adding)
     isr = tuple(broker_id for broker_id in partition.isr_ids if broker_id not in partition.adding)
     return Target(replicas), isr or replicas[:1], not isr
@@ -66,14 +68,14 @@ def change(
     target: Target | None = None,
     unclean: Collection[int] = (),
 ) -> PartitionChange:
-    """What comes of a partition whose ISR is to become `isr`, and whose replicas `target`. `unclean` are no longer
+    """Return the change of a partition for the new ISR `isr` and the new replicas `target`. `unclean` are no longer
     eligible to lead."""
     isr, target = _completed(set(isr), target or current_target(partition))
     return PartitionChange(*elect_leader(partition, isr, election, target.replicas, unclean), target)
 
 
 def _completed(isr: set[int], target: Target) -> tuple[set[int], Target]:
-    """The same, with the reassignment over if it may be."""
+    """Return ISR and target, with the reassignment completed if possible."""
     if target.adding or target.removing:
         replicas = tuple(broker_id for broker_id in target.replicas if broker_id not in target.removing)
         left = isr - set(target.removing)

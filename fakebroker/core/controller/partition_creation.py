@@ -1,10 +1,10 @@
-"""Partitions are made: those of a new topic, and more of one that is there.
+"""Creation of partitions: those of a new topic, and more of an existing one.
 
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.4: createPartitions,
          validateTotalNumberOfPartitions.
-Differs  In one step, without a metadata log in between: everybody knows at once. Replicas are laid out by rule, as if
-         the topic had been made with as many (placement.py). A request that would make too many records of the
-         metadata log is not refused for that.
+Differs  In one step, without a metadata log in between: all brokers know at once. Replicas are placed by rule, as if
+         the topic had been created with as many partitions (placement.py). A request is not refused for making too many
+         records of the metadata log.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ Plan = tuple[TopicConfig, Sequence[Sequence[int]]]  # settings, and the broker i
 
 
 class NewPartitions(NamedTuple):
-    """`total` is how many partitions the topic is to have then; `assignments` the broker ids of each new one."""
+    """A request for more partitions. `total` is the new number of partitions of the topic, `assignments` the broker ids
+    of each new one."""
 
     name: str
     total: int
@@ -45,7 +46,7 @@ class NewPartitions(NamedTuple):
 
 @final
 class PartitionCreation:
-    """Makes partitions. `config` is that of the brokers, as it is now."""
+    """The creation of partitions. `config` is the present one of the brokers."""
 
     def __init__(
         self,
@@ -70,8 +71,8 @@ class PartitionCreation:
     def open(
         self, name: str, first: int, plan: Callable[[], Plan], now: Callable[[], Now]
     ) -> Slices[tuple[Plan, list[Partition]]]:
-        """Partitions from number `first` on that nobody knows yet. `plan` is asked again when the world has changed,
-        since nobody tells partitions that are not there; it raises KafkaError."""
+        """Create partitions from number `first` on that are not published yet. `plan` is called again when the brokers
+        or settings have changed, since unpublished partitions get no updates; it raises KafkaError."""
         registry = self.registry
         alive, config = registry.active(registry.broker_ids), self.config
         planned = plan()
@@ -106,7 +107,8 @@ class PartitionCreation:
         validate_only: bool,
         quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[KafkaError | None]]:
-        """What became of each, in order: None where all is well. Raises KafkaError if all are refused."""
+        """Add partitions. Return the error of each topic, in order; None where all is well. Raise KafkaError if all are
+        refused."""
         yield from self._validate_total_number_of_partitions(topics)
         results: list[KafkaError | None] = []
         for asked in topics:
@@ -142,7 +144,7 @@ class PartitionCreation:
             topic = self._topic_of(asked)
             first = len(topic.partitions)
             (config, placement), added = yield from self.open(asked.name, first, partial(self._plan, asked, topic), now)
-            # Others may have had their turn in between.
+            # Other requests may have run in between.
             if (
                 self.metadata.topic(asked.name) is topic
                 and len(topic.partitions) == first
@@ -166,7 +168,7 @@ class PartitionCreation:
     def _topic_of(self, asked: NewPartitions) -> Topic:
         topic = self.metadata.topic(asked.name)
         if topic is None:
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, "")  # without a word, as Kafka
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, "")  # without a message, as in Kafka
         there = len(topic.partitions)
         if asked.total == there:
             raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {there} partition(s).")
@@ -188,7 +190,7 @@ class PartitionCreation:
         return topic.partitions[0].config, self._place(asked, topic)
 
     def _place(self, asked: NewPartitions, topic: Topic) -> list[tuple[int, ...]]:
-        """Where the new partitions go. The first one of a topic says how many replicas each has."""
+        """Return the broker ids of the new partitions. The first partition of a topic gives the replication factor."""
         first, factor = len(topic.partitions), len(topic.partitions[0].replicas)
         broker_ids = self.registry.broker_ids
         if asked.assignments is None:

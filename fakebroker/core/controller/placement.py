@@ -1,10 +1,10 @@
-"""Where the replicas of a new topic lie, and who leads it first.
+"""The replicas of a new topic, and its first leaders.
 
 Source   metadata/.../controller/ReplicationControlManager.java createTopic, validateManualPartitionAssignment;
          metadata/.../placement/StripedReplicaPlacer.java place @ 4.0.
-Differs  Replicas are laid out by rule instead of at random, so that a test can say who leads: of the N brokers that
-         run, number p mod N leads partition p and the next ones follow, of each rack one before any has two; stopped
-         ones follow only when those run out.
+Differs  Replicas are placed by rule instead of at random, so that a test can name the leader. With N running brokers,
+         number p mod N leads partition p and the next ones follow. Each rack gets one replica before any gets two.
+         Stopped brokers follow only when the running ones are used up.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fakebroker.protocol.errors import KafkaError
 def place_replicas(
     topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: BrokerConfig
 ) -> list[tuple[int, ...]]:
-    """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors. Each
-    partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
+    """Return the broker ids of each partition, the preferred leader first. Raise KafkaError with CreateTopics' errors.
+    Each partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
     if topic.assignments:
         return _checked_assignments(topic, broker_ids, brokers)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -59,12 +59,13 @@ def _rotated(broker_ids: Sequence[int], start: int) -> tuple[int, ...]:
 
 
 def _period(alive: int, stopped: int) -> int:
-    """After so many partitions their orders are those of the first ones again."""
+    """Return the number of partitions after which the orders repeat."""
     return lcm(alive, stopped) if stopped else alive
 
 
 def _over_racks(broker_ids: tuple[int, ...], brokers: BrokerRegistry) -> tuple[int, ...]:
-    """The same brokers: the first of each rack, then the second of each, and so on. Those in no rack are in one."""
+    """Return the brokers reordered: the first of each rack, then the second of each, and so on. Brokers without a rack
+    count as one rack."""
     by_rack: dict[str | None, list[int]] = {}
     for broker_id in broker_ids:
         by_rack.setdefault(brokers[broker_id].rack, []).append(broker_id)
@@ -112,8 +113,8 @@ def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int], brokers: Br
 def validate_manual_partition_assignment(
     replicas: Sequence[int], broker_ids: Sequence[int], factor: int | None
 ) -> None:
-    """Raise INVALID_REPLICA_ASSIGNMENT unless these may be the replicas of a partition; `factor` is how many it has to
-    have, if that is known."""
+    """Raise INVALID_REPLICA_ASSIGNMENT unless these may be the replicas of a partition. `factor` is the required
+    number, if that is known."""
     if not replicas:
         raise _invalid_assignment("The manual partition assignment includes an empty replica list.")
     previous = None

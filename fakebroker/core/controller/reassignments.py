@@ -1,12 +1,13 @@
-"""Partitions get other replicas, and leaders by request: what an operator asks of the controller.
+"""Reassignments of replicas, and leader elections by request.
 
-Theory   A reassignment gives the partition the replicas that it is to have in front of those that it is to lose. New
-         ones copy the log as followers do, in their behaviour (follower.py). When the ISR has all that stay, the others
-         go, in the controller's next step: that is when a change of the ISR reaches it. Cancelled, the new ones go.
+Theory   During a reassignment the partition has the wanted replicas first, then those that it is to lose. New replicas
+         copy the log as followers do, in their behaviour (follower.py). Once the ISR has all replicas that stay, the
+         controller removes the others in its next step, when the change of the ISR reaches it. If the reassignment is
+         cancelled, the new ones are removed.
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.4: alterPartitionReassignments,
          changePartitionReassignment, validatePartitionReplicationFactorUnchanged, cancelPartitionReassignment,
          listPartitionReassignments, electLeaders, electLeader; AlterPartition for the end of a reassignment.
-Differs  As in leadership.py: in one step. What is in the ISR when the controller looks is what counts.
+Differs  As in leadership.py: in one step. The ISR counts as it is when the controller checks.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NO_ELIGIBLE: Final = "Eligible topic partition leaders are not available."
 
 
 class _IsrChanged(TimerTask):
-    """The controller hears of it at once, but behind what is being done."""
+    """The notice of an ISR change. The controller gets it at once, but after the work in progress."""
 
     def __init__(self, reassignments: Reassignments, partition: Partition) -> None:
         super().__init__(0)
@@ -50,7 +51,7 @@ class _IsrChanged(TimerTask):
 
 @final
 class Reassignments:
-    """Changes replicas and leaders of partitions by request. `timer` is that of what followers do."""
+    """The changes of replicas and leaders by request. `timer` is that of the followers."""
 
     def __init__(
         self, leadership: Leadership, metadata: MetadataCache, timer: SystemTimer, read_now: Callable[[], Now]
@@ -59,12 +60,12 @@ class Reassignments:
         self._metadata = metadata
         self._timer = timer
         self._read_now = read_now
-        self._told: set[Partition] = set()  # of whose ISR the controller is about to hear
+        self._told: set[Partition] = set()  # partitions with a pending _IsrChanged
 
     def alter(
         self, topic: str, index: int, replicas: Sequence[int] | None, now: Now, may_change_factor: bool = True
     ) -> None:
-        """Give a partition these replicas; None takes back the reassignment that is under way. Raises KafkaError."""
+        """Reassign a partition to these replicas; None cancels the present reassignment. Raise KafkaError."""
         partition = self._find(topic, index)
         if replicas is None:
             decided = self._cancelled(partition)
@@ -73,7 +74,7 @@ class Reassignments:
             if not may_change_factor:
                 _validate_factor_unchanged(partition, replicas)
             decided = change(partition, partition.isr, Election.ONLINE, reassigned(partition, replicas))
-        partition.on_isr_change = lambda: self._tell(partition)  # it may be over before this is
+        partition.on_isr_change = lambda: self._tell(partition)  # it may be over before `apply` returns
         self._leadership.apply(partition, decided, now)
         if not partition.is_reassigning:
             partition.on_isr_change = None
@@ -88,7 +89,7 @@ class Reassignments:
 
     def _cancelled(self, partition: Partition) -> PartitionChange:
         if not partition.is_reassigning:
-            raise KafkaError(ErrorCode.no_reassignment_in_progress, "")  # Kafka leaves out what the code says
+            raise KafkaError(ErrorCode.no_reassignment_in_progress, "")  # Kafka leaves the message to the code
         target, isr, is_unclean = reverted(partition)
         may_be_unclean = partition.config.unclean_leader_election_enable
         if is_unclean and not may_be_unclean:
@@ -106,7 +107,7 @@ class Reassignments:
             self._timer.add(_IsrChanged(self, partition), self._read_now().mono_ms)
 
     def on_isr_changed(self, partition: Partition) -> None:
-        """The controller looks at a partition that is reassigned: is it over?"""
+        """Complete the reassignment of a partition if its ISR allows it."""
         self._told.discard(partition)
         if not partition.is_deleted and partition.is_reassigning and partition.leader_id != NO_LEADER:
             decided = change(partition, partition.isr)
@@ -114,7 +115,7 @@ class Reassignments:
                 self._leadership.apply(partition, decided, self._read_now())
 
     def elect_leader(self, topic: str, index: int, is_preferred: bool, now: Now) -> None:
-        """Elect the preferred leader, or, uncleanly, one for a partition that has none. Raises KafkaError."""
+        """Elect the preferred leader, or, uncleanly, one for a partition that has none. Raise KafkaError."""
         if self._metadata.topic(topic) is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"No such topic as {topic}")
         partition = self._metadata.find_partition(topic, index)

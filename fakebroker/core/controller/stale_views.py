@@ -1,21 +1,23 @@
-"""What brokers take the cluster for that do not hear the controller: a leader that does not know that it was deposed.
+"""The stale views of brokers that do not reach the controller: a deposed leader does not know of its successor.
 
-Theory   A broker that stands still, or does not reach the controller, learns nothing of what is decided meanwhile. Its
-         view of the metadata is frozen, and where a partition gets another leadership it keeps the old one, in a
-         Partition of its own: the leader epoch, the ISR, and its own log. If it led there it goes on:
-           acks=1       NONE; the record is in its log alone, and lost when it hears
-           acks=all     waits for an ISR that does not fetch any more, and that it cannot have changed: until its
-                        timeout (7), or until it hears (6)
-           Fetch        up to its old watermark; a follower that does not hear either goes on fetching, and counts
-           Metadata     the old leader
-         Others fetch from the new leader. When it hears, it follows: who waits there looks again at what is so, and its
-         log is truncated by epochs, as that of any follower.
+Theory   A broker that is paused, or does not reach the controller, learns of no decision. Its view of the metadata is
+         frozen. Where a partition gets another leadership the broker keeps the old one, in a Partition of its own: the
+         leader epoch, the ISR, and its own log. If it led there it goes on:
+
+           - acks=1: NONE. The record is in its log alone, and lost when it learns of its successor.
+           - acks=all: parked for an ISR that no longer fetches, and that it cannot have changed. It ends at its
+             timeout (7), or when the broker learns of its successor (6).
+           - Fetch: up to its old high watermark. A follower with the same stale view goes on fetching, and counts.
+           - Metadata: the old leader.
+
+         The other brokers fetch from the new leader. When the broker learns of it, it becomes a follower: requests
+         parked there are re-checked, and its log is truncated by epochs, as that of any follower.
 Units    monotonic milliseconds.
 Source   core/.../server/metadata/BrokerMetadataPublisher.scala; core/.../server/ReplicaManager.scala applyDelta,
          core/.../cluster/Partition.scala @ 4.0: each broker has a Partition, which knows what the metadata log told it.
-Differs  Who hears has no Partition of its own. A leader that stays it and does not hear waits for the ISR that there
-         is, though its metadata tell the old one. Fetches that cross epochs (74, 75) are not sent: who knows of another
-         leadership does not fetch.
+Differs  A broker that reaches the controller has no Partition of its own. A leader that stays leader without reaching
+         the controller goes by the present ISR, though its metadata have the old one. Fetches that cross epochs (74,
+         75) are not sent: a broker that knows of another leadership does not fetch.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from fakebroker.core.replication.wakeups import Wakeups
 
 @final
 class StaleViews:
-    """Those of the brokers that do not hear."""
+    """The views of the brokers that do not reach the controller."""
 
     def __init__(self, truth: MetadataCache, followers: FollowerSet, wakeups: Wakeups, probe: Probe) -> None:
         self._truth = truth
@@ -45,7 +47,7 @@ class StaleViews:
         self._stale: dict[int, list[Partition]] = {}
 
     def freeze(self, broker_id: int, view: MetadataCache) -> bool:
-        """A broker hears nothing from now on. False if it did not before."""
+        """Freeze the view of a broker. Return False if it was frozen before."""
         if broker_id in self._views:
             return False
         view.freeze()
@@ -55,15 +57,15 @@ class StaleViews:
         return True
 
     def is_unaware(self, broker_id: int) -> bool:
-        """Whether it does not hear, or does not know yet what it missed."""
+        """Return True if the broker does not reach the controller, or does not know yet what it missed."""
         return broker_id in self._views
 
     def has_missed(self, broker_id: int) -> bool:
-        """Whether there is anything for it to hear."""
+        """Return True if the broker has missed a decision."""
         return broker_id in self._views and (bool(self._stale[broker_id]) or self._views[broker_id].has_missed)
 
     def before_new_leader(self, partition: Partition, now: Now) -> None:
-        """A partition is about to get another leadership. Whoever does not hear keeps the one that it knows."""
+        """Keep the old leadership of a partition for brokers with a frozen view, before a new one begins."""
         if not self._views:
             return
         tp = partition.topic_partition
@@ -83,7 +85,7 @@ class StaleViews:
                     listener.leader_stale(tp, broker_id, stale.leader_epoch)
 
     def deleted(self, partition: Partition) -> None:
-        """It is gone, whoever knows of it."""
+        """Delete the stale views of a deleted partition."""
         for stale in (partition.stale or {}).values():
             stale.is_deleted = True
             self._followers.remove(stale)
@@ -91,7 +93,8 @@ class StaleViews:
         partition.stale = None
 
     def hears(self, broker_id: int, now: Now) -> None:
-        """It learns what it missed, and follows, or leads. Who waits there is looked at."""
+        """Update a broker that reaches the controller again. It follows or leads, and requests parked there are
+        re-checked."""
         if broker_id not in self._views:
             return
         has_missed = self.has_missed(broker_id)
@@ -106,7 +109,7 @@ class StaleViews:
             self._wakeups.complete_when_not_leader(partition, (broker_id,))
 
     def gone(self, broker_id: int, now: Now) -> None:
-        """Its process is dead, and what it took the cluster for with it."""
+        """Drop the view of a crashed broker."""
         if broker_id in self._views:
             self._forget(broker_id)
             self._followers.on_reach_change(now)
@@ -129,7 +132,7 @@ class StaleViews:
             assert partition.truth is None
 
     def _forget(self, broker_id: int) -> list[Partition]:
-        """The partitions of which it did not know who leads."""
+        """Drop the view of a broker. Return the partitions with a leadership that it did not know."""
         self._views.pop(broker_id).thaw()
         self._followers.unaware = frozenset(self._views)
         partitions: list[Partition] = []
@@ -153,7 +156,7 @@ class StaleViews:
 
 
 def _begins_to_lead(partition: Partition, now: Now) -> None:
-    """Its leader learns only now that it leads: it begins with what it has by now."""
+    """Begin the leadership of a broker that learns only now that it leads. It begins with its present log."""
     leader = partition.leader
     start_offset = partition.leader_epoch_start_offset
     leader.leader_epochs.truncate_from_end(start_offset)
@@ -169,8 +172,9 @@ def _begins_to_lead(partition: Partition, now: Now) -> None:
 
 
 def _stale_of(truth: Partition, members: Sequence[int], probe: Probe, now: Now) -> Partition:
-    """What a partition is now, to go on in the hands of brokers that hear of nothing else. Those of `members` that have
-    a replica go on with its log; what the others had counts as it does now. Nothing is moved out of its memory."""
+    """Return a copy of a partition in its present state, for brokers with a frozen view. Those of `members` with a
+    replica go on with its log; the positions of the others count as they are now. Nothing is moved out of its memory.
+    """
     config, lag_max_ms = truth.config, truth.replica_lag_time_max_ms
     stale = Partition(truth.topic_partition, truth.replica_ids, config, lag_max_ms, now.mono_ms, probe=probe)
     stale.brokers, stale.truth = truth.brokers, truth
@@ -202,7 +206,7 @@ def _copy_of(replica: Replica, shares_log: bool) -> Replica:
 
 
 def _drop_logs(stale: Partition) -> None:
-    """What nobody has but a partition that is over."""
+    """Drop the logs that only a stale partition has."""
     assert stale.truth is not None
     for broker_id, replica in stale.replicas.items():
         kept = stale.truth.replicas.get(broker_id)

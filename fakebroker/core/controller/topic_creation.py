@@ -1,7 +1,7 @@
-"""Topics are made: placed, opened on their brokers, and told to everybody.
+"""Creation of topics: placed, opened on their brokers, and published.
 
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: createTopics, createTopic.
-Differs  In one step, without a metadata log in between: everybody knows at once.
+Differs  In one step, without a metadata log in between: all brokers know at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fakebroker.protocol.slices import Slices
 
 @final
 class TopicCreation:
-    """Makes topics. `config` is that of the brokers, as it is now."""
+    """The creation of topics. `config` is the present one of the brokers."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class TopicCreation:
         validate_only: bool = False,
         quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[Topic | KafkaError]]:
-        """What became of each, in order; see Controller. Each topic is there at once or not at all; one that somebody
-        else makes meanwhile was there before."""
+        """Create topics; see Controller. Return the topic or the error of each, in order. Each topic is created in one
+        step or not at all. A topic of the same name that another request creates meanwhile counts as existing."""
         yield from validate_total_number_of_partitions(topics, self.config.num_partitions)
         errors: list[KafkaError | None] = []
         for new in topics:
@@ -78,7 +78,7 @@ class TopicCreation:
                 try:
                     _, placement = self._plan(new)
                 except KafkaError as error:
-                    errors[index] = error.with_traceback(None)  # or it would keep all that was at hand
+                    errors[index] = error.with_traceback(None)  # otherwise it would keep all locals alive
                 else:
                     sizes[index] = len(placement)
                     records.add_topic(len(new.configs), sizes[index])
@@ -100,7 +100,7 @@ class TopicCreation:
         return results
 
     def _plan(self, new: NewTopic) -> tuple[TopicConfig, list[tuple[int, ...]]]:
-        """The settings of a new topic, and where its replicas go."""
+        """Return the settings of a new topic, and the placement of its replicas."""
         config = TopicConfig.of(new.configs, self.config.topic_defaults)
         return config, place_replicas(new, self.registry.broker_ids, self.registry, self.config)
 

@@ -1,4 +1,4 @@
-"""Topics, and what is asked of a new one.
+"""Topics, and the checks of a new one.
 
 Source   metadata/.../controller/ReplicationControlManager.java createTopics, validateNewTopicNames,
          validateTotalNumberOfPartitions; QuorumController.java MAX_RECORDS_PER_USER_OP; EventHandlerExceptionInfo.java
@@ -19,12 +19,12 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 
 MAX_PARTITIONS_PER_BATCH: Final = 10_000  # of all topics of one request
-MAX_RECORDS_PER_USER_OP: Final = 10_000  # of the metadata log, by one request
-TOPICS_OF_A_SLICE: Final = 128  # looked at; those that are made take a slice each
+MAX_RECORDS_PER_USER_OP: Final = 10_000  # records of the metadata log for one request
+TOPICS_OF_A_SLICE: Final = 128  # topics checked; a topic that is created takes a slice of its own
 
 
 class NewTopic(NamedTuple):
-    """A topic to be made. -1 means the broker's default; `assignments` are pairs of partition and broker ids."""
+    """A topic to create. -1 means the broker's default; `assignments` are pairs of partition and broker ids."""
 
     name: str
     num_partitions: int = -1
@@ -34,7 +34,7 @@ class NewTopic(NamedTuple):
 
 
 class Topic:
-    """A topic: `partitions[i]` is partition i. `configs` are its own settings, as they were given."""
+    """A topic: `partitions[i]` is partition i. `configs` are its own settings, as given."""
 
     __slots__ = ("configs", "effective_configs", "name", "partitions", "topic_id")
 
@@ -56,7 +56,7 @@ class Topic:
 def new_name_error(
     name: str, topics: Collection[str], by_unified_name: Mapping[str, Collection[str]]
 ) -> KafkaError | None:
-    """What is wrong with the name of a new topic. `by_unified_name` finds the topics whose names would collide."""
+    """Return the error of a new topic's name, or None. `by_unified_name` finds the topics with colliding names."""
     if name == topic_name.CLUSTER_METADATA_TOPIC_NAME:
         return KafkaError(ErrorCode.invalid_request, f"Creation of internal topic {name} is prohibited.")
     if name in topics:
@@ -76,7 +76,7 @@ def new_name_error(
 
 
 def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int) -> Slices[None]:
-    """Raise POLICY_VIOLATION if one request asks for too many partitions, whether it could have them or not."""
+    """Raise POLICY_VIOLATION if one request asks for too many partitions, valid or not."""
     total = 0
     for number, topic in enumerate(topics):
         if topic.name != topic_name.CLUSTER_METADATA_TOPIC_NAME:
@@ -89,7 +89,7 @@ def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int
 
 
 class RecordsOfOperation:
-    """The records of the metadata log that one request would make; none is made here, but they are bounded."""
+    """The number of metadata log records that one request would make. None is made here, but the number is limited."""
 
     __slots__ = ("_count",)
 
@@ -97,7 +97,7 @@ class RecordsOfOperation:
         self._count = 0
 
     def add_topic(self, configs: int, partitions: int) -> None:
-        """A topic's, with those of its settings and partitions. Raises POLICY_VIOLATION if these are too many."""
+        """Add the records of a topic, its settings and partitions. Raise POLICY_VIOLATION if there are too many."""
         self._count += 1 + configs + partitions
         if self._count > MAX_RECORDS_PER_USER_OP:
             raise KafkaError(ErrorCode.policy_violation, "Unable to perform excessively large batch operation.")

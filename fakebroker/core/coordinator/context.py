@@ -4,12 +4,14 @@ committed, and who waits for that.
 Theory   An operation's records are replayed to the state and put into the open batch; the batch is appended to the log,
          and a snapshot is made of the state behind it. What is asked of the committed state is asked of the snapshot
          of the watermark. When the watermark passes a batch, those whose records are in it are told, in order.
-         If the batch cannot be appended, the state goes back to the snapshot before it.
+         If the batch cannot be appended, the state goes back to the snapshot before it. Records that are larger than a
+         batch of the topic may be are not replayed; their batch fails when it is flushed.
 Units    offsets of the log; milliseconds.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java CoordinatorContext, CoordinatorBatch;
          SnapshottableCoordinator.java @ 4.4 (read out of the released jars).
 Differs  One thread, so no lock. Whether a batch is full is counted before compression. Where an operation has very many
-         records, they are encoded and replayed in slices; they are still one append to the log.
+         records, they are encoded and replayed in slices; they are still one append to the log. Kafka replays
+         records that are too large, too, and takes them back when the append fails.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from fakebroker.protocol.transaction_records.control_records import COMMIT
 S = TypeVar("S", bound=CoordinatorShard)
 
 _RECORD_OVERHEAD: Final = 21  # DefaultRecord.MAX_RECORD_OVERHEAD
+_NO_LIMIT: Final = 2**31
 
 
 class CoordinatorState(Enum):
@@ -52,6 +55,9 @@ class CoordinatorState(Enum):
 _RECORDS_OF_A_SLICE: Final = 64  # some 5 us each to encode, and as much to replay
 
 
+_TOO_LARGE: Final = Record(None, None)  # stands for what is not worth encoding
+
+
 class _Encoded(NamedTuple):
     record: CoordinatorRecord
     encoded: Record
@@ -60,16 +66,21 @@ class _Encoded(NamedTuple):
 
 class _Batch:
     """Records that are replayed and not yet in the log, and the operations that they are of. The state before them has
-    a snapshot of `base_offset`."""
+    a snapshot of `base_offset`. A batch that `is_too_large` for the log has neither, but counts their size."""
 
-    __slots__ = ("base_offset", "begun_ms", "events", "records", "size")
+    __slots__ = ("base_offset", "begun_ms", "events", "is_too_large", "records", "size")
 
     def __init__(self, base_offset: int, begun_ms: int) -> None:
         self.base_offset = base_offset
         self.begun_ms = begun_ms
+        self.is_too_large = False
         self.size = RECORD_BATCH_OVERHEAD
         self.records = BatchBuilder()
         self.events: list[WriteEvent] = []
+
+    @property
+    def is_empty(self) -> bool:
+        return self.size == RECORD_BATCH_OVERHEAD
 
     @property
     def next_offset(self) -> int:
@@ -149,17 +160,17 @@ class CoordinatorContext(Generic[S]):
             self._wait_for_pending_writes(event)
             return
         now = self._now()
-        encoded = yield from self._encoded(result.records, now.wall_ms)
-        batch = self._open_batch(now)
-        if result.is_atomic and self._is_full_for(batch, sum(each.size for each in encoded)):
-            self.flush()
-            batch = self._open_batch(now)
+        limit = self._writer.partition(self.index).config.max_message_bytes
+        encoded = yield from self._encoded(result.records, limit, now.wall_ms)
+        is_atomic = result.is_atomic
+        batch = self._batch_for(encoded if is_atomic else encoded[:1], limit, now)
         for number, each in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
                 yield
-            if not result.is_atomic and self._is_full_for(batch, each.size):
-                self.flush()
-                batch = self._open_batch(now)
+            if not is_atomic and number:
+                batch = self._batch_for([each], limit, now)
+            if batch.is_too_large:
+                continue
             if result.replay_records:
                 try:
                     self.shard.replay(batch.next_offset, -1, -1, each.record)
@@ -169,7 +180,6 @@ class CoordinatorContext(Generic[S]):
                     self._fail_batch(unknown_server_error())
                     return
             batch.records.append(each.encoded)
-            batch.size += each.size
         batch.events.append(event)
 
     def append_in_transaction(self, event: WriteEvent, producer: Producer) -> Slices[None]:
@@ -183,7 +193,7 @@ class CoordinatorContext(Generic[S]):
             self._wait_for_pending_writes(event)
             return
         now = self._now()
-        encoded = yield from self._encoded(result.records, now.wall_ms)
+        encoded = yield from self._encoded(result.records, _NO_LIMIT, now.wall_ms)
         records = BatchBuilder()
         for number, each in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
@@ -206,10 +216,15 @@ class CoordinatorContext(Generic[S]):
         yield from self.shard.replay_end_transaction_marker(mark.producer_id, mark.producer_epoch, is_commit)
         self._wait_for_commit(offset, event)
 
-    def _encoded(self, records: Sequence[CoordinatorRecord], wall_ms: int) -> Slices[list[_Encoded]]:
+    def _encoded(self, records: Sequence[CoordinatorRecord], limit: int, wall_ms: int) -> Slices[list[_Encoded]]:
+        """Encode records. What is known to be larger than the limit is counted only, unless it is compressed."""
         encoded: list[_Encoded] = []
+        compresses = self._writer.compresses
         for record in records:
-            encoded.append(_encode(record, wall_ms))
+            if record.least_bytes <= limit or compresses:
+                encoded.append(_encode(record, wall_ms))
+            else:
+                encoded.append(_Encoded(record, _TOO_LARGE, record.least_bytes + _RECORD_OVERHEAD))
             if len(encoded) % _RECORDS_OF_A_SLICE == 0:
                 self.registry.forget_some()
                 yield
@@ -228,6 +243,8 @@ class CoordinatorContext(Generic[S]):
         if batch is None:
             return
         try:
+            if batch.is_too_large:
+                raise self._writer.too_large(self.index, batch.size)
             offset = self._writer.append(self.index, batch.records, self._now())
         except KafkaError as error:
             self._fail_batch(error.with_traceback(None))
@@ -250,9 +267,20 @@ class CoordinatorContext(Generic[S]):
             self._on_batch()
         return self._batch
 
-    def _is_full_for(self, batch: _Batch, size: int) -> bool:
-        limit = self._writer.partition(self.index).config.max_message_bytes
-        return len(batch.records) > 0 and batch.size + size > limit
+    def _batch_for(self, encoded: Sequence[_Encoded], limit: int, now: Now) -> _Batch:
+        """Return a batch that has room for these records if any batch has: the open one, or the next."""
+        size = 0
+        for each in encoded:
+            size += each.size
+        batch = self._open_batch(now)
+        if batch.size + size > limit:
+            if not batch.is_empty:
+                self.flush()
+                batch = self._open_batch(now)
+            least = batch.size + size - _RECORD_OVERHEAD * len(encoded)
+            batch.is_too_large = least > limit and not self._writer.compresses
+        batch.size += size
+        return batch
 
     def _fail_batch(self, error: KafkaError) -> None:
         batch, self._batch = self._batch, None
@@ -263,7 +291,7 @@ class CoordinatorContext(Generic[S]):
 
     def _wait_for_pending_writes(self, event: WriteEvent) -> None:
         """It has read what is not committed, so it is answered when that is."""
-        if self._batch is not None and len(self._batch.records):
+        if self._batch is not None and not self._batch.is_empty:
             self._batch.events.append(event)
         elif self.last_committed_offset < self.last_written_offset:
             self._deferred.append((self.last_written_offset, event))

@@ -57,6 +57,19 @@ class PartitionWriter:
             )
         return partition
 
+    @property
+    def compresses(self) -> bool:
+        """Whether the size of a batch is known only when it is appended."""
+        return self._compression() != 0
+
+    def too_large(self, index: int, size: int) -> KafkaError:
+        """Return the error of a batch of at most `size` bytes that no log takes. Raises KafkaError as `append`."""
+        return KafkaError(
+            ErrorCode.message_too_large,
+            f"The record batch size in the append to {self.partition(index).topic_partition} is {size} bytes which "
+            f"exceeds the maximum configured value of {self.partition(index).config.max_message_bytes}.",
+        )
+
     def append(self, index: int, records: BatchBuilder, now: Now) -> int:
         """Append them as one batch; the offset behind them. Raises KafkaError, and nothing is appended."""
         partition = self.partition(index)

@@ -28,7 +28,11 @@ class RecordValue(Protocol):
 
 
 class CoordinatorRecord(NamedTuple):
-    """A change. None as value: it is gone."""
+    """A change. None as value: it is gone.
+
+    least_bytes  a lower bound of the encoded value's size, of values that may be too large to be worth encoding
+    """
 
     key: RecordKey
     value: RecordValue | None
+    least_bytes: int = 0

@@ -1,1 +1,1 @@
-"""Faults as values: when, at which point, what, how often; and what of that can be."""
+"""Faults as values: selectors, point, actions and number of times, and the rules for valid ones."""

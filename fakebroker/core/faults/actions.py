@@ -1,7 +1,7 @@
-"""What a fault does: values, one class for each verb.
+"""The actions of faults: values, one class for each verb.
 
-Theory   Several actions of a fault are done in order at its point. Those that take time (delay, hold, drip) let the
-         next one wait; behind one that ends it all (drop, disconnect, blackhole) nothing can stand.
+Theory   The actions of a fault run in order at its point. Actions that take time (delay, hold, drip) delay the next
+         one. An action that ends the request (drop, disconnect, blackhole) is the last.
 JSON     The verb, "disconnect"; with its main value, {"delay": 100}; with several, {"cut": {"bytes": 7, "then":
          "reset"}}. An error is its name, "NOT_ENOUGH_REPLICAS".
 Units    milliseconds, bytes.
@@ -24,29 +24,30 @@ STAY: Final = "stay"
 
 @dataclass(frozen=True)
 class Action:
-    """`verb` is its name; `main` the field whose value may stand for all; `ends` says that nothing comes after it."""
+    """An action. `verb` is its name; `main` the field that a single value sets; `ends` means that no action may
+    follow."""
 
     verb: ClassVar[str] = ""
     main: ClassVar[str] = ""
     ends: ClassVar[bool] = False
 
     def to_json(self) -> Any:
-        """What `read_action` makes the same value of."""
+        """Return the JSON from which `read_action` makes an equal value."""
         said = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         if not said:
             return self.verb
         return {self.verb: said[self.main] if list(said) == [self.main] else said}
 
     def __str__(self) -> str:
-        """For the journal: the verb and what is said with it."""
+        """Return the verb and its values, for the journal."""
         said = " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != f.default)
         return f"{self.verb} {said}" if said else self.verb
 
 
 @dataclass(frozen=True)
 class Error(Action):
-    """Answer with an error of Kafka's. `level` is "top" for the request as a whole, "entity" for the parts that match;
-    "" takes the parts where the API has any."""
+    """Respond with an error of Kafka's. `level` is "top" for the request as a whole, "entity" for the parts that match;
+    "" means the parts where the API has any."""
 
     verb = "error"
     main = "error"
@@ -80,28 +81,28 @@ class _Timed(Action):
 
 @dataclass(frozen=True)
 class Delay(_Timed):
-    """Let the request, or its answer, wait so long on the broker's clock."""
+    """Delay the request, or its response, on the broker's clock."""
 
     verb = "delay"
 
 
 @dataclass(frozen=True)
 class Throttle(_Timed):
-    """Tell the client that it is throttled for so long, and mute its connection for that time (KIP-219)."""
+    """Report a throttle time to the client, and mute its connection for that time (KIP-219)."""
 
     verb = "throttle"
 
 
 @dataclass(frozen=True)
 class Hold(Action):
-    """A barrier: wait here until somebody says `release`."""
+    """Hold the request at a barrier until `release`."""
 
     verb = "hold"
 
 
 @dataclass(frozen=True)
 class Drop(Action):
-    """Never write the answer; the next request of the connection is handled."""
+    """Never send the response; handle the next request of the connection."""
 
     verb = "drop"
     ends = True
@@ -109,7 +110,7 @@ class Drop(Action):
 
 @dataclass(frozen=True)
 class Disconnect(Action):
-    """Close the connection: "fin" in order, "reset" with RST. What was not done by then is not done."""
+    """Close the connection: "fin" normally, "reset" with RST. Work that is not done by then is not done."""
 
     verb = "disconnect"
     main = "how"
@@ -123,7 +124,7 @@ class Disconnect(Action):
 
 @dataclass(frozen=True)
 class Blackhole(Action):
-    """From now on the connection is open, not read and not answered: the other half of it is gone."""
+    """Keep the connection open, but read nothing and write nothing from now on, as if the peer's host were gone."""
 
     verb = "blackhole"
     ends = True
@@ -131,7 +132,7 @@ class Blackhole(Action):
 
 @dataclass(frozen=True)
 class _OfPartition(Action):
-    """Of the partition that matched, or of the one that is named."""
+    """An action on the partition that matched, or on the named one."""
 
     main = "broker"
     broker: int | None = None
@@ -144,14 +145,15 @@ class _OfPartition(Action):
 
 @dataclass(frozen=True)
 class MoveLeader(_OfPartition):
-    """Let `broker` lead, or another one that is in sync. Who waits at the old leader is answered."""
+    """Make `broker` the leader, or another in-sync replica. Requests parked at the old leader complete."""
 
     verb = "move_leader"
 
 
 @dataclass(frozen=True)
 class LoseLeader(_OfPartition):
-    """Nobody leads: its leader's process dies, and with it all that it leads. `broker` is not said."""
+    """Leave the partition without a leader: the leader's process crashes, with all its partitions. No `broker` is
+    given."""
 
     verb = "lose_leader"
 
@@ -163,14 +165,15 @@ class LoseLeader(_OfPartition):
 
 @dataclass(frozen=True)
 class ShrinkIsr(_OfPartition):
-    """Take `broker` out of the ISR, or all but the leader. Who is frozen stays out; others are back once they fetch."""
+    """Remove `broker` from the ISR, or all but the leader. A frozen follower stays out; others return once they
+    fetch."""
 
     verb = "shrink_isr"
 
 
 @dataclass(frozen=True)
 class MoveCoordinator(Action):
-    """Let another broker coordinate the group or transactional id that matched."""
+    """Move the group or transactional id that matched to another coordinator."""
 
     verb = "move_coordinator"
     main = "broker"
@@ -182,26 +185,26 @@ class MoveCoordinator(Action):
 
 @dataclass(frozen=True)
 class _OfFollowers(_OfPartition):
-    """What followers do from now on; `broker` is one of them."""
+    """An action on the followers, from now on; `broker` selects one of them."""
 
 
 @dataclass(frozen=True)
 class Freeze(_OfFollowers):
-    """They fetch nothing."""
+    """Freeze the followers: they fetch nothing."""
 
     verb = "freeze"
 
 
 @dataclass(frozen=True)
 class Thaw(_OfFollowers):
-    """They do again what they did before."""
+    """Undo a freeze: the followers behave as before."""
 
     verb = "thaw"
 
 
 @dataclass(frozen=True)
 class Lag(_OfFollowers):
-    """They have each record `ms` later."""
+    """Let the followers have each record `ms` later."""
 
     verb = "lag"
     main = "ms"
@@ -214,7 +217,7 @@ class Lag(_OfFollowers):
 
 @dataclass(frozen=True)
 class ThrottleFollowers(_OfFollowers):
-    """They copy so many bytes a second."""
+    """Limit the followers to so many bytes a second."""
 
     verb = "throttle_followers"
     main = "bytes_per_s"
@@ -227,7 +230,7 @@ class ThrottleFollowers(_OfFollowers):
 
 @dataclass(frozen=True)
 class _OfBroker(Action):
-    """`broker` is who is asked, if none is said."""
+    """An action on a broker. The default of `broker` is the broker of the request."""
 
     main = "broker"
     broker: int | None = None
@@ -245,28 +248,28 @@ class Stop(_OfBroker):
 
 @dataclass(frozen=True)
 class Start(_OfBroker):
-    """Start a broker that was stopped."""
+    """Start a stopped broker."""
 
     verb = "start"
 
 
 @dataclass(frozen=True)
 class Kill(_OfBroker):
-    """A broker's process dies, as with `kafka.brokers[n].kill()`."""
+    """Kill a broker's process, as `kafka.brokers[n].kill()` does."""
 
     verb = "kill"
 
 
 @dataclass(frozen=True)
 class Pause(_OfBroker):
-    """A broker's process stands still, as with `kafka.brokers[n].pause()`."""
+    """Pause a broker's process, as `kafka.brokers[n].pause()` does."""
 
     verb = "pause"
 
 
 @dataclass(frozen=True)
 class Resume(_OfBroker):
-    """A broker's process goes on."""
+    """Resume a broker's process."""
 
     verb = "resume"
 

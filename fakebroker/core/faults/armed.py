@@ -1,7 +1,7 @@
-"""A fault that is installed: what of it is a matter of the request's header, and how often it has acted.
+"""An installed fault: its match with a request's header, and the count of its hits.
 
-Theory   It counts matches, and draws which of them it acts on. `on_change` are called when it acts, when somebody comes
-         to its barrier or leaves it, and when it is removed: who waits looks then.
+Theory   It counts matches, and draws those on which it fires. The functions `on_change` are called when it fires, when
+         a request arrives at its barrier or leaves it, and when it is removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _ALL_KEYS: Final = tuple(API_KEYS.values())
 
 @final
 class Armed:
-    """`matches` counts those that it fitted, `hits` those on which it acted, `held` who stands at its barrier now."""
+    """An installed fault. `matches` counts the requests that matched, `hits` those on which it fired, `held` the
+    requests at its barrier."""
 
     __slots__ = (
         "_dice", "fault", "has_broken", "held", "hits", "id", "is_removed", "keys", "matches", "on_change",
@@ -43,12 +44,12 @@ class Armed:
 
     @property
     def name(self) -> str:
-        """As the journal calls it."""
+        """The name in the journal."""
         return f"f{self.id}"
 
     @property
     def is_spent(self) -> bool:
-        """Whether it acts no more."""
+        """True if the fault cannot fire any more."""
         return self.is_removed or self.hits == self.fault.times.count
 
     @property
@@ -56,7 +57,7 @@ class Armed:
         return any(isinstance(action, Hold) for action in self.fault.do)
 
     def fits(self, header: RequestHeader, broker_id: int, listener: str, connection: int, elapsed_ms: int) -> bool:
-        """Whether all that is said fits but what is said of the parts of the request."""
+        """Return True if all selectors match except those of the parts of the request."""
         when = self.fault.when
         if when.versions and not any(low <= header.api_version <= high for low, high in when.versions):
             return False
@@ -65,7 +66,7 @@ class Armed:
         return self.fits_connection(broker_id, listener, connection, elapsed_ms)
 
     def fits_connection(self, broker_id: int, listener: str, connection: int, elapsed_ms: int) -> bool:
-        """The same of what is known of a connection alone."""
+        """Return True if the selectors of the connection and the time match."""
         when = self.fault.when
         if elapsed_ms < when.from_ms or (when.until_ms != -1 and elapsed_ms >= when.until_ms):
             return False
@@ -76,7 +77,7 @@ class Armed:
         )
 
     def fires(self) -> bool:
-        """It matches once more; whether it acts on that."""
+        """Count a match. Return True if the fault fires on it."""
         if self.is_spent:
             return False
         self.matches += 1
@@ -89,13 +90,13 @@ class Armed:
         return True
 
     def changed(self) -> None:
-        """Tell who waits."""
+        """Call the functions `on_change`."""
         for tell in list(self.on_change):
             tell()
 
 
 def _keys_that_have_all(fault: Fault) -> tuple[int, ...]:
-    """Of a fault that says no API: those in which it can match and act."""
+    """Return the API keys in which a fault without an API can match and fire."""
     said = set(fault.when.entity_selectors)
     errors = {action.error for action in fault.do if isinstance(action, Error)}
     if not said and (not errors or fault.force):

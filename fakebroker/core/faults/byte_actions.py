@@ -1,8 +1,8 @@
-"""What a fault does to the bytes of an answer: values.
+"""The actions on the bytes of a response: values.
 
-Theory   An answer is a frame: four bytes of length, the correlation id, and the body. Positions count from its first
-         byte. `part` counts the parts of the answer from 1 (the partitions of a Produce or Fetch, in the answer's
-         order): with it positions count from where that part's error code stands.
+Theory   A response is a frame: four bytes of length, the correlation id, and the body. Positions count from its first
+         byte. `part` counts the parts of the response from 1 (the partitions of a Produce or Fetch, in the response's
+         order): with it positions count from that part's error code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _MOST_BYTES: Final = 2**31 - 1
 
 @dataclass(frozen=True)
 class Cut(Action):
-    """Write so many bytes of the answer, `then` close ("fin"), reset ("reset") or leave it at that, open ("stay")."""
+    """Write so many bytes of the response, `then` close ("fin"), reset ("reset") or keep the connection open
+    ("stay")."""
 
     verb = "cut"
     main = "bytes"
@@ -51,8 +52,8 @@ class Drip(Action):
 
 @dataclass(frozen=True)
 class Coalesce(Action):
-    """Keep the answer and write it together with the next ones of its connection, so many in all, at the latest after
-    so many milliseconds. The connection's next requests are handled meanwhile."""
+    """Keep the response and write it together with the next ones of its connection, so many in all. It is written after
+    so many milliseconds at the latest. The connection's next requests are handled meanwhile."""
 
     verb = "coalesce"
     main = "answers"
@@ -67,7 +68,7 @@ class Coalesce(Action):
 
 @dataclass(frozen=True)
 class WrongCorrelationId(Action):
-    """Answer another request than the one that was asked: its correlation id is off by so much."""
+    """Send a response with a wrong correlation id, off by so much."""
 
     verb = "wrong_correlation_id"
     main = "by"
@@ -81,14 +82,14 @@ class WrongCorrelationId(Action):
 
 @dataclass(frozen=True)
 class Duplicate(Action):
-    """Write the answer twice."""
+    """Write the response twice."""
 
     verb = "duplicate"
 
 
 @dataclass(frozen=True)
 class Oversize(Action):
-    """Claim that the answer is so long."""
+    """Claim this length of the response."""
 
     verb = "oversize"
     main = "bytes"

@@ -1,7 +1,7 @@
-"""What a fault may be. Refused, with the reason, are pairs of a point and an error that Kafka does not have, and faults
-that can never match or act.
+"""The rules for valid faults. Kafka does not have each error at each point, and some faults could never match or fire.
+These are refused, with the reason.
 
-Errors   ValueError, one sentence: what cannot be, why, and what can.
+Errors   ValueError, one sentence: what is impossible, why, and what is possible.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WITH_ANSWER: Final = (*AFTER_WORK, WITHIN_ANSWER, AFTER_ANSWER)
 
 
 def usual_point(when: When, do: Sequence[Action]) -> str:
-    """Where they belong, if nobody says it: where the one of them can be that is not at home everywhere."""
+    """Return the default point of these actions, which is that of the first kind found: bytes, errors, the others."""
     if any(isinstance(action, _OF_BYTES) for action in do):
         return WITHIN_ANSWER
     for action in do:
@@ -70,7 +70,7 @@ def _usual_point_of_error(error: Error, when: When) -> str:
 
 
 def can_answer(rules: Rules, error: str, at: str) -> bool:
-    """Whether an API has that error at that point."""
+    """Return True if an API has that error at that point."""
     if at in (REQUEST_READ, BEFORE_WORK):
         return error in rules.before
     if at in (AFTER_APPEND, AFTER_WATERMARK):
@@ -84,7 +84,7 @@ def _says_no_watermark(error: str, at: str) -> bool:
 
 
 def check(when: When, do: Sequence[Action], force: bool) -> None:
-    """Raise ValueError for what cannot be. `force` lets an error be where Kafka does not have it."""
+    """Raise ValueError for an invalid fault. `force` allows an error where Kafka does not have it."""
     for action in do[:-1]:
         if action.ends:
             raise ValueError(f"nothing can be done after {action.verb!r}, and {do[-1].verb!r} stands behind it")
@@ -95,7 +95,7 @@ def check(when: When, do: Sequence[Action], force: bool) -> None:
             _check_error(action, when)
 
 
-# What matches.
+# Selectors.
 
 
 def _check_selectors(when: When) -> None:
@@ -134,7 +134,7 @@ def _has_all(rules: Rules, when: When) -> bool:
     return set(when.entity_selectors) <= set(rules.selectors)
 
 
-# What is done.
+# Actions.
 
 
 def _check_action(action: Action, when: When) -> None:

@@ -1,12 +1,12 @@
-"""A fault: when, what, how often. A value, the same in Python, JSON and YAML.
+"""A fault: selectors, actions, number of times. A value, the same in Python, JSON and YAML.
 
     Fault(when={"api": "Produce", "topic": "t"}, do="NOT_ENOUGH_REPLICAS")
     Fault(when={"api": "Produce", "at": "after_append"}, do="disconnect", times="once")
     Fault.from_json({"when": {"api": "Fetch", "partition": 2}, "do": [{"delay": 100}, "reset"], "times": 3})
 
-Source   kfake's Fault (franz-go), whose flat names are understood too: {"keys": [0], "topic": "t", "err":
-         "NOT_ENOUGH_REPLICAS", "count": 0}. When a fault may be, and what of it is refused, says check.py.
-Errors   ValueError in one sentence that names the key, says what is wrong, and what would be right.
+Source   kfake's Fault (franz-go). Its flat names are understood too: {"keys": [0], "topic": "t", "err":
+         "NOT_ENOUGH_REPLICAS", "count": 0}. The points, and the rules for valid faults, are in check.py.
+Errors   ValueError in one sentence that names the key, the problem, and a valid value.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ _OTHER_KEYS: Final = {"err": "do", "error": "do", "action": "do", "count": "time
 
 @dataclass(frozen=True)
 class Fault:
-    """when    which requests, at which point; a When, or a mapping of one
+    """A fault.
+
+    when    the requests, and the point; a When, or a mapping of one
     do      an action, or several in order; an Action, a verb, an error, {verb: value}, or a list of these
-    times   how often: "once" (the usual), 3, "every_time", or a Times
-    force   answer an error also where Kafka does not have it
+    times   how often: "once" (the default), 3, "every_time", or a Times
+    force   allow an error also where Kafka does not have it
     """
 
     when: When
@@ -61,7 +63,7 @@ class Fault:
 
     @classmethod
     def from_json(cls, value: object) -> Fault:
-        """What `to_json` gave, or what somebody wrote. Raises ValueError."""
+        """Read the result of `to_json`, or JSON from a user. Raise ValueError."""
         given = dict(reading.mapping(value, "a fault"))
         made: dict[str, Any] = {}
         flat = {key: given.pop(key) for key in list(given) if key in NAMES or key in ALIASES}
@@ -82,7 +84,7 @@ class Fault:
         return cls(**made)
 
     def to_json(self) -> dict[str, Any]:
-        """A mapping of plain values. Raises ValueError if there is a predicate."""
+        """Return a mapping of plain values. Raise ValueError if there is a predicate."""
         do = [action.to_json() for action in self.do]
         said: dict[str, Any] = {"when": self.when.to_json(), "do": do[0] if len(do) == 1 else do}
         if self.times != once:
@@ -92,7 +94,7 @@ class Fault:
         return said
 
     def __str__(self) -> str:
-        """For people: what is done where."""
+        """Return a description: actions, point, selectors."""
         named = {name: getattr(self.when, name) for name in NAMES if getattr(self.when, name) != getattr(When(), name)}
         at = named.pop("at")
         whom = ", ".join(f"{name}={_brief(value)}" for name, value in named.items())
@@ -112,7 +114,7 @@ def as_fault(
     times: Any = None,
     force: bool = False,
 ) -> Fault:
-    """What `kafka.faults.add` was given: a Fault, or what makes one. Raises ValueError."""
+    """Return the fault of the arguments of `kafka.faults.add`: a Fault, or its parts. Raise ValueError."""
     if fault is None:
         return Fault(when, do, once if times is None else times, force)
     if when is not None or do is not None or times is not None or force:

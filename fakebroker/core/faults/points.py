@@ -1,17 +1,17 @@
-"""The points of a request at which a fault can be, in their order.
+"""The points of a request at which a fault can fire, in their order.
 
 Theory   connect          a client has connected; nothing is read yet
-         request_read     a request is read, its header understood
-         before_work      its body is understood; nothing is done
-         after_append     it is appended to the leader's log (by whoever appends for it); followers may not have it
-                          yet, and nobody was told
-         after_watermark  the in-sync replicas have it, and nobody was told; acks=all alone gets there
-         before_answer    all is done and the answer is made; nothing is written
-         within_answer    the same, and the bytes of the answer are in hand
-         after_answer     the answer is handed to the socket
+         request_read     a request is read, and its header is decoded
+         before_work      its body is decoded; nothing is done
+         after_append     its records are in the leader's log, whichever broker appends them; followers may lack them,
+                          and there is no response yet
+         after_watermark  the in-sync replicas have them, and there is no response yet; for acks=all only
+         before_answer    all is done and the response is built; nothing is written
+         within_answer    the response is encoded to bytes
+         after_answer     the response is handed to the socket
 
-         What an action changes at a point holds before anything else happens. No action runs inside the work of a
-         handler: the answer that the handler gave waits until they have run (cluster/faults).
+         A change by an action holds before anything else happens. No action runs inside the work of a handler: the
+         response of the handler waits until the actions have run (cluster/faults).
 """
 
 from __future__ import annotations
@@ -37,4 +37,4 @@ POINTS: Final = (
     WITHIN_ANSWER,
     AFTER_ANSWER,
 )
-AFTER_WORK: Final = (AFTER_APPEND, AFTER_WATERMARK, BEFORE_ANSWER)  # the answer can still be another one
+AFTER_WORK: Final = (AFTER_APPEND, AFTER_WATERMARK, BEFORE_ANSWER)  # the response can still be changed

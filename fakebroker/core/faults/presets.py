@@ -1,4 +1,5 @@
-"""Faults that arise: values that say what befalls brokers, or what lies between them. What clients see of it follows.
+"""Faults that arise from a cause: values for events of brokers, or of the network between them. Clients see the
+consequences.
 
 JSON     {"preset": "gc_pause", "broker": 2, "ms": 12000}: the name, and the fields beside it.
 Units    milliseconds, on the broker's clock.
@@ -20,12 +21,12 @@ CONTROLLER: Final = (BOTH, "a", "b")
 
 @dataclass(frozen=True)
 class Preset:
-    """`name` is what it is called in JSON, and in `kafka.faults`."""
+    """A preset. `name` is its name in JSON, and in `kafka.faults`."""
 
     name: ClassVar[str] = ""
 
     def to_json(self) -> dict[str, Any]:
-        """What `read_preset` makes the same value of."""
+        """Return the JSON from which `read_preset` makes an equal value."""
         return {"preset": self.name} | {
             key: list(value) if isinstance(value, tuple) else value for key, value in self._said().items()
         }
@@ -35,14 +36,15 @@ class Preset:
         return {name: value for name, (value, default) in said.items() if value != default}
 
     def __str__(self) -> str:
-        """For the journal: the name and what is said with it."""
+        """Return the name and its values, for the journal."""
         return " ".join([self.name, *(f"{key}={_in_words(value)}" for key, value in self._said().items())])
 
 
 @dataclass(frozen=True)
 class Partition(Preset):
-    """The brokers `a` and the brokers `b` do not reach each other. The controller is reached by "both", or by those of
-    one side alone. That side may be nobody: then the others lose the controller, and nothing else."""
+    """A network partition: the brokers `a` and the brokers `b` do not reach each other. The controller is reached by
+    "both", or by those of one side alone. That side may be empty: then the others lose the controller, and nothing
+    else."""
 
     name = "partition"
     a: tuple[int, ...]
@@ -64,7 +66,7 @@ class Partition(Preset):
 
     @property
     def without_controller(self) -> tuple[int, ...]:
-        """Who does not reach the controller."""
+        """The brokers that do not reach the controller."""
         return {BOTH: (), "a": self.b, "b": self.a}[self.controller]
 
 
@@ -78,7 +80,7 @@ class _OfBroker(Preset):
 
 @dataclass(frozen=True)
 class GcPause(_OfBroker):
-    """The broker stands still for so long."""
+    """The broker is paused for so long."""
 
     name = "gc_pause"
     ms: int
@@ -90,7 +92,7 @@ class GcPause(_OfBroker):
 
 @dataclass(frozen=True)
 class FullDisk(_OfBroker):
-    """Nothing can be written on the broker's disk, on which all of its log directories lie."""
+    """The broker's disk is full, with all of its log directories."""
 
     name = "full_disk"
 
@@ -109,15 +111,15 @@ class SlowDisk(_OfBroker):
 
 @dataclass(frozen=True)
 class UncleanShutdown(_OfBroker):
-    """The broker's process dies, and is started again at once."""
+    """The broker's process crashes, and is started again at once."""
 
     name = "unclean_shutdown"
 
 
 @dataclass(frozen=True)
 class RollingRestart(Preset):
-    """Each broker in turn is stopped in order, is down for `down_ms`, is started, and is back in all its ISRs before
-    the next one's turn comes."""
+    """A controlled shutdown of each broker in turn. It is down for `down_ms`, is started, and is back in all its ISRs
+    before the next broker's turn."""
 
     name = "rolling_restart"
     down_ms: int = 100
@@ -132,7 +134,7 @@ PRESETS: Final[dict[str, type[Preset]]] = {
 
 
 def read_preset(value: Mapping[str, Any]) -> Preset:
-    """What JSON says: {"preset": NAME, ...}. Raises ValueError."""
+    """Read a preset from JSON: {"preset": NAME, ...}. Raise ValueError."""
     said = dict(reading.mapping(value, "a preset"))
     name = reading.text(said.pop("preset", None), "'preset'")
     preset = PRESETS.get(name)

@@ -1,6 +1,6 @@
-"""What is read from JSON, YAML or Python: each slip is one sentence that names the key and says what is right.
+"""Readers of JSON, YAML or Python values. Each slip gives one sentence that names the key and a valid value.
 
-Errors   ValueError, for a wrong type too: who sends JSON has no other.
+Errors   ValueError, for a wrong type too: JSON has no other.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ _SHOWN = 60  # characters of a value in a message
 
 
 def shown(value: object) -> str:
-    """A value in a message, not too long."""
+    """Return the value for a message, not too long."""
     try:
         text = repr(value)
-    except Exception:  # what a stranger's __repr__ does is not our business
+    except Exception:  # a user's __repr__ may raise anything
         text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def mapping(value: object, where: str) -> Mapping[str, Any]:
-    """The value, if it is a mapping with strings as keys."""
+    """Return the value, if it is a mapping with strings as keys."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{where} must be a mapping of names to values, not {shown(value)}")
     for key in value:
@@ -32,7 +32,7 @@ def mapping(value: object, where: str) -> Mapping[str, Any]:
 
 
 def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Raise for the first key that is not known, and say which was meant."""
+    """Raise ValueError for the first unknown key, and name the one that was probably meant."""
     names = sorted(known)
     for key in keys:
         if key not in names:
@@ -40,8 +40,8 @@ def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> Non
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """How a sentence about an unknown word ends: with the one that was meant, or with all."""
-    from difflib import get_close_matches  # who makes no slip does not wait for it
+    """Return the end of a sentence about an unknown word: the word that was probably meant, or all of them."""
+    from difflib import get_close_matches  # imported only after a slip
 
     names = list(known)
     near = get_close_matches(word.lower(), [name.lower() for name in names], 1)
@@ -52,7 +52,7 @@ def meant(word: str, known: Iterable[str]) -> str:
 
 
 def whole(value: object, where: str, least: int = -_MOST, most: int = _MOST) -> int:
-    """The value, if it is a whole number within the bounds."""
+    """Return the value, if it is a whole number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{where} must be a whole number, not {shown(value)}")
     if not least <= value <= most:
@@ -62,28 +62,28 @@ def whole(value: object, where: str, least: int = -_MOST, most: int = _MOST) -> 
 
 
 def fraction(value: object, where: str) -> float:
-    """The value, if it is a probability."""
+    """Return the value, if it is a probability."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError(f"{where} must be a number from 0 to 1, not {shown(value)}")
     return float(value)
 
 
 def text(value: object, where: str) -> str:
-    """The value, if it is a string."""
+    """Return the value, if it is a string."""
     if not isinstance(value, str):
         raise ValueError(f"{where} must be a string, not {shown(value)}")
     return value
 
 
 def flag(value: object, where: str) -> bool:
-    """The value, if it is true or false."""
+    """Return the value, if it is true or false."""
     if not isinstance(value, bool):
         raise ValueError(f"{where} must be true or false, not {shown(value)}")
     return value
 
 
 def several(value: object, where: str) -> tuple[Any, ...]:
-    """One or many, as many; an empty list says nothing and is refused."""
+    """Return one value or many as a tuple. An empty list selects nothing and is refused."""
     if isinstance(value, list | tuple | set | frozenset | range):
         if not value:
             raise ValueError(f"{where} is an empty list, which nothing matches: leave it out if all are meant")

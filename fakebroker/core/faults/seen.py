@@ -1,4 +1,4 @@
-"""What a predicate sees of a request."""
+"""The view of a request for a predicate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 
 class Seen(NamedTuple):
-    """`request` is kio's message of that version: `seen.request.topic_data[0].name`. None where nothing is read."""
+    """A request. `request` is kio's message of that version: `seen.request.topic_data[0].name`. It is None before the
+    body is read."""
 
     api: str
     version: int

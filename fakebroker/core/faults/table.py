@@ -1,14 +1,14 @@
-"""Which error each API can answer, and what has been done by then; docs/errors.md has the origin of each.
+"""The errors of each API, and the work that is done before them; docs/errors.md has the origin of each.
 
-Theory   An error says something about the state: NOT_ENOUGH_REPLICAS that nothing was appended, REQUEST_TIMED_OUT that
-         it was. So each has its place: `before` the work, when nothing is done, or `after` it. What only reads changes
-         nothing, and answers any of its errors at either place. `selectors` are what the parts of a request have.
-         `appends`: it writes to a log, its own or the coordinator's, and waits for the in-sync replicas.
-         Every API can answer UNKNOWN_SERVER_ERROR anywhere: something failed, and nobody knows what was done.
+Theory   An error implies a state: NOT_ENOUGH_REPLICAS that nothing was appended, REQUEST_TIMED_OUT that it was. So each
+         has its place: `before` the work, when nothing is done, or `after` it. A read changes nothing, and has any of
+         its errors at either place. `selectors` are those of the parts of a request. `appends`: it writes to a log, its
+         own or the coordinator's, and waits for the in-sync replicas. Every API can have UNKNOWN_SERVER_ERROR anywhere:
+         it leaves open how much was done.
 Source   clients/.../common/requests/*Response.java ("possible error codes"), core/.../server/KafkaApis.scala @ 4.0;
          group-coordinator/.../GroupCoordinatorService.java, CoordinatorOperationExceptionHelper.java;
-         TransactionStateManager.scala appendTransactionToLog; DelayedProduce.scala @ 4.4: what a failed append is
-         told as.
+         TransactionStateManager.scala appendTransactionToLog; DelayedProduce.scala @ 4.4: the errors of a failed
+         append.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 
 class Rules(NamedTuple):
-    """Of one API. Errors by Kafka's names."""
+    """The rules of one API. Errors have Kafka's names."""
 
     key: int
     selectors: tuple[str, ...]
@@ -30,8 +30,8 @@ class Rules(NamedTuple):
 ANYWHERE: Final = "UNKNOWN_SERVER_ERROR"
 ACKS_ALL: Final = frozenset(
     {"REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
-)  # of a Produce with acks=-1 alone
-WATERMARK: Final = frozenset({"NOT_ENOUGH_REPLICAS_AFTER_APPEND"})  # says that the watermark passed
+)  # for a Produce with acks=-1 only
+WATERMARK: Final = frozenset({"NOT_ENOUGH_REPLICAS_AFTER_APPEND"})  # it implies that the watermark passed
 
 _PARTITION = "topic partition"
 _PARTITION_BY_ID = "topic topic_id partition"
@@ -39,9 +39,9 @@ _COORDINATOR = "COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORD
 _GROUP = f"{_COORDINATOR} GROUP_AUTHORIZATION_FAILED INVALID_GROUP_ID"
 _MEMBER = f"{_GROUP} UNKNOWN_MEMBER_ID FENCED_INSTANCE_ID"
 _GENERATION = f"{_MEMBER} ILLEGAL_GENERATION"
-_HEARTBEAT = _GENERATION.replace("COORDINATOR_LOAD_IN_PROGRESS ", "")  # while it loads it says that all is well
-_LOST_WRITE = "COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR"  # what a write is told as that nobody confirmed
-_TAKEN_BACK = "NOT_COORDINATOR"  # where one that is late, COORDINATOR_NOT_AVAILABLE, is taken back, as if never made
+_HEARTBEAT = _GENERATION.replace("COORDINATOR_LOAD_IN_PROGRESS ", "")  # during loading the response is NONE
+_LOST_WRITE = "COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR"  # the errors of a write that was not confirmed
+_TAKEN_BACK = "NOT_COORDINATOR"  # a late write, COORDINATOR_NOT_AVAILABLE, is undone without a trace
 _TRANSACTION = (
     f"{_COORDINATOR} TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_PRODUCER_ID_MAPPING INVALID_PRODUCER_EPOCH "
     "PRODUCER_FENCED INVALID_TXN_STATE CONCURRENT_TRANSACTIONS TRANSACTION_ABORTABLE"
@@ -52,7 +52,7 @@ _LEADER = (
 )
 _EPOCH = "FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH"
 _CONTROLLER = "NOT_CONTROLLER CLUSTER_AUTHORIZATION_FAILED REQUEST_TIMED_OUT"
-_CHANGED = "REQUEST_TIMED_OUT NOT_CONTROLLER"  # the controller wrote it down, and went before it could say so
+_CHANGED = "REQUEST_TIMED_OUT NOT_CONTROLLER"  # the controller wrote the change, and stopped before the response
 _TOPIC_ADMIN = (
     f"{_CONTROLLER} TOPIC_AUTHORIZATION_FAILED INVALID_TOPIC_EXCEPTION INVALID_REQUEST THROTTLING_QUOTA_EXCEEDED "
     "POLICY_VIOLATION"

@@ -1,7 +1,7 @@
-"""How often a fault acts, of all the times that it matches: a value, and how it is written.
+"""The number of times that a fault fires, of all its matches: a value, and its notation.
 
 Theory   Matches are counted from 1. `on_call` takes one of them, `every` each n-th, `probability` draws for each;
-         `count` ends it after so many firings. What has ended matches no more.
+         `count` ends the fault after so many firings. A fault that has ended matches no more.
 JSON     "once", "every_time", 3 (so many), {"on_call": 2}, {"every": 3}, {"probability": 0.1, "seed": 7}; these with a
          "count". kfake's numbers are understood under the key `count` of a fault: 0 is once, -1 until it is removed.
 """
@@ -19,10 +19,12 @@ _KEYS: Final = ("count", "every", "on_call", "probability", "seed")
 
 @dataclass(frozen=True)
 class Times:
-    """count         how many firings, -1 for any number
+    """The number of times that a fault fires.
+
+    count         the number of firings, -1 for any number
     on_call       the match that it fires on, 0 for any
     every         it fires on each n-th match
-    probability   with which it fires, drawn from `seed`
+    probability   the probability of firing, drawn from `seed`
     """
 
     count: int = UNLIMITED
@@ -46,7 +48,7 @@ class Times:
 
     @classmethod
     def read(cls, value: object) -> Times:
-        """From one of the forms above; a Times is taken as it is. Raises ValueError."""
+        """Read one of the forms above; a Times is returned unchanged. Raise ValueError."""
         if isinstance(value, Times):
             return value
         if isinstance(value, str):
@@ -59,19 +61,19 @@ class Times:
             return times(value)
         given = reading.mapping(value, "'times'")
         reading.refuse_unknown(given, _KEYS, "'times'")
-        for key in ("count", "on_call"):  # what means "any" in here has no number for others
+        for key in ("count", "on_call"):  # the values that mean "any" here have no notation
             if key in given:
                 reading.whole(given[key], f"'{key}'", 1)
         return cls(**given)
 
     @classmethod
     def from_count(cls, value: object) -> Times:
-        """From kfake's number: 0 is once, n so many, -1 until it is removed."""
+        """Read kfake's number: 0 is once, n so many, -1 until it is removed."""
         number = reading.whole(value, "'count'", UNLIMITED)
         return cls(count=number or 1)
 
     def to_json(self) -> Any:
-        """The shortest of the forms."""
+        """Return the shortest of the forms."""
         if self == once:
             return "once"
         if self == every_time:
@@ -87,22 +89,22 @@ every_time: Final = Times()
 
 
 def times(n: int) -> Times:
-    """The first n matches. Raises ValueError."""
+    """Fire on the first n matches. Raise ValueError."""
     if n == 0:
         raise ValueError("'times' is 0, which is never: say 'once', a number from 1, or 'every_time'")
     return Times(count=reading.whole(n, "'times'", 1))
 
 
 def on_call(n: int) -> Times:
-    """The n-th match alone. Raises ValueError."""
+    """Fire on the n-th match alone. Raise ValueError."""
     return Times(count=1, on_call=reading.whole(n, "'on_call'", 1))
 
 
 def every(n: int) -> Times:
-    """Each n-th match."""
+    """Fire on each n-th match."""
     return Times(every=n)
 
 
 def with_probability(probability: float, seed: int = 0) -> Times:
-    """Any match, with that probability; the same seed draws the same."""
+    """Fire on any match, with that probability; the same seed draws the same."""
     return Times(probability=probability, seed=seed)

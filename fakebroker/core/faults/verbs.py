@@ -1,4 +1,4 @@
-"""All verbs, and how an action is read from what names it."""
+"""All verbs, and the reading of actions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CLASSES: Final = (
     byte_actions.CorruptBatch,
 )
 VERBS: Final[dict[str, type[Action]]] = {kind.verb: kind for kind in _CLASSES}
-ALIASES: Final[dict[str, Any]] = {  # what others call it: kfake, krafka, librdkafka's mock, toxiproxy
+ALIASES: Final[dict[str, Any]] = {  # names in other tools: kfake, krafka, librdkafka's mock, toxiproxy
     "reset": {"disconnect": "reset"},
     "reset_peer": {"disconnect": "reset"},
     "latency": "delay",
@@ -56,7 +56,7 @@ ALIASES: Final[dict[str, Any]] = {  # what others call it: kfake, krafka, librdk
 
 
 def read_actions(value: object) -> tuple[Action, ...]:
-    """One action, or a list of them in order. Raises ValueError."""
+    """Read one action, or a list of them in order. Raise ValueError."""
     if isinstance(value, list | tuple):
         if not value:
             raise ValueError("'do' is an empty list: say what is to be done")
@@ -65,7 +65,8 @@ def read_actions(value: object) -> tuple[Action, ...]:
 
 
 def read_action(value: object) -> Action:
-    """From a verb, the name or number of an error, or {verb: value}; an Action is taken as it is. Raises ValueError."""
+    """Read a verb, the name or number of an error, or {verb: value}; an Action is returned unchanged. Raise
+    ValueError."""
     if isinstance(value, Action):
         return value
     if isinstance(value, ErrorCode) or (isinstance(value, int) and not isinstance(value, bool)):

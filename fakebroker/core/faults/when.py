@@ -1,8 +1,8 @@
-"""When a fault acts: which requests, which part of them, at which point, in which time. A value.
+"""The selectors of a fault: requests, their parts, the point, and the time. A value.
 
-Theory   What is not said is any. A selector may have several values, and one of them has to fit. All that is said has
-         to fit the same part of the request: with topic "t" and partition 1 that is partition 1 of t, whatever else
-         the request asks for.
+Theory   An omitted selector matches everything. A selector may have several values, of which one has to match. All
+         selectors of parts have to match the same part of the request: topic "t" and partition 1 select partition 1 of
+         t, whatever else the request has.
 JSON     A mapping with the names below; one value, or a list of them. `predicate` is for Python alone.
 Aliases  kfake's names: keys, key, node, nodes, topics, partitions, topic_ids, txn_id, group_id, member_id.
 """
@@ -42,7 +42,7 @@ ALIASES: Final = {
     "version": "versions",
 }
 
-# What a part of a request has, by which it is told from the others.
+# The names that select a part of a request.
 ENTITY_SELECTORS: Final = ("topic", "topic_id", "partition", "group", "member", "transactional_id", "resource")
 _TEXTS: Final = ("client_id", "listener", "topic", "group", "member", "transactional_id", "resource")
 _NUMBERS: Final = ("broker", "connection", "partition")
@@ -50,18 +50,20 @@ _NUMBERS: Final = ("broker", "connection", "partition")
 
 @dataclass(frozen=True)
 class When:
-    """api               by name, "Produce", or by key; kept as names
+    """The selectors of a fault.
+
+    api               by name, "Produce", or by key; kept as names
     versions          of the request: 9, "3-9", "9+"; kept as (lowest, highest)
-    broker            who is asked, by id
+    broker            the broker of the request, by id
     client_id, listener, connection
-                      who asks; connections are counted from 1
+                      the client of the request; connections are counted from 1
     topic, topic_id, partition, group, member, transactional_id, resource
-                      the part of the request. A resource is what configs are of: its name, or "topic:name"
+                      the part of the request. A resource is one with configs: its name, or "topic:name"
     acks              of a Produce: -1, 0 or 1
-    predicate         called with a view of the request (`Seen`), at last; whether it fits
-    at                the point, one of POINTS; "" takes the usual one of what is done
+    predicate         called last, with a view of the request (`Seen`); returns True if it matches
+    at                the point, one of POINTS; "" means the default point of the actions
     from_ms, until_ms on the broker's clock, milliseconds since the cluster started; until_ms is the first that is not
-                      in it, -1 for none
+                      included, -1 for none
     """
 
     api: tuple[str, ...] = ()
@@ -84,7 +86,7 @@ class When:
     until_ms: int = -1
 
     def __post_init__(self) -> None:
-        """One value may be given for many: it is made a tuple. Raises ValueError for what can be none."""
+        """Make tuples of single values. Raise ValueError for invalid ones."""
         self._set("api", tuple(dict.fromkeys(map(_api, _values(self.api, "'api'")))))
         self._set("versions", tuple(map(_version_range, _versions(self.versions))))
         for name in _TEXTS:
@@ -111,7 +113,7 @@ class When:
 
     @classmethod
     def read(cls, value: object) -> When:
-        """From a mapping, with aliases; a When is taken as it is. Raises ValueError."""
+        """Read a mapping, with aliases; a When is returned unchanged. Raise ValueError."""
         if isinstance(value, When):
             return value
         given: dict[str, Any] = {}
@@ -127,7 +129,8 @@ class When:
         return cls(**given)
 
     def to_json(self) -> dict[str, Any]:
-        """What `read` makes the same value of. Raises ValueError if there is a predicate, which has no JSON."""
+        """Return the JSON from which `read` makes an equal value. Raise ValueError if there is a predicate, which has
+        no JSON."""
         if self.predicate is not None:
             raise ValueError("a fault with a 'predicate' is for Python alone: it has no JSON")
         said = {name: getattr(self, name) for name in NAMES if getattr(self, name) != getattr(_ANY, name)}
@@ -135,7 +138,7 @@ class When:
 
     @property
     def entity_selectors(self) -> tuple[str, ...]:
-        """The names of those that are said of a part of the request."""
+        """The names of the given selectors of parts."""
         return tuple(name for name in ENTITY_SELECTORS if getattr(self, name))
 
 
@@ -208,5 +211,5 @@ _ANY: Final = When()
 
 
 def as_when(value: When | Mapping[str, Any] | None) -> When:
-    """A When, a mapping of one, or nothing: any request."""
+    """Return the When of a value: a When, a mapping of one, or None for any request."""
     return _ANY if value is None else When.read(value)

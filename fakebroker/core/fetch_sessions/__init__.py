@@ -1,1 +1,1 @@
-"""Fetch sessions (KIP-227): what a client reads is told once, and from then on only what has changed."""
+"""Fetch sessions (KIP-227): a client names its partitions once, and gets only what has changed."""

@@ -1,9 +1,9 @@
-"""The fetch sessions of a broker, and who makes room when there are too many.
+"""The fetch sessions of a broker, and the eviction from a full cache.
 
 Theory   The cache has eight shards, each with an eighth of the slots and of the ids; new sessions go to one after the
-         other. In a full shard a new session takes the place of the one that was used longest ago if that is two
-         minutes ago or more, or else of the smallest of those that it may drive out, if it is larger itself. A
-         consumer's may drive out what is older than two minutes, a follower's also any of a consumer.
+         other. In a full shard a new session evicts the least recently used one if its last use was more than two
+         minutes ago. Otherwise it evicts the smallest session that it may evict, if it is larger itself. A consumer's
+         session may evict those created more than two minutes ago, a follower's session also any of a consumer.
 Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchSessionCacheShard.java, FetchSession.java FetchSessionCache @ 4.4; BrokerServer.scala for the
          shards; ServerConfigs.java MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS.
@@ -28,7 +28,8 @@ ID_RANGE: Final = ((1 << 31) - 1) // SHARDS  # ids of a shard
 
 @final
 class FetchSessionCacheShard:
-    """`max_entries` sessions with ids from `number * ID_RANGE` on. The one that was used longest ago is the first."""
+    """A shard of `max_entries` sessions with ids from `number * ID_RANGE` on. The least recently used one is the
+    first."""
 
     def __init__(self, number: int, max_entries: int, random: Random) -> None:
         self._number = number
@@ -55,7 +56,7 @@ class FetchSessionCacheShard:
         uses_topic_ids: bool,
         now_ms: int,
     ) -> int:
-        """The id of a new session; INVALID_SESSION_ID if there is no room."""
+        """Return the id of a new session; INVALID_SESSION_ID if there is no room."""
         if len(self._sessions) >= self._max_entries and not self._try_evict(privileged, len(partitions), now_ms):
             return INVALID_SESSION_ID
         session = FetchSession(self._new_session_id(), privileged, partitions, uses_topic_ids, now_ms)
@@ -64,7 +65,7 @@ class FetchSessionCacheShard:
         return session.session_id
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
-        """The session is used."""
+        """Record a use of the session."""
         session.last_used_ms = now_ms
         session.cached_size = len(session.partitions)
         session.is_evictable_by_all = now_ms - session.creation_ms > EVICTION_MS
@@ -123,14 +124,15 @@ class FetchSessionCache:
         return len(self) > 0
 
     def shard_of(self, session_id: int) -> FetchSessionCacheShard:
-        """Raises KafkaError for an id that no shard has: in Kafka it is an index out of bounds."""
+        """Return the shard of an id. Raise KafkaError for an id without a shard: in Kafka it is an index out of
+        bounds."""
         number = session_id // ID_RANGE if session_id >= 0 else -(-session_id // ID_RANGE)
         if not 0 <= number < SHARDS:
             raise KafkaError(ErrorCode.unknown_server_error, f"no shard has fetch sessions with the id {session_id}")
         return self._shards[number]
 
     def next_shard(self) -> FetchSessionCacheShard:
-        """Where the next session goes."""
+        """Return the shard of the next session."""
         self._made += 1
         return self._shards[(self._made - 1) % SHARDS]
 

@@ -1,9 +1,9 @@
-"""What one Fetch reads, and what of it is told: all that it names, or what is new in its session.
+"""The partitions that one Fetch reads, and those in its response: all, or the changed ones of its session.
 
-Theory   A context has the `partitions` that are read, in order. When they are read it is asked of each whether the
-         client is told (`includes`), in the order of the answer, and at the end for the id of the session and the error
-         of the whole (`finish`). A session changes only then, and not at all if the client is throttled.
-         A request that waits may be overtaken by the next one of its session, from another connection: it is told so.
+Theory   A context has the `partitions` to read, in order. After the read, `includes` decides for each whether the
+         response has it, in the order of the response. At the end `finish` returns the id of the session and the error
+         of the whole. A session changes only then, and not at all if the client is throttled. A parked request may be
+         overtaken by the next one of its session, from another connection: it then gets an error.
 Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchContext.java @ 4.4.
 """
@@ -20,38 +20,38 @@ from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 
 Outcome = tuple[ErrorCode, int]
-"""Error and session id of an answer."""
+"""Error and session id of a response."""
 
 _NONE = ErrorCode.none
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FetchContext:
-    """Of a request outside of all sessions: what it names is read and told."""
+    """The context of a request outside of all sessions: all its partitions are read and in the response."""
 
     def __init__(self, partitions: list[CachedPartition]) -> None:
         self.partitions = partitions
 
     def would_include(self, partition: CachedPartition, response: PartitionFetchResponse) -> bool:
-        """Whether the answer would have this partition; nothing is told yet."""
+        """Return True if the response would have this partition; nothing is recorded yet."""
         return True
 
     def includes(self, partition: CachedPartition, response: PartitionFetchResponse) -> bool:
-        """Whether the answer has this partition. Said once of each."""
+        """Return True if the response has this partition. Called once for each."""
         return True
 
     def finish(self, now_ms: int) -> Outcome:
-        """The error and the session id of the answer."""
+        """Return the error and the session id of the response."""
         return _NONE, INVALID_SESSION_ID
 
     def throttled(self) -> Outcome:
-        """The same of the empty answer to a client that is throttled."""
+        """Return the error and the session id of the empty response to a throttled client."""
         return _NONE, INVALID_SESSION_ID
 
 
 @final
 class SessionErrorContext(FetchContext):
-    """Of a request for a session that is not there, or is another."""
+    """The context of a request with an invalid session or epoch."""
 
     def __init__(self, error: ErrorCode) -> None:
         super().__init__([])
@@ -63,7 +63,8 @@ class SessionErrorContext(FetchContext):
 
 @final
 class FullFetchContext(FetchContext):
-    """Of a request that begins a session, if there is room: with what was told, as it was told."""
+    """The context of a request that begins a session, if there is room. The session has the partitions of the
+    response."""
 
     def __init__(
         self, partitions: list[CachedPartition], cache: FetchSessionCache, uses_topic_ids: bool, is_from_follower: bool
@@ -87,10 +88,10 @@ class FullFetchContext(FetchContext):
 
 @final
 class IncrementalFetchContext(FetchContext):
-    """Of a request within a session: what the session has is read, and what is new is told."""
+    """The context of a request within a session: its partitions are read, and the changed ones are in the response."""
 
     def __init__(self, partitions: list[CachedPartition], session: FetchSession, expected_epoch: int) -> None:
-        """`expected_epoch` is that of the session until its next request comes."""
+        """Create the context. `expected_epoch` is that of the session until its next request comes."""
         super().__init__(partitions)
         self._session = session
         self._expected_epoch = expected_epoch

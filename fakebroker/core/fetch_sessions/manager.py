@@ -1,11 +1,11 @@
-"""Which session a Fetch belongs to.
+"""The choice of the session of a Fetch.
 
-Theory   Epoch 0 and -1 are of a full fetch: the session that it names ends, and 0 begins another. Every other epoch is
-         of an incremental one: it names what it wants to add, to change and to forget, and has to have the epoch behind
-         that of the request before. A session of which nothing is left ends.
+Theory   Epoch 0 and -1 are those of a full fetch: its session ends, and 0 begins another. Every other epoch is that of
+         an incremental fetch. It names the partitions to add, to change and to forget, and must have the epoch after
+         that of the request before. A session without partitions left ends.
 Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchManager.java newContext @ 4.4; clients/.../requests/FetchMetadata.java.
-Differs  A long request changes its session in slices, which has its next epoch before the first of them: a second
+Differs  A long request changes its session in slices. The session has its next epoch before the first of them: a second
          request of the same epoch is refused.
 """
 
@@ -51,7 +51,8 @@ class FetchManager:
         forgotten: Sequence[Key],
         now_ms: int,
     ) -> FetchContext:
-        """What the request reads: `wanted` is what it names. Raises KafkaError for an id that cannot be one."""
+        """Return the context of a request. `wanted` are its partitions. Raise KafkaError for an impossible session
+        id."""
         if _is_full(epoch):
             return self._full(version, session_id, epoch, is_from_follower, wanted)
         shard = self.cache.shard_of(session_id)
@@ -74,7 +75,7 @@ class FetchManager:
         forgotten: Sequence[Key],
         now_ms: int,
     ) -> Slices[FetchContext]:
-        """The same for a request that names very many."""
+        """Do the work of `new_context` for a request with very many partitions."""
         if _is_full(epoch):
             return self._full(version, session_id, epoch, is_from_follower, wanted)
         shard = self.cache.shard_of(session_id)
@@ -102,7 +103,7 @@ def _is_full(epoch: int) -> bool:
 
 
 def _session_error(session: FetchSession | None, version: int, epoch: int) -> ErrorCode:
-    """Why the request is not of this session."""
+    """Return the reason why the request is not of this session, or NONE."""
     if session is None:
         return ErrorCode.fetch_session_id_not_found
     if session.epoch != epoch:

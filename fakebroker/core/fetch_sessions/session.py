@@ -1,8 +1,8 @@
-"""One fetch session: the partitions that a client reads, and what it was told of each.
+"""One fetch session: the partitions that a client reads, and the state of each that the client knows.
 
-Theory   The partitions are in the order in which they are read. One that was answered with records goes to the end, so
-         that all have their turn where max_bytes is for the first of them only. Topics have names up to v12 and ids
-         from v13 on, and a session keeps to one of both.
+Theory   The partitions are in the order in which they are read. A partition with records in the response goes to the
+         end. So all have their turn even if max_bytes is enough for the first of them only. Topics have names up to v12
+         and ids from v13 on, and a session keeps to one of both.
 Units    offsets count records; times are milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchSession.java @ 4.4: CachedPartition, maybeUpdateResponseData, update.
 """
@@ -17,21 +17,21 @@ from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.fetch.request import FetchPartitionData
 
 Key = tuple[str | bytes, int]
-"""By which a session knows a partition: the topic's name, or its id from v13 on, and the index."""
+"""A session's key of a partition: the topic's name, or its id from v13 on, and the index."""
 
 _MAX_EPOCH: Final = (1 << 31) - 1
 
 
 def next_epoch(epoch: int) -> int:
-    """Of a session whose last epoch was this, which is not negative."""
+    """Return the epoch after this one, which is not negative."""
     return 1 if epoch == _MAX_EPOCH else epoch + 1
 
 
 @mypyc_attr(acyclic=True)
 @final
 class CachedPartition:
-    """A partition that a client reads: `asked` is how it said so last. `name` is None as long as nobody knows a topic
-    of the id; then `high_watermark` and `log_start_offset` are what the client was told last."""
+    """A partition that a client reads: `asked` is its part of the last request that named it. `name` is None as long as
+    the topic id is unknown. `high_watermark` and `log_start_offset` are the client's last ones."""
 
     __slots__ = ("asked", "high_watermark", "index", "log_start_offset", "name", "topic_id")
 
@@ -49,12 +49,12 @@ class CachedPartition:
         return self.name, self.index
 
     def note(self, response: PartitionFetchResponse) -> None:
-        """The client is told this, for the first time."""
+        """Record the values of the first response."""
         self.high_watermark = response.high_watermark
         self.log_start_offset = response.log_start_offset
 
     def has_news(self, response: PartitionFetchResponse) -> bool:
-        """Whether there is anything in it that the client does not know."""
+        """Return True if the response has anything that the client does not know."""
         return (
             response.records.size > 0
             or response.preferred_read_replica >= 0
@@ -65,9 +65,9 @@ class CachedPartition:
         )
 
     def must_respond(self, response: PartitionFetchResponse) -> bool:
-        """The same; it is told now."""
+        """Return the result of `has_news`, and record the response as sent."""
         is_news = self.has_news(response)
-        # An error is told again when it is gone.
+        # An error is reported again when it is gone.
         self.high_watermark = -1 if response.error_code != 0 else response.high_watermark
         self.log_start_offset = response.log_start_offset
         return is_news
@@ -75,11 +75,11 @@ class CachedPartition:
 
 @final
 class FetchSession:
-    """A session of a follower is `privileged`. `epoch` is that of the request which is to come next.
+    """A fetch session; that of a follower is `privileged`. `epoch` is that of the next request.
 
-    cached_size        how many partitions it had when it was used last
+    cached_size        the number of partitions at its last use
     is_evictable_by_all, is_evictable_by_privileged
-                       who may take its place in a full cache, as of when it was used last
+                       the sessions that may evict it from a full cache, as of its last use
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class FetchSession:
         self.is_evictable_by_privileged = False
 
     def move_to_end(self, partition: CachedPartition) -> None:
-        """It was answered with records: others come first next time."""
+        """Move a partition with records in the response to the end: others come first next time."""
         key = partition.key(self.uses_topic_ids)
         found = self.partitions.pop(key, None)
         if found is not None:

@@ -1,1 +1,1 @@
-"""What happened, as events in order: kept, written as lines, asked by tests."""
+"""Events in the order in which they happened: kept, written as lines, and queried by tests."""

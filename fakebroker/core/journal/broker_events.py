@@ -1,6 +1,6 @@
-"""What a journal tells of brokers: what becomes of their processes, and what the controller decides about them.
+"""Journal events of brokers: the state of their processes, and the controller's decisions about them.
 
-Units    as in events.py. `broker_epoch` is that of this life.
+Units    as in events.py. `broker_epoch` is that of the present life.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 
 class BrokerStopping(NamedTuple):
-    """A broker is told to stop: it asks the controller, what it leads goes to others first, and then it stops."""
+    """A controlled shutdown has begun: the broker asks the controller, its partitions get other leaders, then it
+    stops."""
 
     mono_ms: int
     wall_ms: int
@@ -17,8 +18,7 @@ class BrokerStopping(NamedTuple):
 
 
 class BrokerStopped(NamedTuple):
-    """A broker has stopped, as it was told to: its connections are closed, and what is still in hand there is never
-    answered."""
+    """A controlled shutdown has ended. The connections are closed, and requests in hand get no response."""
 
     mono_ms: int
     wall_ms: int
@@ -26,7 +26,7 @@ class BrokerStopped(NamedTuple):
 
 
 class BrokerKilled(NamedTuple):
-    """The process of a broker is dead, and so are its connections. The controller learns of it by its silence."""
+    """A broker has crashed: its process is dead, and its connections are gone. The controller notices the silence."""
 
     mono_ms: int
     wall_ms: int
@@ -34,7 +34,7 @@ class BrokerKilled(NamedTuple):
 
 
 class BrokerPaused(NamedTuple):
-    """The process of a broker stands still, its sockets open: it reads nothing and answers nothing."""
+    """A broker is paused. Its sockets are open, but it reads nothing and writes nothing."""
 
     mono_ms: int
     wall_ms: int
@@ -42,7 +42,7 @@ class BrokerPaused(NamedTuple):
 
 
 class BrokerResumed(NamedTuple):
-    """It goes on where it stood: first come the timers that are late."""
+    """A paused broker goes on. Its late timers run first."""
 
     mono_ms: int
     wall_ms: int
@@ -50,8 +50,8 @@ class BrokerResumed(NamedTuple):
 
 
 class LeaderStale(NamedTuple):
-    """A partition is about to get another leadership, and its leader does not hear of it: it goes on leading in that
-    epoch, until its metadata is caught up. What it appends alone is lost then."""
+    """A partition is about to get another leadership, and its leader is unaware of it. It goes on leading in this epoch
+    until its metadata is caught up. The records that it appends meanwhile are lost then."""
 
     mono_ms: int
     wall_ms: int
@@ -62,8 +62,8 @@ class LeaderStale(NamedTuple):
 
 
 class MetadataCaughtUp(NamedTuple):
-    """A broker that did not hear the controller has learnt what it missed: what it led, and others lead by now, it
-    follows."""
+    """A broker that did not reach the controller has learned what it missed. It follows where other brokers lead by
+    now."""
 
     mono_ms: int
     wall_ms: int
@@ -79,7 +79,7 @@ class BrokerStarting(NamedTuple):
 
 
 class BrokerStarted(NamedTuple):
-    """A broker leads and follows again."""
+    """A started broker leads and follows again."""
 
     mono_ms: int
     wall_ms: int
@@ -87,7 +87,7 @@ class BrokerStarted(NamedTuple):
 
 
 class BrokerFenced(NamedTuple):
-    """The controller lets a broker take part no more, and says why: it is in no ISR, and leads nothing."""
+    """The controller fences a broker for this reason: it is in no ISR, and leads nothing."""
 
     mono_ms: int
     wall_ms: int
@@ -97,7 +97,7 @@ class BrokerFenced(NamedTuple):
 
 
 class BrokerUnfenced(NamedTuple):
-    """The controller lets a broker take part from now on."""
+    """The controller unfences a broker."""
 
     mono_ms: int
     wall_ms: int

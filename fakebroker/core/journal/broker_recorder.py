@@ -1,4 +1,4 @@
-"""The part of the recorder that hears of brokers."""
+"""The part of the recorder that records events of brokers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 class BrokerRecorder(TransactionRecorder):
-    """What it hears goes into the journal with the time of the clock."""
+    """A recorder of broker events. The journal gets them with the time of the clock."""
 
     def broker_gone(self, broker_id: int) -> None:
-        """What was in hand there is never answered."""
+        """Drop the requests in hand at the broker: they get no response."""
         raise NotImplementedError
 
     def broker_stopping(self, broker_id: int) -> None:

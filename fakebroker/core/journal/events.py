@@ -1,17 +1,16 @@
-"""What a journal tells: one kind of event per class, and each as a line of JSON.
+"""The events of a journal: one class per kind, and each event as a line of JSON.
 
-Theory   Every event has both clocks of the moment at which it happened (`Now`). Times are the caller's, ids are counted
-         from 1 and nothing is drawn, so the same calls of the core give the same lines, byte for byte. The order of the
-         events is the order in which things happened. On the real clock `mono_ms` may go back by 1 ms within it, since
-         what happens is stamped rounded up and time that is reached is rounded down.
-         A request has one `Request`, then what became of it under the same number, and at last one `Answer`; there is
-         none if its connection was closed before, or its broker stopped.
-         What is written to somebody who does not read it has gaps, and a `Dropped` for each; what is kept has none.
+Theory   Every event has both clocks of its moment (`Now`). Times are the caller's, ids are counted from 1 and nothing
+         is random. So the same calls of the core give the same lines, byte for byte. Events are in the order in which
+         they happened. On the real clock `mono_ms` may go back by 1 ms within that order: stamps are rounded up, and
+         reached times are rounded down. A request has one `Request`, then further events with the same number, and at
+         last one `Answer`. There is no `Answer` if its connection was closed before, or its broker stopped. A reader
+         that is too slow gets gaps, and a `Dropped` for each; the journal in memory has no gaps.
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     json_lines.py.
-More     broker_events.py has what is told of brokers, group_events.py of groups, transaction_events.py of
-         transactions.
+More     Events of brokers are in broker_events.py, of groups in group_events.py, of transactions in
+         transaction_events.py.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ NO_ERROR = "NONE"
 
 
 class ConnectionOpened(NamedTuple):
-    """A client has connected. `peer` is what the caller calls it."""
+    """A client has connected. `peer` is its name as the caller gives it."""
 
     mono_ms: int
     wall_ms: int
@@ -45,7 +44,7 @@ class ConnectionOpened(NamedTuple):
 
 
 class ConnectionClosed(NamedTuple):
-    """A connection is gone; `reason` is empty if the peer went."""
+    """A connection is gone. `reason` is empty if the peer closed it."""
 
     mono_ms: int
     wall_ms: int
@@ -65,7 +64,8 @@ class Throttled(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request is about to be handled. Its last byte came at `received_mono_ms`; later ones of its connection wait."""
+    """A request is about to be handled. Its last byte came at `received_mono_ms`; later requests of its connection
+    wait."""
 
     mono_ms: int
     wall_ms: int
@@ -81,8 +81,7 @@ class Request(NamedTuple):
 
 
 class Produce(NamedTuple):
-    """What a Produce asks for, as far as all of it: (topic, partition) in its order; the id where the topic is not
-    known."""
+    """The contents of a Produce request: (topic, partition) in its order, with the topic id of an unknown topic."""
 
     mono_ms: int
     wall_ms: int
@@ -94,13 +93,13 @@ class Produce(NamedTuple):
 
 
 class Append(NamedTuple):
-    """What came of a batch that was to be appended.
+    """The result of appending a batch.
 
-    On an error nothing was appended and both offsets are -1. `is_duplicate`: nothing was appended either, the offsets
-    are those of the first time. What is needed to be acknowledged by all is a watermark of `last_offset + 1`.
-    `records` are fingerprints, one for each record in order: of its key, its value and its headers, not of its time.
-    Equal records have equal ones in every journal. A batch that was refused has them too, unless it
-    could not be read. A batch of more than 10,000 records or 16 MiB has none.
+    After an error nothing was appended and both offsets are -1. With `is_duplicate` nothing was appended either, and
+    the offsets are those of the first time. acks=all needs a high watermark of `last_offset + 1`. `records` are
+    fingerprints, one for each record in order: of its key, value and headers, without its time. Equal records have
+    equal ones in every journal. A refused batch has them too, unless it could not be read. A batch of more than 10,000
+    records or 16 MiB has none.
     """
 
     mono_ms: int
@@ -121,8 +120,8 @@ class Append(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """A Produce or Fetch waits in the purgatory, until `deadline_mono_ms` at the latest. What is skipped meanwhile
-    (`clock="auto"`) is added to the deadline of a Fetch."""
+    """A Produce or Fetch is parked in the purgatory, until `deadline_mono_ms` at the latest. Time that is skipped
+    meanwhile (`clock="auto"`) is added to the deadline of a Fetch."""
 
     mono_ms: int
     wall_ms: int
@@ -133,7 +132,7 @@ class Parked(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """What a parked request waited for has come (or can come no more: its errors tell)."""
+    """The condition of a parked request holds, or can no longer hold: see its errors."""
 
     mono_ms: int
     wall_ms: int
@@ -141,7 +140,7 @@ class Completed(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """The time of a parked request is over."""
+    """The timeout of a parked request is over."""
 
     mono_ms: int
     wall_ms: int
@@ -149,7 +148,7 @@ class Expired(NamedTuple):
 
 
 class PartitionAnswer(NamedTuple):
-    """What a Produce was answered for one partition."""
+    """The result of a Produce for one partition."""
 
     topic: str
     partition: int
@@ -158,10 +157,10 @@ class PartitionAnswer(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The end of a request. `outcome` is "sent", "none" (acks=0 has no answer) or "dropped" (the peer had gone).
+    """The end of a request. `outcome` is "sent", "none" (acks=0 has no response) or "dropped" (the peer had gone).
 
-    `partitions` are what the answer itself says, of a Produce only. `reason` names the faults that acted on it, or of a
-    Produce the rules of Kafka that its errors follow.
+    `partitions` are the results in the response, of a Produce only. `reason` names the faults that acted on the
+    request, or the rules of Kafka for the errors of a Produce.
     """
 
     mono_ms: int
@@ -175,7 +174,8 @@ class Answer(NamedTuple):
 
 
 class TopicCreated(NamedTuple):
-    """`replicas` are the broker ids of each partition in order; who leads is told next."""
+    """A topic is created. `replicas` are the broker ids of each partition in order; a LeaderChanged follows for
+    each."""
 
     mono_ms: int
     wall_ms: int
@@ -185,7 +185,7 @@ class TopicCreated(NamedTuple):
 
 
 class PartitionsCreated(NamedTuple):
-    """A topic has more partitions: `first` and those behind it, with their broker ids; who leads is told next."""
+    """A topic has more partitions: from `first` on, with their broker ids; a LeaderChanged follows for each."""
 
     mono_ms: int
     wall_ms: int
@@ -195,7 +195,7 @@ class PartitionsCreated(NamedTuple):
 
 
 class ReplicasChanged(NamedTuple):
-    """A partition has other replicas. While it is reassigned `adding` and `removing` are among them."""
+    """A partition has other replicas. During a reassignment they include `adding` and `removing`."""
 
     mono_ms: int
     wall_ms: int
@@ -207,7 +207,7 @@ class ReplicasChanged(NamedTuple):
 
 
 class TopicDeleted(NamedTuple):
-    """A topic is gone with all its records. One of the same name made later starts anew."""
+    """A topic is deleted with all its records. A later topic of the same name starts anew."""
 
     mono_ms: int
     wall_ms: int
@@ -215,7 +215,7 @@ class TopicDeleted(NamedTuple):
 
 
 class LeaderChanged(NamedTuple):
-    """A new leadership, or none (`leader` is -1, as are the offsets). What is at or above `log_end_offset` is lost."""
+    """A new leadership, or none (`leader` is -1, as are the offsets). Records at or above `log_end_offset` are lost."""
 
     mono_ms: int
     wall_ms: int
@@ -229,7 +229,7 @@ class LeaderChanged(NamedTuple):
 
 
 class IsrChanged(NamedTuple):
-    """The in-sync replicas within a leadership, in assignment order."""
+    """The in-sync replicas changed within a leadership. They are in assignment order."""
 
     mono_ms: int
     wall_ms: int
@@ -252,7 +252,7 @@ class WatermarkMoved(NamedTuple):
 
 
 class LogStartMoved(NamedTuple):
-    """What lies below `log_start_offset` was deleted, by retention or for lack of memory."""
+    """Records below `log_start_offset` were deleted, by retention or for lack of memory."""
 
     mono_ms: int
     wall_ms: int
@@ -262,8 +262,8 @@ class LogStartMoved(NamedTuple):
 
 
 class TimerFired(NamedTuple):
-    """`tasks` of the timers ran at their time; what they did stands before. The broker was woken at `woken_mono_ms`,
-    so it was late by the difference."""
+    """Timers ran `tasks` tasks; their events come before this one. The difference to `woken_mono_ms`, at which the
+    broker woke up, is its lateness."""
 
     mono_ms: int
     wall_ms: int
@@ -272,7 +272,7 @@ class TimerFired(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """So many events would stand here and do not: nobody took what was written. The time is of the first of them."""
+    """A gap of `events` events, because the reader was too slow. The time is that of the first of them."""
 
     mono_ms: int
     wall_ms: int

@@ -1,4 +1,4 @@
-"""What a journal tells of faults: their names are f1, f2, ..., in the order in which they were installed."""
+"""Journal events of faults. Faults have the names f1, f2, ... in the order in which they were installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class FaultAdded(NamedTuple):
-    """A fault is installed. `text` says in words what it does, where, and of what."""
+    """A fault is installed. `text` describes its actions, point and selectors."""
 
     mono_ms: int
     wall_ms: int
@@ -15,8 +15,8 @@ class FaultAdded(NamedTuple):
 
 
 class FaultFired(NamedTuple):
-    """A fault acts on a request (0 if it is on none) at a point; `done` is what it does. What follows from it comes
-    after this."""
+    """A fault fired on a request (0 if on none) at a point; `done` is the action. Its consequences come after this
+    event."""
 
     mono_ms: int
     wall_ms: int
@@ -28,7 +28,7 @@ class FaultFired(NamedTuple):
 
 
 class FaultRemoved(NamedTuple):
-    """A fault is taken away, after so many hits."""
+    """A fault is removed, after so many hits."""
 
     mono_ms: int
     wall_ms: int

@@ -1,4 +1,4 @@
-"""The part of the recorder that hears of faults."""
+"""The part of the recorder that records events of faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fakebroker.core.journal.journal import Journal
 
 
 class FaultRecorder(BrokerRecorder):
-    """`faults_of` has which faults acted on the request in hand, by connection."""
+    """A recorder of fault events. `faults_of` has the faults that fired on the request in hand, by connection."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
         super().__init__(journal, clock)
@@ -26,5 +26,5 @@ class FaultRecorder(BrokerRecorder):
         self._record(fault_events.FaultRemoved, fault, hits, reason)
 
     def request_of(self, connection: int) -> int:
-        """The number of the request that a connection has in hand; 0 if it has none."""
+        """Return the number of the request that a connection has in hand; 0 if it has none."""
         raise NotImplementedError

@@ -1,9 +1,8 @@
-"""A short name for what a record says, so that the same record is known again wherever it is sent.
+"""Fingerprints of records: equal records have equal ones, in whatever request they are sent.
 
-Theory   Eight bytes of BLAKE2b over the record's key, value and headers as they were sent; not its timestamp, nor its
-         place in the batch. Two different ones among a million records share a name once in 30 million journals.
-         A batch of very many records, or of very many bytes, has no names: whoever sends such has no test that asks
-         for one, and the journal would hold up everybody for them.
+Theory   Eight bytes of BLAKE2b over the record's key, value and headers as sent, without its timestamp and its place in
+         the batch. Two different ones among a million records collide once in 30 million journals. A very large batch
+         has no fingerprints: no test asks for them, and computing them would delay all clients.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ MOST_BYTES = 16 << 20  # decompressed
 
 
 def fingerprint(record: Record) -> str:
-    """That of one record alone, as every client encodes it."""
+    """Return the fingerprint of one record alone, as every client encodes it."""
     return blake2b(encode_record(record, 0, 0)[_BEHIND_DELTAS:], digest_size=_BYTES).hexdigest()
 
 
 def fingerprints(batch: bytes) -> tuple[str, ...]:
-    """One for each record of a batch that was found to be whole; 16 hexadecimal digits. None if they are too many, or
-    too large."""
+    """Return one fingerprint of 16 hexadecimal digits for each record of a sound batch; none for a batch that is too
+    large."""
     if _is_large(batch):
         return ()
     try:
@@ -48,7 +47,7 @@ def fingerprints(batch: bytes) -> tuple[str, ...]:
 
 
 def fingerprints_if_whole(batch: bytes) -> tuple[str, ...]:
-    """The same for a batch that nobody has looked at; none if it is not whole."""
+    """Return the fingerprints of an unchecked batch; none if it is not sound."""
     if len(batch) >= RECORD_BATCH_OVERHEAD and _is_large(batch):
         return ()
     if not is_crc_valid(batch, 0, len(batch)) or read_batch_header(batch).compression not in tuple(Codec):
@@ -65,11 +64,11 @@ def _is_large(batch: bytes) -> bool:
 
 
 def _records_of(batch: bytes) -> tuple[bytes, int, int]:
-    """The bytes in which the records stand, where the first one begins, and how many there are."""
+    """Return the bytes with the records, the position of the first one, and the number of records."""
     header = read_batch_header(batch)
     if not header.compression:
         return batch, RECORD_BATCH_OVERHEAD, header.record_count
-    # Bytes behind a batch are dropped by an append, and so are not an error here.
+    # An append drops bytes behind a batch, so they are no error here.
     compressed = batch[RECORD_BATCH_OVERHEAD : header.size_in_bytes]
     data = decompress(header.compression, compressed, MOST_BYTES)
     return data, 0, header.record_count

@@ -1,9 +1,9 @@
-"""What a journal tells of groups, of both protocols: who comes and goes, when they rebalance, what they commit.
+"""Journal events of groups, of both protocols: members that join and leave, rebalances, commits.
 
-Theory   A classic group tells `RebalanceBegan`, then `GenerationBegan` with all who have joined, and `GroupStabilized`
-         when its leader has said who has what. In a group of KIP-848 nobody waits for anybody: a new target assignment
-         is `GenerationBegan`, with the group's epoch and no leader, and no more is told.
-         What a coordinator reads out of its log when it takes over a group is not told again.
+Theory   A classic group has `RebalanceBegan`, then `GenerationBegan` with all members that joined, and
+         `GroupStabilized` when its leader has sent the assignment. In a KIP-848 group no member waits for another: each
+         new target assignment is a `GenerationBegan`, with the group's epoch and no leader, without further events. The
+         state that a coordinator reads from its log when it takes over a group causes no events.
 Units    as of all events (events.py).
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class MemberJoined(NamedTuple):
-    """A member is in a group: a new one, or a static one under a new id. It is not in a generation yet."""
+    """A member has joined a group: a new one, or a static one under a new id. It is not in a generation yet."""
 
     mono_ms: int
     wall_ms: int
@@ -24,8 +24,7 @@ class MemberJoined(NamedTuple):
 
 
 class MemberLeft(NamedTuple):
-    """A member is out of a group of that generation, and why: it left, it was not heard of for too long, it did not
-    join in time."""
+    """A member has left a group of that generation. The reason is a leave, a session timeout, or a missed join."""
 
     mono_ms: int
     wall_ms: int
@@ -36,7 +35,7 @@ class MemberLeft(NamedTuple):
 
 
 class RebalanceBegan(NamedTuple):
-    """The members of a generation have to join again, and why."""
+    """The members of a generation have to join again, for this reason."""
 
     mono_ms: int
     wall_ms: int
@@ -46,7 +45,7 @@ class RebalanceBegan(NamedTuple):
 
 
 class GenerationBegan(NamedTuple):
-    """All have joined who will. `protocol` is the assignor; without members the group is empty."""
+    """A generation begins with its members. `protocol` is the assignor; without members the group is empty."""
 
     mono_ms: int
     wall_ms: int
@@ -58,7 +57,7 @@ class GenerationBegan(NamedTuple):
 
 
 class GroupStabilized(NamedTuple):
-    """The assignment of a generation is safe, and its members are told."""
+    """The assignment of a generation is written, and its members get it."""
 
     mono_ms: int
     wall_ms: int
@@ -67,8 +66,8 @@ class GroupStabilized(NamedTuple):
 
 
 class OffsetsCommitted(NamedTuple):
-    """A commit was accepted and is written next: (topic, partition, offset) of each. Without a member and its
-    generation (-1) it is from who only commits. What cannot be written has its error in the answer."""
+    """A commit was accepted and is written next: (topic, partition, offset) of each. Without a member, and with
+    generation -1, it is from a client outside the group's protocol. A failed write gives an error in the response."""
 
     mono_ms: int
     wall_ms: int
@@ -79,7 +78,7 @@ class OffsetsCommitted(NamedTuple):
 
 
 class OffsetsExpired(NamedTuple):
-    """Nobody needed them for too long (offsets.retention.minutes): (topic, partition) of each."""
+    """Committed offsets were unused for too long (offsets.retention.minutes): (topic, partition) of each."""
 
     mono_ms: int
     wall_ms: int

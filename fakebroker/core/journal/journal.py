@@ -1,8 +1,8 @@
-"""The journal of a cluster: its last events, in memory, and a line of JSON for each where somebody wants them.
+"""The journal of a cluster: its last events in memory, and each as a line of JSON for readers.
 
-Theory   A ring: what does not fit any more is dropped, oldest first, and counted. An event with many records or
-         partitions counts as many, so that the memory is bounded and not only the number.
-         Who records is `recorder.py`, which listens at the probe; the classes that do the work know nothing of it.
+Theory   A ring: if it is full, the oldest events are dropped and counted. An event with many records or partitions
+         counts as many, so that the memory is bounded and not only the number. `recorder.py` writes it as a listener of
+         the probe; the other classes know nothing of it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ DEFAULT_SIZE = 100_000
 
 
 class Journal:
-    """The last `size` events, or fewer if they are long. `dropped` is how many came before those that are there.
+    """The last `size` events, or fewer if they are long. `dropped` is the number of events dropped before them.
 
-    `on_event` is told of each event, whether it is kept or not.
+    `on_event` is called with each event, whether it is kept or not.
     """
 
     def __init__(self, size: int = DEFAULT_SIZE, on_event: Callable[[Event], None] | None = None) -> None:
@@ -48,7 +48,7 @@ class Journal:
         self._on_event = on_event
 
     def append(self, event: Event) -> None:
-        """Note an event, the newest."""
+        """Append an event, the newest."""
         if self.size:
             self._events.append(event)
             self._room -= _weight(event)
@@ -61,17 +61,18 @@ class Journal:
             self._on_event(event)
 
     def clear(self) -> None:
-        """Forget all events, and how many were dropped."""
+        """Remove all events, and reset the count of dropped ones."""
         self._events.clear()
         self._room = self.size
         self.dropped = 0
 
     def events(self) -> list[Event]:
-        """Those that are there, the oldest first."""
+        """Return the events in memory, the oldest first."""
         return list(self._events)
 
     def last(self, count: int) -> list[Event]:
-        """The last so many, the oldest first. What it takes is as much as they are, however many there are."""
+        """Return the last `count` events, the oldest first. The cost grows with their number, not with the
+        journal's."""
         newest = list(islice(reversed(self._events), count))
         newest.reverse()
         return newest
@@ -87,16 +88,16 @@ class Journal:
 
 
 def to_lines(events: Iterable[Event]) -> Iterator[str]:
-    """Each event as a line of JSON, with its end."""
+    """Yield each event as a line of JSON, with its line end."""
     return (to_json(event) + "\n" for event in events)
 
 
 def from_lines(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of what `to_lines` gave, as of an open file. Raises ValueError at a line that is none."""
+    """Yield the events of lines from `to_lines`, such as an open file. Raise ValueError at an invalid line."""
     return map(from_json, lines)
 
 
-# Events with a field of any length, and which one that is.
+# Events with a field of any length, and the index of that field.
 _LONG: dict[type[Event], int] = {
     Append: Append._fields.index("records"),
     Produce: Produce._fields.index("partitions"),

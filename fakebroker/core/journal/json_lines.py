@@ -1,4 +1,4 @@
-"""An event of the journal as a line of JSON, and back.
+"""Events of the journal as lines of JSON, and back.
 
 {"event": "append", "mono_ms": ..., ...}: the fields of the class in their order. `from_json(to_json(event)) == event`.
 """
@@ -19,7 +19,7 @@ _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def kind_of(event: Event) -> str:
-    """The kind of an event, as its line has it."""
+    """Return the kind of an event, as in its line."""
     return _NAMES[type(event)]
 
 
@@ -27,7 +27,7 @@ _as_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _template(kind: type[Event | PartitionAnswer], *before: str) -> str:
-    """JSON of its fields, each of which has a place for its value's. No name has a "%"."""
+    """Return a template of the JSON of the fields, with a place for each value. No name has a "%"."""
     return "{" + ",".join([*before, *(f'"{name}":%s' for name in kind._fields)]) + "}"
 
 
@@ -38,13 +38,13 @@ _TEMPLATES: dict[type[Any], str] = {
 
 
 def to_json(event: Event) -> str:
-    """One line, without its end: what `json.dumps` makes of a dictionary of all fields, in less than half the time (18
-    us in the place of 44 for the seven of a Produce that times out)."""
+    """Return one line, without its end. It equals the `json.dumps` of a dictionary of all fields. It takes less than
+    half the time (18 us instead of 44 for the seven of a Produce that times out)."""
     return _TEMPLATES[type(event)] % tuple(map(_value, event))
 
 
 def _value(value: Any) -> Any:
-    """Its JSON; of a number the number, which stands there as itself."""
+    """Return the JSON of a value. A number is returned unchanged."""
     kind = type(value)
     if kind is int:
         return value
@@ -58,7 +58,7 @@ def _value(value: Any) -> Any:
 
 
 def from_json(line: str) -> Event:
-    """The event of a line. Raises ValueError for a line that is none."""
+    """Return the event of a line. Raise ValueError for an invalid line."""
     try:
         values = json.loads(line)
         kind = KINDS[values.pop("event")]

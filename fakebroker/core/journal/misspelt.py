@@ -1,4 +1,4 @@
-"""Names of topics that are probably misspelt: an expectation that nothing came to one always holds.
+"""Names of topics that are probably misspelt. An expectation of no requests always holds for such a name.
 
 Theory   Two names mean the same topic if they differ in case or separators only, or by a letter within one word.
          Digits and short words tell topics apart: orders-1 and orders-2, orders and orders-dlq, orders-a and orders-b
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-_LETTERS: Final = 4  # of a word in which another letter is a slip
+_LETTERS: Final = 4  # a slip is assumed only in a word of at least so many letters
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _NUMBERS: Final = re.compile(r"\d+")
 
@@ -33,7 +33,7 @@ def _is_slip(name: str, other: str) -> bool:
 
 
 def _differ_by_one(one: str, other: str) -> bool:
-    """Whether a letter is another one, is missing, or has changed places with its neighbour."""
+    """Return True if one letter differs, is missing, or is swapped with its neighbour."""
     if min(len(one), len(other)) < _LETTERS or abs(len(one) - len(other)) > 1:
         return False
     first = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

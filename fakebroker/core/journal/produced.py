@@ -1,4 +1,4 @@
-"""The Produce requests of a journal, partition by partition, read event by event: each event is looked at once."""
+"""The Produce requests of a journal, partition by partition. Each event is read once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ EVENTS_OF_A_SLICE: Final = 128  # or partitions of them: some 200 us
 
 
 class ProducedPartition(NamedTuple):
-    """One partition of one Produce request, and what its client was told of it.
+    """One partition of one Produce request, and its result.
 
-    `error` is None, and `answered_mono_ms` too, while there is no answer; with acks=0 there never is one. `outcome` is
-    "sent", "dropped" (the client had gone) or None. `records` counts what was appended. Times are the broker's.
+    `error` and `answered_mono_ms` are None while there is no response; with acks=0 there never is one. `outcome` is
+    "sent", "dropped" (the client had gone) or None. `records` counts the appended records. Times are the broker's.
     """
 
     request: int
@@ -38,7 +38,7 @@ class ProducedPartition(NamedTuple):
 
     @property
     def waited_ms(self) -> int | None:
-        """From the handling to the answer, in which the produce timeout counts."""
+        """The time from the handling to the response, which the produce timeout limits."""
         return None if self.answered_mono_ms is None else self.answered_mono_ms - self.handled_mono_ms
 
     def __str__(self) -> str:
@@ -53,9 +53,10 @@ class ProducedPartition(NamedTuple):
 
 
 class Produces:
-    """What `read` has found so far. Entries have numbers, in the order of handling: `first` to `end` are there.
+    """The entries that `read` has found so far. They have numbers, in the order of handling, from `first` to before
+    `end`.
 
-    `topics` are those that events speak of, `dropped` is how many events they say are missing.
+    `topics` are the topics of all events, `dropped` is the number of missing events according to them.
     """
 
     def __init__(self) -> None:
@@ -66,20 +67,20 @@ class Produces:
         self.dropped = 0
         self.answers = 0  # of partitions, so far
         self._entries: dict[int, ProducedPartition] = {}
-        self._places: dict[tuple[int, str, int], int] = {}  # of entries that have no answer
-        self._answered: deque[int] = deque()  # numbers of entries, the last `answers` of them
+        self._places: dict[tuple[int, str, int], int] = {}  # of entries without a response
+        self._answered: deque[int] = deque()  # numbers of entries with a response, the last `answers` of them
         self._begun: deque[tuple[int, int, int]] = deque()  # (number of the event, request, its first entry)
 
     def find(self, number: int) -> ProducedPartition | None:
-        """None if it is forgotten."""
+        """Return the entry, or None if it was removed."""
         return self._entries.get(number)
 
     def answered_since(self, answers: int) -> list[int]:
-        """Return the numbers of the entries that were answered since there were so many `answers`."""
+        """Return the numbers of the entries that got a response since there were so many `answers`."""
         return list(islice(reversed(self._answered), self.answers - answers))[::-1]
 
     def read(self, events: Iterable[Event], first: int = 0, kept: int = 0) -> Slices[None]:
-        """Read events, the first of which has the number `first`; what came of those before `kept` is forgotten."""
+        """Read events; the first has the number `first`. Remove the entries of events before `kept`."""
         yield from self._forget(kept)
         work = 0
         for number, event in enumerate(events, first):
@@ -150,7 +151,7 @@ class Produces:
             self.answers += 1
 
     def _forget(self, kept: int) -> Slices[None]:
-        """Forget the requests that were asked for before the event of that number."""
+        """Remove the requests from before the event with the number `kept`."""
         work = 0
         while self._begun and self._begun[0][0] < kept:
             _, request, _ = self._begun.popleft()
@@ -173,5 +174,5 @@ class Produces:
 
 
 def _appended(append: Append) -> int:
-    """How many records, of a batch that is too large for their names."""
+    """Return the number of records of a batch that is too large for fingerprints."""
     return append.last_offset - append.base_offset + 1 if append.base_offset >= 0 else 0

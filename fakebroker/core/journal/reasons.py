@@ -1,4 +1,4 @@
-"""Which rule of Kafka an error of a Produce follows, in a sentence.
+"""The rules of Kafka behind the errors of a Produce, one sentence each.
 
 Source   core/.../server/DelayedProduce.scala, ReplicaManager.scala, core/.../cluster/Partition.scala,
          storage/.../log/{LogValidator,ProducerAppendInfo}.java @ 4.0.
@@ -33,6 +33,6 @@ REASONS: Final = {
 
 
 def reason_of(errors: list[str]) -> str:
-    """For an answer with these errors."""
+    """Return the reasons of a response with these errors."""
     told = [f"{error}: {REASONS.get(error, 'so Kafka answers')}" for error in dict.fromkeys(errors) if error != "NONE"]
     return "; ".join(told)

@@ -1,9 +1,9 @@
-"""Who writes the journal: it listens to every point, and gives what it hears its time and its numbers.
+"""The listener that writes the journal, with times and numbers.
 
-Theory   Requests are counted from 1, in the order in which they are handled; connections have a number already. What a
-         point tells of the request in hand belongs to the one that was begun last, since none is handled inside
-         another; what waits is known again by its operation.
-         What is told of an answer are the results from which it was encoded.
+Theory   Requests are counted from 1, in the order in which they are handled; connections have a number already. An
+         event of a probe point belongs to the request that was begun last, since no request is handled inside another.
+         A parked request is known again by its operation. The results of a response are those from which it was
+         encoded.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from fakebroker.protocol.produce_response import TopicProduceResponse
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, read_batch_header
 from fakebroker.protocol.topic_partition import TopicPartition
 
-NOTHING: Final = -1  # offset, epoch, sequence or producer id
+NOTHING: Final = -1  # no offset, epoch, sequence or producer id
 _NO_TOPIC_ID = UUID(int=0)
 
 
 class _Trail:
-    """What is known of a connection: how many bytes came and were handled, and the request in hand."""
+    """The state of a connection: the bytes received and handled, and the request in hand."""
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
         self.is_closed = False
         self.came = 0
         self.handled = 0
-        self.arrivals: deque[tuple[int, int]] = deque()  # (bytes that had come by then, when)
+        self.arrivals: deque[tuple[int, int]] = deque()  # (bytes received by then, when)
         self.request = 0
         self.answer: tuple[events.PartitionAnswer, ...] = ()  # to the Produce in hand
 
     def take(self, size: int, now_ms: int) -> int:
-        """A frame is handled; when its last byte came. That is now for what came before anybody listened."""
+        """Handle a frame, and return the time at which its last byte came. That is now for bytes from before the
+        recording."""
         self.handled += size + LENGTH_BYTES
         while self.arrivals and self.arrivals[0][0] < self.handled:
             self.arrivals.popleft()
@@ -54,19 +55,19 @@ class _Trail:
 
 
 class Recorder(FaultRecorder):
-    """One for a cluster and its journal. The clock is the cluster's."""
+    """The recorder of a cluster and its journal. The clock is the cluster's."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
         super().__init__(journal, clock)
         self._requests = count(1)
-        self._request = 0  # the one that is being handled
+        self._request = 0  # the one in hand
         self._trails: dict[int, _Trail] = {}
-        self._broker_id = 0  # who handles it
+        self._broker_id = 0  # of the request in hand
         self._parked: dict[object, tuple[int, int]] = {}  # by operation: its broker and its request
 
     def _trail(self, connection: int, broker_id: int = 0) -> _Trail:
         trail = self._trails.get(connection)
-        if trail is None:  # or it was opened before anybody listened
+        if trail is None:  # or it was opened before the recording
             trail = self._trails[connection] = _Trail(broker_id)
         return trail
 
@@ -80,7 +81,7 @@ class Recorder(FaultRecorder):
         self._record(events.ConnectionClosed, connection, broker_id, reason)
         trail = self._trail(connection, broker_id)
         trail.is_closed = True
-        if not trail.request:  # else there is an answer yet to tell of, that is dropped, and why
+        if not trail.request:  # else an `Answer` follows, with its faults
             del self._trails[connection]
             self.faults_of.pop(connection, None)
 
@@ -156,7 +157,7 @@ class Recorder(FaultRecorder):
         trail = self._trails.get(connection)
         return 0 if trail is None else trail.request
 
-    # What waits.
+    # Parked requests.
 
     def parked(self, operation: object, api: str, timeout_ms: int) -> None:
         self._parked[operation] = self._broker_id, self._request
@@ -288,7 +289,7 @@ class Recorder(FaultRecorder):
         self._record(events.TopicDeleted, name)
 
     def broker_gone(self, broker_id: int) -> None:
-        # Its connections are closed, and what was in hand there is never answered.
+        # Its connections are closed, and requests in hand get no response.
         self._parked = {operation: parked for operation, parked in self._parked.items() if parked[0] != broker_id}
         self._trails = {number: trail for number, trail in self._trails.items() if trail.broker_id != broker_id}
         self.faults_of = {number: faults for number, faults in self.faults_of.items() if number in self._trails}

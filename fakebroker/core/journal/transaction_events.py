@@ -1,14 +1,14 @@
-"""What a journal tells of transactions: how they go on at their coordinator, and what comes of that in the partitions.
+"""Journal events of transactions: the changes at their coordinator, and their effects in the partitions.
 
 Theory   At the coordinator each change is `TransitionPrepared`, with the reason, and `TransitionCompleted` once it is
-         replicated; between the two whoever asks for something else is told CONCURRENT_TRANSACTIONS. One that could not
-         be replicated in time is `TransitionFailed`, and may stand in the log all the same. A fence
-         (PrepareEpochFence) is never written: the PrepareAbort for which it is comes right behind it.
-         After a decision come `MarkersSent` for each leader, `MarkerWritten` for each partition, `MarkersRetried` as
-         often as it takes, and the CompleteCommit or CompleteAbort.
-         In a partition it is `TransactionBegan` with its first batch, which is an `Append` too, and `MarkerWritten`.
-         What a coordinator reads out of its log when it takes over is not told again; its marks are sent again.
-Units    as of all events (events.py). Producers are told by id and epoch, partitions as (topic, partition).
+         replicated. In between other requests get CONCURRENT_TRANSACTIONS. A change that was not replicated in time is
+         `TransitionFailed`, and may be in the log all the same. A fence (PrepareEpochFence) is never written: the
+         PrepareAbort that it is for comes right after it. After a decision come `MarkersSent` for each leader and
+         `MarkerWritten` for each partition, `MarkersRetried` as often as needed, and the CompleteCommit or
+         CompleteAbort. In a partition there are `TransactionBegan` with the first batch, which is an `Append` too, and
+         `MarkerWritten`. The state that a coordinator reads from its log when it takes over causes no events; its
+         markers are sent again.
+Units    as of all events (events.py). Producers are given by id and epoch, partitions as (topic, partition).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TransitionPrepared(NamedTuple):
 
 
 class TransitionCompleted(NamedTuple):
-    """The state is replicated, and holds."""
+    """The state is replicated, and valid from now on."""
 
     mono_ms: int
     wall_ms: int
@@ -46,7 +46,7 @@ class TransitionCompleted(NamedTuple):
 
 
 class TransitionFailed(NamedTuple):
-    """It was not written, or not replicated in time. The state is the one from before."""
+    """The next state was not written, or not replicated in time. The state before it stays."""
 
     mono_ms: int
     wall_ms: int
@@ -57,7 +57,7 @@ class TransitionFailed(NamedTuple):
 
 
 class ProducerFenced(NamedTuple):
-    """A request of a producer that has another epoch than the one of now was refused."""
+    """A request of a producer was refused, because its epoch is not the present one."""
 
     mono_ms: int
     wall_ms: int
@@ -70,8 +70,9 @@ class ProducerFenced(NamedTuple):
 
 
 class PartitionsVerified(NamedTuple):
-    """A partition's leader (`broker`) was told by the coordinator whether these belong to the transaction, or were
-    added to it (`adds`, version 2): (topic, partition, error) of each. What has none is appended next."""
+    """The coordinator has responded to a partition's leader (`broker`). The partitions belong to the transaction, or
+    were added to it (`adds`, version 2): (topic, partition, error) of each. Those without an error are appended next.
+    """
 
     mono_ms: int
     wall_ms: int
@@ -84,7 +85,7 @@ class PartitionsVerified(NamedTuple):
 
 
 class MarkersSent(NamedTuple):
-    """A coordinator asks the leader of these partitions to write a mark to each. `result` is COMMIT or ABORT."""
+    """A coordinator requests transaction markers from the leader of these partitions. `result` is COMMIT or ABORT."""
 
     mono_ms: int
     wall_ms: int
@@ -98,7 +99,7 @@ class MarkersSent(NamedTuple):
 
 
 class MarkersRetried(NamedTuple):
-    """Their marks could not be written, or not be replicated in time; they are sent again in a moment."""
+    """The markers of these partitions could not be written, or not replicated in time; they are sent again soon."""
 
     mono_ms: int
     wall_ms: int
@@ -109,8 +110,8 @@ class MarkersRetried(NamedTuple):
 
 
 class TransactionBegan(NamedTuple):
-    """The first batch of a transaction stands in a partition, at `first_offset`. Who reads what is committed reads
-    nothing from there on until its mark is replicated."""
+    """A partition has the first batch of a transaction, at `first_offset`. Read_committed consumers read nothing from
+    there on until the transaction marker is replicated."""
 
     mono_ms: int
     wall_ms: int
@@ -123,7 +124,7 @@ class TransactionBegan(NamedTuple):
 
 
 class MarkerWritten(NamedTuple):
-    """The mark of a transaction stands in a partition, and is not replicated yet. `result` is COMMIT or ABORT."""
+    """A partition has the marker of a transaction, which is not replicated yet. `result` is COMMIT or ABORT."""
 
     mono_ms: int
     wall_ms: int
@@ -138,9 +139,9 @@ class MarkerWritten(NamedTuple):
 
 
 class StableOffsetMoved(NamedTuple):
-    """Who reads what is committed (isolation.level=read_committed) reads up to `last_stable_offset`. It is told of
-    partitions with transactions, whenever it moves and at each new leadership; elsewhere it is the watermark.
-    `first_unstable_offset` is -1 if there is none; `open_transactions` have no mark in the log."""
+    """Consumers with isolation.level=read_committed read up to `last_stable_offset`. The event comes for partitions
+    with transactions, whenever it moves and at each new leadership; elsewhere it is the high watermark.
+    `first_unstable_offset` is -1 if there is none; `open_transactions` have no marker in the log."""
 
     mono_ms: int
     wall_ms: int
@@ -153,8 +154,8 @@ class StableOffsetMoved(NamedTuple):
 
 
 class OffsetsPending(NamedTuple):
-    """A transaction has committed offsets of a group, which hold once it is committed itself: (topic, partition,
-    offset) of each."""
+    """A transaction has committed offsets of a group, which are valid once the transaction is committed: (topic,
+    partition, offset) of each."""
 
     mono_ms: int
     wall_ms: int
@@ -167,7 +168,7 @@ class OffsetsPending(NamedTuple):
 
 
 class PendingOffsetsEnded(NamedTuple):
-    """The mark is written, and they are committed, unless somebody has committed others since, or dropped: (group,
+    """The marker is written. The pending offsets are committed, unless later ones replaced them, or dropped: (group,
     topic, partition, offset) of each. `result` is COMMIT or ABORT."""
 
     mono_ms: int

@@ -1,4 +1,4 @@
-"""The part of the recorder that hears of transactions."""
+"""The part of the recorder that records events of transactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Partitions = tuple[tuple[str, int], ...]
 
 
 class TransactionRecorder(Listener):
-    """What it hears goes into the journal with the time of the clock."""
+    """A recorder of transaction events. The journal gets them with the time of the clock."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
         self._journal = journal

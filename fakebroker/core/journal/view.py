@@ -1,4 +1,4 @@
-"""Questions to a journal: what became of the Produce requests, partition by partition, and is it what was expected."""
+"""Queries of a journal: the results of the Produce requests, partition by partition, compared with expectations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fakebroker.core.journal.produced import ProducedPartition, Produces
 from fakebroker.protocol.error_code import error_from_name, kafka_name
 from fakebroker.protocol.slices import Slices, finish
 
-_SHOWN = 20  # of what was there, in the message of an assertion that fails
+_SHOWN = 20  # entries shown in the message of a failed assertion
 _LOOKED_AT = 512  # entries in a slice
 
 
 class ProduceView(Sequence[ProducedPartition]):
-    """The Produce requests that were asked for, one entry for each of their partitions, in the order of handling."""
+    """Selected Produce requests, one entry for each of their partitions, in the order of handling."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class ProduceView(Sequence[ProducedPartition]):
         others: Sequence[ProducedPartition] = (),
         slip: Callable[[], str] = str,
     ) -> None:
-        """`wanted` says in words which requests these are, if not all; `others` are those that are not among them.
-        `slip` returns a sentence about a topic that is probably misspelt, "" if it is not."""
+        """Create a view. `wanted` describes the selection, if it is not all requests; `others` are the other entries.
+        `slip` returns a sentence about a topic that is probably misspelt, or ""."""
         self._entries = entries
         self._requests = requests
         self._dropped = dropped
@@ -49,20 +49,20 @@ class ProduceView(Sequence[ProducedPartition]):
         return len(self._entries)
 
     def requests(self) -> list[Request]:
-        """The requests that these partitions belong to, each once."""
+        """Return the requests of these partitions, each once."""
         return [self._requests[number] for number in dict.fromkeys(entry.request for entry in self._entries)]
 
     def expect(
         self, error: str | None = None, *, count: int | None = None, within_ms: int | None = None
     ) -> ProduceView:
-        """Those that were answered so, or an AssertionError that lists what was there instead.
+        """Return the entries with this response, or raise an AssertionError that lists the entries instead.
 
-        error       Kafka's name of an error, or "NONE"; any answer if not given
+        error       Kafka's name of an error, or "NONE"; any response if not given
         count       exactly so many; at least one if not given
-        within_ms   only those that were answered at most so long after they were handled, by the broker's clock
+        within_ms   only responses at most so long after the request was handled, by the broker's clock
 
-        To expect none fails if the topic is probably misspelt: it never existed, and another one is spelt almost like
-        it. Raises ValueError for an error that Kafka does not have. An answer counts although its client had gone.
+        count=0 fails if the topic is probably misspelt: it never existed, and another name is almost the same. Raise
+        ValueError for an error that Kafka does not have. A response counts although its client had gone.
         """
         return finish(self.expect_in_slices(Answered.read(error, within_ms), count))
 
@@ -101,7 +101,7 @@ class ProduceView(Sequence[ProducedPartition]):
         return "".join(f"\n  {line}" for line in lines)
 
     def _list_others(self) -> Slices[list[str]]:
-        """Say what else the journal has: a topic that was misspelt has no request."""
+        """Return lines about the other entries: a misspelt topic has no request."""
         if not self._others:
             return ["the journal has no Produce request"]
         counts: Counter[tuple[str, str | None]] = Counter()
@@ -118,14 +118,14 @@ class ProduceView(Sequence[ProducedPartition]):
 
 
 class Answered(NamedTuple):
-    """How a partition is to be answered: with an error of that name, or any if it is None; in so many milliseconds."""
+    """The expected response of a partition: this error, or any if None, within so many milliseconds."""
 
     error: str | None
     within_ms: int | None
 
     @classmethod
     def read(cls, error: str | None, within_ms: int | None) -> Answered:
-        """Raises ValueError for an error that Kafka does not have."""
+        """Check the values. Raise ValueError for an error that Kafka does not have."""
         require(STRING_OR_NONE, error=error)
         require(WHOLE_NUMBER_OR_NONE, within_ms=within_ms)
         require_at_least(0, within_ms=within_ms)
@@ -147,15 +147,15 @@ def view_produce(
     client_id: str | None,
     topics: Iterable[str] = (),
 ) -> ProduceView:
-    """The Produce requests to a topic, to partitions of that number, of a client; None means all. `dropped` events
-    came before these. `topics` exist now."""
+    """Return the Produce requests to a topic, to partitions of that number, from a client; None means all. `dropped`
+    events came before these. `topics` exist now."""
     produces = Produces()
     finish(produces.read(events))
     return finish(view_in_slices(produces, Wanted(topic, partition, client_id), dropped, topics))
 
 
 class Wanted(NamedTuple):
-    """Which Produce requests are meant; None means all."""
+    """A selection of Produce requests; None means all."""
 
     topic: str | None
     partition: int | None
@@ -178,7 +178,7 @@ class Wanted(NamedTuple):
 
 
 def view_in_slices(produces: Produces, wanted: Wanted, dropped: int, topics: Iterable[str]) -> Slices[ProduceView]:
-    """What `view_produce` returns, of requests that were read. Those that are read meanwhile are left out."""
+    """Return the result of `view_produce` for requests that were read. Requests read meanwhile are left out."""
     entries: list[ProducedPartition] = []
     others: list[ProducedPartition] = []
     for number in range(produces.first, produces.end):
@@ -198,7 +198,7 @@ def view_of(
     entries: Sequence[ProducedPartition],
     others: Sequence[ProducedPartition] = (),
 ) -> ProduceView:
-    """A view of these entries, which `wanted` has."""
+    """Return a view of these entries, which `wanted` has."""
 
     def slip() -> str:
         return "" if wanted.topic is None else _slip(wanted.topic, produces.topics.union(topics))

@@ -1,1 +1,1 @@
-"""One replica's log: what may be appended, what is kept, and for how long."""
+"""The log of one replica: what may be appended, what is kept, and for how long."""

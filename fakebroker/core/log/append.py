@@ -1,9 +1,9 @@
-"""Make a batch of a client ready for the leader's log, or find that the log has it already.
+"""Prepare a batch of a client for the leader's log, or find that the log has it already.
 
-Theory   The checks of an append in Kafka's order: the batch (size, CRC, codec, counts), its records, the size of what
-         is to be written, and last, with the offsets assigned, the producer's epoch and sequence. Nothing is written
-         here, so an error leaves no trace. What looks at the batch alone may take long: `validate_append`, in slices,
-         during which the log may move. What looks at the log is done when the batch is appended: `place`.
+Theory   The checks of an append run in Kafka's order: the batch (size, CRC, codec, counts), its records, the size of
+         the bytes to write. Last, with the offsets assigned, come the producer's epoch and sequence. Nothing is written
+         here, so an error leaves no trace. The checks of the batch alone may take long: `validate_append` runs in
+         slices, during which the log may grow. The checks against the log run when the batch is appended: `place`.
 Source   storage/internals/log/UnifiedLog.java append, analyzeAndValidateProducerState @ 4.0.
 Differs  Sizes are compared with segment.bytes, but there are no segments.
 """
@@ -30,9 +30,9 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class CheckedBatch:
-    """A batch with which all is well, wherever it will be in a log.
+    """A batch that passed all checks that do not depend on a log.
 
-    append_time_ms  what it was stamped with, -1 on a CreateTime topic
+    append_time_ms  its log append time, -1 on a CreateTime topic
     """
 
     __slots__ = ("append_time_ms", "data", "header", "largest_ms")
@@ -55,10 +55,10 @@ def prepare_append(
     now_wall_ms: int,
     guard: int = NO_GUARD,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
-    """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats; all at
-    once. `is_plain` as protocol/plain_batch.py has it.
+    """Return the batch to append and its log append time (-1 on a CreateTime topic), or the batch that it duplicates.
 
-    Raises KafkaError with the partition's error.
+    All in one step, not in slices. See protocol/plain_batch.py for `is_plain`. Raise KafkaError with the partition's
+    error.
     """
     if is_plain or is_plain_in_transaction(records):
         batch = prepare_plain(records, plain_rules, log.log_end_offset, leader_epoch, now_wall_ms)
@@ -75,7 +75,7 @@ def validate_append(
     now_wall_ms: int,
     max_record_errors: int = MAX_RECORD_ERRORS,
 ) -> Slices[CheckedBatch]:
-    """All checks for which the log is not asked. Raises KafkaError with the partition's error."""
+    """Run all checks that do not need the log. Raise KafkaError with the partition's error."""
     header = yield from analyze_and_validate(records, config.max_message_bytes, topic_partition)
     validator = LogValidator(records, header, config, topic_partition, now_wall_ms, max_record_errors)
     data, largest_ms, append_time_ms = yield from validator.validate_messages()
@@ -96,8 +96,8 @@ def place(
     now_wall_ms: int,
     guard: int = NO_GUARD,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
-    """As `prepare_append`, of a batch that was checked. Its log append time is now: by the time that its checks took
-    others may have appended, and such times never go back."""
+    """Return what `prepare_append` returns, for a checked batch. Its log append time is now: other batches may have
+    been appended during the checks, and such times never go back."""
     header, data, largest_ms, append_time_ms = (
         checked.header, checked.data, checked.largest_ms, checked.append_time_ms,
     )  # fmt: skip

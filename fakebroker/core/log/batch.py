@@ -1,12 +1,11 @@
 """A record batch in the log.
 
-Theory   Its bytes are kept as they came. What a leader writes into its header (base offset, leader epoch) is kept
-         beside them, and put there when somebody reads: it is outside the CRC. So the log keeps the very bytes that
-         were received, and a batch is immutable: replicas share it, and N of them cost the memory of one.
-         A batch that is out of memory stands in a segment (segment.py), with all that written in. Whoever still holds
-         the object then reads it there.
-Units    sizes and positions are bytes; a position is how many bytes of the log were before the batch, what was deleted
-         counted too. Timestamps are milliseconds since the epoch.
+Theory   Its bytes are kept as received. The fields that a leader writes into the header (base offset, leader epoch) are
+         kept beside them and inserted on a read: they are outside the CRC. So a batch is immutable: replicas share it,
+         and N of them cost the memory of one. A batch that is out of memory is in a segment (segment.py), with the
+         leader's fields written in. Holders of the object then read it from there.
+Units    sizes and positions are bytes; a position is the number of bytes of the log before the batch, deleted ones
+         included. Timestamps are milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from fakebroker.protocol.batch_layout import LOG_OVERHEAD, MAGIC_AT
 from timingwheel.mypyc import mypyc_attr
 
 _HEAD: Final = Struct(">qii")
-HEAD_SIZE: Final = MAGIC_AT  # what a leader writes ends there
+HEAD_SIZE: Final = MAGIC_AT  # the end of the fields that a leader writes
 
-_COPIED_BYTES: Final = 4_096  # are copied in less time than it takes to make a view of them
+_COPIED_BYTES: Final = 4_096  # fewer bytes are copied in less time than it takes to make a view of them
 
-# What a batch takes in memory beyond its records, measured on CPython 3.11 to 3.13, not compiled (docs/memory.md).
-BATCH_COST: Final = 272  # the objects, and the entry of the first log
-PRODUCER_COST: Final = 150  # if it names an idempotent producer
-ENTRY_COST: Final = 9  # of each further log
+# The memory of a batch beyond its records, measured on CPython 3.11 to 3.13, interpreted (docs/memory.md).
+BATCH_COST: Final = 272  # The objects, and the entry of the first log.
+PRODUCER_COST: Final = 150  # If it has an idempotent producer.
+ENTRY_COST: Final = 9  # Of each further log.
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -37,23 +36,23 @@ class Stored:
     __slots__ = ()
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes of the log, from a position on."""
+        """Return bytes of the log, from a position on."""
         raise NotImplementedError
 
 
 @mypyc_attr(acyclic=True)
 class LoggedBatch:
-    """Nobody but the logs that hold it changes anything of it.
+    """A batch in a log. Only the logs that hold it change it.
 
     base_offset, last_offset
                   of its records
     leader_epoch  of the leader that appended it
     size          in bytes
-    timestamp_ms  what retention.ms goes by: the largest timestamp, or the time of the append if there is none
-    producer      what it says of its idempotent producer, if it has one
-    position      in the log; -1 as long as no log has it
-    holders       how many logs have it in memory
-    stored        where it is, once it is out of memory
+    timestamp_ms  the time for retention.ms: the largest timestamp, or the time of the append if there is none
+    producer      its fields of the idempotent producer, if it has one
+    position      in the log; -1 as long as it is in no log
+    holders       the number of logs that have it in memory
+    stored        its place, once it is out of memory
     """
 
     __slots__ = (
@@ -87,33 +86,32 @@ class LoggedBatch:
 
     @property
     def cost(self) -> int:
-        """What it takes in memory, in bytes."""
+        """The memory that it takes, in bytes."""
         return self.size + (BATCH_COST if self.producer is None else BATCH_COST + PRODUCER_COST)
 
     @property
     def records(self) -> bytes:
-        """Its bytes: as they came, or with what the leader writes, if they are out of memory."""
+        """The bytes of the batch: as received, or, out of memory, with the leader's fields."""
         return self._records if self.stored is None else self.stored.read(self.position, self.size)
 
     @property
     def head(self) -> bytes:
-        """What a leader writes: base offset, length, leader epoch. It takes the place of the first 16 bytes."""
+        """The fields that a leader writes: base offset, length, leader epoch. They replace the first 16 bytes."""
         return _HEAD.pack(self.base_offset, self.size - LOG_OVERHEAD, self.leader_epoch)
 
     @property
     def data(self) -> bytes:
-        """The batch as it is read, a copy."""
+        """The batch as readers get it, a copy."""
         return self.head + self.records[HEAD_SIZE:]
 
     def beginning(self, size: int) -> bytes:
-        """The first bytes of it, at most `size`; those that the leader writes as in `records`."""
+        """Return the first bytes, at most `size`. The leader's fields are as in `records`."""
         if self.stored is None:
             return self._records[:size]
         return self.stored.read(self.position, min(size, self.size))
 
     def parts(self, start: int, end: int) -> list[Part]:
-        """Its bytes from `start` to before `end`, as they are read. If they are in memory and many they are not
-        copied."""
+        """Return the bytes from `start` to before `end`, as readers get them. Large parts in memory are not copied."""
         if self.stored is not None:
             return [self.stored.read(self.position + start, end - start)]
         found: list[Part] = []
@@ -127,6 +125,6 @@ class LoggedBatch:
         return found
 
     def move_to(self, stored: Stored) -> None:
-        """Its bytes are there from now on."""
+        """Drop the bytes from memory: from now on they are in `stored`."""
         self.stored = stored
         self._records = b""

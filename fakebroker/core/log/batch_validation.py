@@ -1,8 +1,8 @@
-"""What a leader checks of a batch as a whole, before it looks at the records in it.
+"""The leader's checks of a batch as a whole, before its records.
 
 Theory   Size before CRC, CRC before codec: `analyze_and_validate`. Then `validate_batch`: counts, control flag and
-         sequence. What concerns the request (one batch, magic 2) was checked before: protocol/produce_request.py.
-         The records themselves: core/log/log_validator.py. The CRC of a large batch is a slice for each MiB.
+         sequence. The checks of the request (one batch, magic 2) ran before: protocol/produce_request.py. The records
+         themselves: core/log/log_validator.py. The CRC of a large batch takes a slice for each MiB.
 Source   storage/.../log/UnifiedLog.java analyzeAndValidateRecords; storage/.../log/LogValidator.java validateBatch
          @ 4.0.
 """
@@ -33,7 +33,8 @@ _ZSTD = 4
 def analyze_and_validate(
     records: bytes, max_message_bytes: int, topic_partition: TopicPartition
 ) -> Slices[BatchHeader]:
-    """The header of the one batch in `records`; raises KafkaError with Kafka's code if the batch must be refused."""
+    """Return the header of the one batch in `records`. Raise KafkaError with Kafka's code if the batch must be
+    refused."""
     base_offset, length = _BASE_OFFSET_AND_LENGTH.unpack_from(records)
     if base_offset != 0:
         raise KafkaError(
@@ -60,7 +61,7 @@ def analyze_and_validate(
         raise KafkaError(ErrorCode.corrupt_message, f"Record is corrupt in topic partition {topic_partition}.")
     header = read_batch_header(records)
     if header.compression > _ZSTD:
-        # Kafka fails with IllegalArgumentException here, which a client sees as -1.
+        # Kafka fails with IllegalArgumentException here; the client gets -1.
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown compression type id: {header.compression}")
     return header
 

@@ -1,8 +1,8 @@
-"""The older part of a replica's log, which is out of memory: parts of segments, one behind the other.
+"""The older part of a replica's log, which is out of memory: parts of segments in the order of their offsets.
 
-Theory   What is out of memory comes before what is in memory. Replicas share segments; where each begins and ends in
-         one is its own, since a follower may have half of it, and a log may be truncated into it. A segment goes when
-         no log has any of it, and no answer that is still being written.
+Theory   The batches out of memory come before those in memory. Replicas share segments. Each log has its own part of a
+         segment: a follower may have half of it, and a log may be truncated into it. A segment is freed when neither a
+         log nor a response that is still being written has any part of it.
 Units    offsets count records; positions are bytes of the log.
 """
 
@@ -17,12 +17,12 @@ from fakebroker.core.log.memory import PartitionMemory
 from fakebroker.core.log.segment import Segment, StoredPiece
 from fakebroker.protocol.answers.pieces import Piece
 
-_PART_COST: Final = 170  # bytes of memory for each log that has some of a segment, measured
+_PART_COST: Final = 170  # bytes of memory for each log that has a part of a segment, measured
 
 
 @final
 class ColdPart:
-    """What one log has of a segment: batches from `base_offset` at byte `start` to before `end_offset` at `end`."""
+    """A log's part of a segment: batches from `base_offset` at byte `start` to before `end_offset` at `end`."""
 
     __slots__ = ("base_offset", "end", "end_offset", "segment", "start")
 
@@ -36,7 +36,7 @@ class ColdPart:
 
 @final
 class ColdLog:
-    """`parts` in their order; it is told of what it takes of memory."""
+    """The parts of one log, in order. It reports its use of memory to `memory`."""
 
     __slots__ = ("_memory", "_parts")
 
@@ -50,7 +50,6 @@ class ColdLog:
 
     @property
     def parts(self) -> list[ColdPart]:
-        """A copy."""
         return list(self._parts)
 
     @property
@@ -66,7 +65,7 @@ class ColdLog:
         return self._parts[-1].end_offset
 
     def append(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
-        """These batches of a segment come next. It may be the one that is the last anyway."""
+        """Add these batches of a segment at the end. The segment may be that of the last part."""
         if not self.is_empty:
             last = self._parts[-1]
             assert last.end_offset <= base_offset
@@ -79,26 +78,27 @@ class ColdLog:
         self._memory.add_cold(_PART_COST + (segment.cost if segment.holders == 1 else 0))
 
     def prepend(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
-        """These batches of a segment come before all others."""
+        """Add these batches of a segment before all others."""
         self._parts.insert(0, ColdPart(segment, base_offset, end_offset, start, end))
         segment.holders += 1
         self._memory.add_cold(_PART_COST + (segment.cost if segment.holders == 1 else 0))
 
     def holds(self, offset: int) -> bool:
-        """Whether the batch that holds an offset, or the next one, is here."""
+        """Return True if the batch that holds an offset, or the next one, is here."""
         return bool(self._parts) and offset < self._parts[-1].end_offset
 
     def find(self, offset: int) -> LoggedBatch:
-        """The batch that holds an offset; below the first one, the first one."""
+        """Return the batch that holds an offset; below the first batch, the first one."""
         part = self._parts[self._index_of(offset)]
         return part.segment.find(max(offset, part.base_offset))
 
     def find_position(self, position: int) -> LoggedBatch:
-        """The batch that holds a byte."""
+        """Return the batch that holds a byte."""
         return self._parts[self._index_at(position)].segment.find_position(position)
 
     def batches_from(self, offset: int, only_producers: bool = False) -> Iterator[LoggedBatch]:
-        """From the one that holds `offset` on; without whole segments in which no producer is named, if one likes."""
+        """Yield the batches from the one that holds `offset` on. With `only_producers`, skip segments without
+        producers."""
         for part in self._parts[self._index_of(offset) :]:
             if only_producers and not part.segment.has_producers:
                 continue
@@ -106,14 +106,14 @@ class ColdLog:
             yield from part.segment.batches(start, part.end)
 
     def batches_since(self, timestamp_ms: int) -> Iterator[LoggedBatch]:
-        """From one on before which all are older, without stretches of the later ones that are."""
+        """Yield the batches from a point before which all are older, without later stretches that are all older."""
         for part in list(self._parts):
             start = max(part.segment.position_at(timestamp_ms), part.start)
             if start < part.end:
                 yield from part.segment.batches(start, part.end)
 
     def parts_from(self, offset: int) -> list[ColdPart]:
-        """What there is from the beginning of the batch that holds `offset` on, none if that comes later."""
+        """Return the parts from the start of the batch that holds `offset` on; none if they begin later."""
         found = []
         for part in self._parts[self._index_of(offset) :]:
             if offset > part.base_offset:
@@ -123,7 +123,7 @@ class ColdLog:
         return found
 
     def pieces(self, start: int, end: int) -> list[Piece]:
-        """The bytes from one position to another, as far as they are here."""
+        """Return the bytes from one position to another, as far as they are here."""
         found: list[Piece] = []
         for part in self._parts[self._index_at(start) :]:
             if part.start >= end:
@@ -133,7 +133,7 @@ class ColdLog:
         return found
 
     def drop_before(self, offset: int) -> None:
-        """Let go of whole batches below `offset`."""
+        """Drop whole batches below `offset`."""
         parts = self._parts
         gone = self._index_of(offset)
         for part in parts[:gone]:
@@ -144,7 +144,7 @@ class ColdLog:
             parts[0].base_offset, parts[0].start = first.base_offset, first.position
 
     def truncate_to(self, offset: int) -> int:
-        """Let go of the batch that holds `offset` and of all behind it; where what is left ends, in bytes."""
+        """Drop the batch that holds `offset` and all behind it. Return the position where the rest ends."""
         found = self.find(offset)
         parts = self._parts
         while parts and parts[-1].base_offset >= found.base_offset:
@@ -164,7 +164,7 @@ class ColdLog:
         self._memory.remove_cold(_PART_COST + (0 if segment.holders else segment.cost))
 
     def _index_of(self, offset: int) -> int:
-        """The part that holds `offset`: the first that ends behind it."""
+        """Return the part that holds `offset`: the first that ends behind it."""
         low, high = 0, len(self._parts)
         while low < high:
             middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """The batches of one replica's log: the younger ones in memory, the older ones, if there are too many, in a store.
 
-Theory   What is out of memory (cold_log.py, segment.py) comes before what is in memory; whoever reads does not see the
-         difference. Batches are immutable and replicas share them: N replicas cost the memory of one.
+Theory   The batches out of memory (cold_log.py, segment.py) come before those in memory; readers see no difference.
+         Batches are immutable and replicas share them: N replicas cost the memory of one.
 Units    offsets count records; sizes and positions are bytes.
 """
 
@@ -16,35 +16,36 @@ from fakebroker.core.log.memory import LogMemory, PartitionMemory
 from fakebroker.core.log.segment import LoggedPiece, Segment
 from fakebroker.protocol.answers.pieces import NOTHING, Piece, Pieces
 
-# Takes the place of a batch that is gone until the list is cut.
+# Replaces a dropped batch until the list is cut.
 _GONE: Final = LoggedBatch(-1, -1, -1, b"")
-_RUN_BATCHES: Final = 512  # go out of memory at once, at most: a few hundred microseconds
+_RUN_BATCHES: Final = 512  # batches that go out of memory at once, at most: a few hundred microseconds
 
 
 class LogContents:
-    """Batches one behind the other, the last of which ends before `log_end_offset`. `memory` is told what it takes."""
+    """Batches in offset order; the last one ends before `log_end_offset`. `memory` counts the memory that they take."""
 
     __slots__ = ("_batches", "_cold", "_end_position", "_head", "_memory", "has_transactions", "log_end_offset")
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
         self.log_end_offset = 0
-        self.has_transactions = False  # of any producer, at any time
+        self.has_transactions = False  # True if any producer ever wrote a transactional batch
         self._memory = memory or PartitionMemory(LogMemory())
-        self._cold: ColdLog | None = None  # what is out of memory, if anything ever was
+        self._cold: ColdLog | None = None  # the part out of memory; None if there never was one
         self._batches: list[LoggedBatch] = []
-        # The list begins here. It is slow to lose its first element, so the dead ones go when they are the half.
+        # The first index in use. Deleting the first element of a list is slow, so dropped ones are cut when they are
+        # half.
         self._head = 0
-        # How many bytes were appended, the deleted ones counted too.
+        # The number of bytes appended, deleted ones included.
         self._end_position = 0
 
     @property
     def size_in_bytes(self) -> int:
-        """Of all batches."""
+        """The size of all batches."""
         return self._end_position - self.start_position
 
     @property
     def start_position(self) -> int:
-        """How many bytes were before the first batch."""
+        """The number of bytes before the first batch."""
         cold = self._cold
         return self._hot_position if cold is None or cold.is_empty else cold.start
 
@@ -54,11 +55,11 @@ class LogContents:
 
     @property
     def bytes_in_memory(self) -> int:
-        """Of the batches that are there."""
+        """The size of the batches in memory."""
         return self._end_position - self._hot_position
 
     def append(self, batch: LoggedBatch) -> None:
-        """Add a batch at the end; its base offset must be the log end offset."""
+        """Append a batch. Its base offset must be the log end offset."""
         if batch.base_offset != self.log_end_offset:
             raise ValueError(f"batch at {batch.base_offset} does not continue a log that ends at {self.log_end_offset}")
         if batch.holders == 0:
@@ -66,7 +67,7 @@ class LogContents:
             self._memory.add(batch.cost)
         else:
             self._memory.add(ENTRY_COST)
-            self._end_position = batch.position  # of a log that starts anew it is another
+            self._end_position = batch.position  # another position, in a log that starts anew
         batch.holders += 1
         if batch.producer is not None and batch.producer.is_transactional:
             self.has_transactions = True
@@ -75,8 +76,8 @@ class LogContents:
         self._end_position += batch.size
 
     def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
-        """The batches from the one that holds `offset` to the end; none at the log end offset. Of those that are out of
-        memory the records are read when they are asked for."""
+        """Yield the batches from the one that holds `offset` to the end; none at the log end offset. Records out of
+        memory are read when they are needed."""
         return self._batches_from(offset, False)
 
     def _batches_from(self, offset: int, only_producers: bool) -> Iterator[LoggedBatch]:
@@ -88,15 +89,15 @@ class LogContents:
                 yield self._batches[index]
 
     def batches_since(self, timestamp_ms: int) -> Iterator[LoggedBatch]:
-        """The batches from one on before which all are older than `timestamp_ms`. Of what is out of memory only the
-        stretches that may have any so young are read."""
+        """Yield the batches from a point before which all are older than `timestamp_ms`. Out of memory, only stretches
+        that may have younger ones are read."""
         if self._cold is not None:
             yield from self._cold.batches_since(timestamp_ms)
         for index in range(self._head, len(self._batches)):
             yield self._batches[index]
 
     def only_batch_from(self, offset: int) -> LoggedBatch | None:
-        """The last batch, if it begins at `offset`: what whoever follows closely lacks."""
+        """Return the last batch if it begins at `offset`. It is the one that a close follower lacks."""
         if self._head < len(self._batches):
             last = self._batches[-1]
             if last.base_offset == offset:
@@ -104,35 +105,35 @@ class LogContents:
         return None
 
     def batch_at(self, offset: int) -> LoggedBatch:
-        """The batch that holds an offset of the log; below the first one, the first one."""
+        """Return the batch that holds an offset of the log; below the first one, the first one."""
         cold = self._cold
         if cold is not None and cold.holds(offset):
             return cold.find(offset)
         return self._batches[self._index_of(offset)]
 
     def is_cold(self, offset: int) -> bool:
-        """Whether the batch that holds an offset, or the next one, is out of memory."""
+        """Return True if the batch that holds an offset, or the next one, is out of memory."""
         return self._cold is not None and self._cold.holds(offset)
 
     @property
     def has_cold(self) -> bool:
-        """Whether anything is out of memory."""
+        """True if anything is out of memory."""
         return self._cold is not None and not self._cold.is_empty
 
     def position_of(self, offset: int) -> int:
-        """Where the batch that holds an offset begins; at the log end offset, the end."""
+        """Return the position of the batch that holds an offset; at the log end offset, the end."""
         return self._end_position if offset >= self.log_end_offset else self.batch_at(offset).position
 
     def batch_at_position(self, position: int) -> LoggedBatch:
-        """The batch that holds a byte of the log."""
+        """Return the batch that holds a byte of the log."""
         cold = self._cold
         if cold is not None and position < self._hot_position:
             return cold.find_position(position)
         return self._batches[self._index_at(position)]
 
     def read(self, offset: int, upper_bound: int, max_bytes: int) -> Pieces:
-        """The batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes whole
-        (KIP-74). Nothing is copied, or read, before it is taken."""
+        """Return the batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes
+        whole (KIP-74). No bytes are copied or read before they are needed."""
         if offset >= upper_bound or offset >= self.log_end_offset or self._end_position == self.start_position:
             return NOTHING
         first = self.batch_at(offset)
@@ -153,8 +154,8 @@ class LogContents:
         return Pieces(pieces)
 
     def size_between(self, offset: int, upper_bound: int) -> int:
-        """How much `read` would give, were it not for `max_bytes`. Two binary searches: whoever waits for more asks
-        with each append, and the answer is the distance of two positions, not a sum."""
+        """Return the size of `read` without the limit `max_bytes`. It is the distance of two positions, found by binary
+        searches, because parked fetches ask with each append."""
         if offset >= self.log_end_offset or self._end_position == self.start_position:
             return 0
         first = self.batch_at(offset).position
@@ -163,10 +164,10 @@ class LogContents:
         # The batch that holds the bound does not lie below it; those before it do.
         return max(0, self.batch_at(upper_bound).position - first)
 
-    # Away with some.
+    # Removal.
 
     def drop_before(self, offset: int) -> None:
-        """Let go of what lies below `offset`, in whole batches."""
+        """Drop whole batches below `offset`."""
         if self._cold is not None:
             self._cold.drop_before(offset)
         batches = self._batches
@@ -178,7 +179,7 @@ class LogContents:
         self._cut(head)
 
     def drop_from(self, offset: int) -> None:
-        """Let go of the batch that holds `offset`, and of all behind it: there the log ends."""
+        """Drop the batch that holds `offset` and all behind it. The log ends there."""
         first = self.batch_at(offset)
         kept = self._head
         if self._cold is not None and self._cold.holds(offset):
@@ -193,7 +194,7 @@ class LogContents:
         self._end_position = first.position
 
     def drop_all(self, offset: int) -> None:
-        """Let go of everything; the next batch goes to `offset`."""
+        """Drop everything. The next batch goes to `offset`."""
         for index in range(self._head, len(self._batches)):
             self._let_go(self._batches[index])
         self._batches.clear()
@@ -206,7 +207,7 @@ class LogContents:
     # Out of memory.
 
     def oldest_in_memory(self, max_bytes: int) -> list[LoggedBatch]:
-        """The oldest batches that are in memory, as many as take so much of it, or one more."""
+        """Return the oldest batches in memory that together take at least `max_bytes`."""
         batches = self._batches
         end = self._head
         while end < len(batches) and max_bytes > 0 and end < self._head + _RUN_BATCHES:
@@ -215,7 +216,7 @@ class LogContents:
         return batches[self._head : end]
 
     def move_out(self, segment: Segment, run: list[LoggedBatch]) -> None:
-        """These batches are in the segment, all of it. As many as are the oldest in this log leave its memory."""
+        """Drop from memory those batches of the run that are the oldest of this log. `segment` has all of the run."""
         batches = self._batches
         head, count = self._head, 0
         while count < len(run) and head < len(batches) and batches[head] is run[count]:
@@ -231,12 +232,12 @@ class LogContents:
             self._cut(head)
 
     def cold_parts_from(self, offset: int) -> list[ColdPart]:
-        """What is out of memory from the batch that holds `offset` on."""
+        """Return the parts out of memory from the batch that holds `offset` on."""
         return [] if self._cold is None else self._cold.parts_from(offset)
 
     def copy_cold(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
-        """Add at the end what another log has of a segment. This one has nothing in memory: what is before that is out
-        of memory in the other log too, and what both had went out of both."""
+        """Append another log's part of a segment. This log has nothing in memory: all before the part is out of memory
+        in the other log too, and what both had went out of both."""
         assert self._head == len(self._batches)
         self.has_transactions |= segment.has_transactions
         self._append_cold(segment, base_offset, end_offset, start, end)
@@ -254,17 +255,17 @@ class LogContents:
         self._memory.remove(ENTRY_COST if batch.holders else batch.cost)
 
     def _cut(self, head: int) -> None:
-        """The batches before `head` are gone."""
+        """Record that the batches before `head` are dropped."""
         if head > len(self._batches) // 2:
             del self._batches[:head]
             head = 0
         self._head = head
 
-    # Where things are.
+    # Positions.
 
     @property
     def hot_offset(self) -> int:
-        """Where what is in memory begins."""
+        """The first offset in memory."""
         return self._batches[self._head].base_offset if self._head < len(self._batches) else self.log_end_offset
 
     @property
@@ -272,8 +273,8 @@ class LogContents:
         return self._batches[self._head].position if self._head < len(self._batches) else self._end_position
 
     def _index_of(self, offset: int) -> int:
-        """Where the batch that holds `offset` is, or the one behind it if compaction left a gap there; below the first
-        one, where the first one is."""
+        """Return the index of the batch that holds `offset`, or of the next one if compaction left a gap there; below
+        the first batch, its index."""
         batches = self._batches
         low, high = self._head, len(batches)
         while low < high:
@@ -287,7 +288,7 @@ class LogContents:
         return max(low - 1, self._head)
 
     def _index_at(self, position: int) -> int:
-        """Where the batch is that holds a byte of what is in memory."""
+        """Return the index of the batch in memory that holds a byte."""
         batches = self._batches
         low, high = self._head, len(batches)
         while low < high:

@@ -1,8 +1,8 @@
-"""Batches of a partition go out of memory: from the logs of all its replicas at once.
+"""Move batches of a partition out of memory, from the logs of all its replicas at once.
 
-Theory   What is in memory is the end of each log. The run that goes is the oldest of the log that has most there; who
-         has the same batches has the same segment then, as far as the logs agree. What one replica alone has, such as
-         batches of a leader that was cut off, goes in a run of its own.
+Theory   The batches in memory are the end of each log. The run to move is the oldest of the log with the most bytes in
+         memory. Replicas with the same batches then share the segment, as far as the logs agree. Batches that one
+         replica alone has, such as those of a leader that was cut off, go in a run of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from fakebroker.core.log.store import Store
 
 
 def move_out(logs: Sequence[Log], max_bytes: int, store: Store) -> None:
-    """Put a run that takes about so much memory into the store. Raises StoreFullError, and nothing has changed."""
+    """Move a run that takes about `max_bytes` of memory into the store. Raise StoreFullError, and change nothing, if it
+    is full."""
     largest = max(logs, key=lambda log: log.bytes_in_memory)
     run = largest.oldest_in_memory(max_bytes)
     if not run:

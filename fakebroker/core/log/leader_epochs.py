@@ -1,8 +1,8 @@
-"""Which leader epoch began at which offset of a log: what two replicas compare to find where their logs part.
+"""The leader epochs of a log and their start offsets. Two replicas compare them to find where their logs diverge.
 
 Theory   Entries (epoch, start offset), both rising. An epoch ends where the next one starts, the last one at the log
-         end. A new leader enters its epoch at its log end before it appends anything, so its cache always knows an
-         epoch at least as high as any follower can ask for.
+         end. A new leader enters its epoch at its log end before any append. So its cache always knows an epoch at
+         least as high as any follower can ask for.
 
            leader    0:0  2:5  4:9        asked for epoch 2 -> (2, 9); for 3 -> (2, 9); for 4 -> (4, log end)
 
@@ -27,7 +27,7 @@ UNDEFINED_EPOCH_OFFSET: Final = -1
 @mypyc_attr(acyclic=True)
 @final
 class EpochEntry:
-    """Records of `epoch` begin at `start_offset`."""
+    """An epoch, and the offset of its first record."""
 
     __slots__ = ("epoch", "start_offset")
 
@@ -55,7 +55,7 @@ class LeaderEpochCache:
         self.latest_epoch: int = UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Enter an epoch. What contradicts it, an entry not below it in epoch or in offset, goes."""
+        """Enter an epoch. Remove entries that contradict it: those not below it in epoch or in offset."""
         entries = self.entries
         if entries and entries[-1].epoch == epoch and entries[-1].start_offset <= start_offset:
             return
@@ -65,8 +65,8 @@ class LeaderEpochCache:
         self.latest_epoch = epoch
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(the largest epoch up to the asked one, the offset where it ends); both UNDEFINED if the asked epoch is
-        higher than any known."""
+        """Return (the largest epoch up to `epoch`, the offset where it ends); both UNDEFINED if `epoch` is higher than
+        any known."""
         if epoch == UNDEFINED_EPOCH:
             return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
         if epoch == self.latest_epoch:
@@ -78,19 +78,19 @@ class LeaderEpochCache:
         return (self.entries[higher - 1].epoch if higher else epoch), end_offset
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch that the offset was, or would be, written in; UNDEFINED_EPOCH before the first entry."""
+        """Return the epoch in which the offset was, or would be, written; UNDEFINED_EPOCH before the first entry."""
         after = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
         return self.entries[after - 1].epoch if after else UNDEFINED_EPOCH
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget the epochs that start at `end_offset` or later."""
+        """Remove the epochs that start at `end_offset` or later."""
         entries = self.entries
         while entries and entries[-1].start_offset >= end_offset:
             entries.pop()
         self.latest_epoch = entries[-1].epoch if entries else UNDEFINED_EPOCH
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget the epochs that end at `start_offset` or before; the one that goes on there starts there."""
+        """Remove the epochs that end at `start_offset` or before. The epoch that goes on there now starts there."""
         entries = self.entries
         after = bisect_right(entries, start_offset, key=lambda entry: entry.start_offset)
         if after:

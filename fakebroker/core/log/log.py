@@ -1,15 +1,15 @@
-"""The log of one replica: batches in offset order, with the three offsets that matter.
+"""The log of one replica: batches in offset order, with log start offset, high watermark and log end offset.
 
 Theory   log_start_offset <= high_watermark <= log_end_offset. The end moves when a batch is appended, the start when
-         old batches are deleted; the high watermark is moved by the partition (leader) or by what the leader told
-         (follower). Batches go as a whole: the start may lie within the first one. What is below `recovery_point` was
-         flushed: it is on the disk, and not in the page cache alone.
-         Where the batches are, and how they are read, is in contents.py.
+         old batches are deleted. The partition moves the high watermark of the leader, the leader's responses that of a
+         follower. Batches are deleted as a whole: the start may lie within the first one. Records below
+         `recovery_point` were flushed: they are on the disk, and not in the page cache alone. For the storage of the
+         batches, see contents.py.
 Units    offsets count records.
 Source   storage/internals/log/UnifiedLog.java @ 4.0 (append, read, updateHighWatermark, flush, truncateTo,
          truncateFullyAndStartAt, maybeIncrementLogStartOffset).
-Differs  Truncation into the middle of a batch ends the log before that batch, where Kafka leaves a gap of offsets;
-         between replicas it never happens, epochs start where batches do.
+Differs  Truncation into the middle of a batch ends the log before that batch, where Kafka leaves a gap of offsets.
+         Between replicas it never happens: epochs start where batches do.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class Log(LogContents):
         self.high_watermark = 0
         self.recovery_point = 0
         self._producer_state = ProducerStateManager()
-        self.time_index: TimeIndex | None = None  # of those who look for times, time_index.py
-        self._offset_index: OffsetIndex | None = None  # of those who read what is committed
-        # Of compacted logs (compaction/). Logs that came of the same rewriting have batches at the same positions.
+        self.time_index: TimeIndex | None = None  # for searches by time, time_index.py
+        self._offset_index: OffsetIndex | None = None  # for read_committed readers
+        # Of compacted logs (compaction/). Logs of the same rewriting have batches at the same positions.
         self.first_dirty_offset = 0
         self.rewriting = 0
         self.rolls: Rolls | None = None
-        self.truncations = 0  # how often what stood in it changed
+        self.truncations = 0  # the number of changes other than appends
 
     @property
     def batches(self) -> list[LoggedBatch]:
-        """All batches. A copy: to look at, not to work with."""
+        """All batches, as a copy for inspection."""
         return list(self._batches_from(self.log_start_offset, False))
 
     @property
     def producer_state(self) -> ProducerStateManager:
-        """What this log knows of its producers, up to its end."""
+        """The state of the producers of this log, up to its end."""
         state = self._producer_state
         if state.map_end_offset < self.log_end_offset:
             for batch in self._batches_from(state.map_end_offset, True):
@@ -70,8 +70,9 @@ class Log(LogContents):
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the first transaction begins that is not decided below the high watermark; else the watermark. If what
-        it began with was deleted, it is where the batch begins that the log now begins in, which may be below that."""
+        """The start of the first transaction that is not decided below the high watermark; else the high watermark. If
+        that start was deleted, it is the base offset of the batch that holds the log start, which may be below the log
+        start."""
         if not self.has_transactions:
             return self.high_watermark
         unstable = self.producer_state.transactions.first_unstable_offset(self.high_watermark)
@@ -79,12 +80,13 @@ class Log(LogContents):
             return self.high_watermark
         start = self.log_start_offset
         if unstable < start < self.log_end_offset:
-            return min(self.batch_at(start).base_offset, self.high_watermark)  # as LogSegment.read tells it
+            return min(self.batch_at(start).base_offset, self.high_watermark)  # as in LogSegment.read
         return min(max(unstable, start), self.high_watermark)
 
     def aborted_transactions(self, offset: int, size: int) -> tuple[tuple[int, int], ...]:
-        """Producer id and first offset of those aborted of which records may be in the `size` bytes from the batch on
-        that holds `offset`; and of some behind them, as Kafka's index of offsets is no finer."""
+        """Return producer id and first offset of the aborted transactions that may have records in a stretch of the
+        log. It begins with the batch that holds `offset` and has `size` bytes. Some may lie behind it: Kafka's offset
+        index is no finer."""
         if size == 0 or not self.has_transactions:
             return ()
         transactions = self.producer_state.transactions
@@ -104,14 +106,14 @@ class Log(LogContents):
         self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
-        """Delete what lies below `offset`, as far as whole batches do; never beyond the end of the log.
+        """Delete whole batches below `offset`, never beyond the end of the log. Return True if the start moved.
 
-        True if the start moved. The caller sees to it that a leader does not delete beyond its high watermark.
+        The caller ensures that a leader does not delete beyond its high watermark.
         """
         offset = min(offset, self.log_end_offset)
         if offset <= self.log_start_offset:
             return False
-        # Deleted batches count no less for their producers.
+        # Deleted batches still count for their producers.
         self.producer_state.transactions.drop_before(offset)
         self.drop_before(offset)
         self.log_start_offset = offset
@@ -119,13 +121,13 @@ class Log(LogContents):
         return True
 
     def flush(self) -> None:
-        """All that is there is on the disk."""
+        """Record that all batches are on the disk."""
         self.recovery_point = self.log_end_offset
 
     def truncate_to(self, offset: int) -> bool:
-        """Forget everything from `offset` on, in whole batches. False if the log ends there or before.
+        """Drop everything from `offset` on, in whole batches. Return False if the log ends there or before.
 
-        Below the log start nothing is left, and the log starts anew at `offset`.
+        If `offset` is below the log start, nothing is left, and the log starts anew at `offset`.
         """
         if offset >= self.log_end_offset:
             return False
@@ -141,7 +143,7 @@ class Log(LogContents):
         return True
 
     def _forget(self, dirty_from: int) -> None:
-        """What is known of the contents is not true any more."""
+        """Drop the indexes after a change of the contents."""
         self.time_index = None
         self._offset_index = None
         self.rolls = None
@@ -149,16 +151,16 @@ class Log(LogContents):
         self.first_dirty_offset = min(self.first_dirty_offset, dirty_from)
 
     def rewrite_before(self, offset: int, batches: list[LoggedBatch], segment: Segment | None, rewriting: int) -> None:
-        """Let other batches stand for all before `offset`, which now is clean."""
-        _ = self.producer_state  # batches that go count no less for their producers
+        """Replace all before `offset` by other batches; that part is now clean."""
+        _ = self.producer_state  # deleted batches still count for their producers
         self._replace_before(offset, batches, segment)
         self._forget(offset)
         self.first_dirty_offset = offset
         self.rewriting = rewriting
 
     def _replace_before(self, offset: int, batches: list[LoggedBatch], segment: Segment | None) -> None:
-        """Let these batches stand for all before `offset`, where a batch begins. They are in `segment`, if there is
-        one, else nothing is out of memory. Their positions end where the first one that is left begins."""
+        """Replace all before `offset`, where a batch begins. The batches are in `segment`, if given, else nothing is
+        out of memory. Their positions end where the first remaining batch begins."""
         self.drop_before(offset)
         if not batches:
             return
@@ -178,7 +180,7 @@ class Log(LogContents):
         self._head = 0
 
     def begin_anew(self, log_start_offset: int, rewriting: int) -> None:
-        """Forget all batches, to copy those of a log that was rewritten."""
+        """Drop all batches, to copy those of a log that was rewritten."""
         _ = self.producer_state
         self.drop_all(log_start_offset)
         self.log_start_offset = log_start_offset
@@ -186,7 +188,7 @@ class Log(LogContents):
         self._forget(log_start_offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Forget everything, the producers too; the next batch goes to `offset`."""
+        """Drop everything, the producers too. The next batch goes to `offset`."""
         self.drop_all(offset)
         self.log_start_offset = self.high_watermark = offset
         self.recovery_point = min(self.recovery_point, offset)

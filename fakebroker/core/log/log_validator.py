@@ -1,17 +1,17 @@
-"""Validate the records of a batch, as a leader does before it appends.
+"""The leader's validation of the records of a batch before the append.
 
-Theory   Walk the records, decompressed if need be. A fault of structure refuses the batch with INVALID_RECORD, nothing
-         told about single records. Whole records are checked one by one: a key on a compacted topic, a timestamp
-         within bounds, no claim of LogAppendTime. All that fail are listed, and the batch is refused as a whole.
-         What passes gets its largest timestamp. If the topic wants another codec than the batch has, the batch is built
-         anew. The records are never there as objects, and what is not small is never there as a whole: each step goes
-         over the stream of them, in slices.
+Theory   Walk the records, decompressed if need be. A structural error refuses the batch with INVALID_RECORD, without
+         errors of single records. Sound records are checked one by one: a key on a compacted topic, a timestamp within
+         bounds, no LogAppendTime. All that fail are listed, and the batch is refused as a whole. A batch that passes
+         gets its largest timestamp. If the topic's codec is another one, the batch is built anew. Records never exist
+         as objects, and a large batch never exists decompressed as a whole: each step reads the records as a stream, in
+         slices.
 Units    timestamps and bounds are milliseconds since the epoch, or their difference; sizes are bytes.
 Source   storage/.../log/LogValidator.java; clients/.../record/{DefaultRecordBatch,MemoryRecordsBuilder}.java @ 4.0.
-Differs  A compressed batch that is broken in both ways, its bytes and its records, is refused for what is met first; a
-         small one (record_source.py) for its bytes. Where the stream is cut, is not as in Kafka. More than
-         MAX_DECOMPRESSED_BYTES is MESSAGE_TOO_LARGE; Kafka would go on. The list of record errors ends (record_checks).
-         Offset and leader epoch are put in when the log is read (log.py).
+Differs  A compressed batch may be broken both in its bytes and in its records. It is refused for the error that is met
+         first; a small one (record_source.py) for its bytes. The stream is not cut where Kafka's is. More than
+         MAX_DECOMPRESSED_BYTES is MESSAGE_TOO_LARGE; Kafka would go on. The list of record errors is limited
+         (record_checks). Offset and leader epoch are inserted when the log is read (log.py).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ __all__ = ["MAX_DECOMPRESSED_BYTES", "NO_TIMESTAMP", "LogValidator", "ValidatedB
 NO_PRODUCER_ID: Final = -1
 
 _CODECS = {codec.name.lower(): codec for codec in Codec} | {"uncompressed": Codec.NONE}
-_KEPT_ATTRIBUTES = 0x7F  # a rewritten attribute byte has the seven bits that mean something
+_KEPT_ATTRIBUTES = 0x7F  # a rewritten attribute byte keeps only the seven bits in use
 
 
 class ValidatedBatch(NamedTuple):
-    """The batch as it goes into the log. `log_append_time_ms` is -1 on a CreateTime topic."""
+    """The batch for the log. `log_append_time_ms` is -1 on a CreateTime topic."""
 
     data: bytes
     max_timestamp_ms: int
@@ -83,7 +83,7 @@ class LogValidator:
         self._batch = records if len(records) == size else records[:size]
 
     def validate_messages(self) -> Slices[ValidatedBatch]:
-        """The batch for the log; raises KafkaError, RecordValidationError if records are to blame."""
+        """Return the batch for the log. Raise KafkaError; RecordValidationError if records fail."""
         header = self._header
         validate_batch(header, self._topic_partition)
         records = RecordSource(self._batch, header, self._topic_partition)
@@ -109,7 +109,7 @@ class LogValidator:
         if not is_same_codec:
             data = yield from self._build_records(records, earliest_ms, largest_ms)
         elif self._source != Codec.NONE and not summary.in_order:
-            # Kafka means to build such a batch anew, but it skipped the keys and values: UnsupportedOperationException
+            # Kafka tries to build such a batch anew, but has skipped the keys and values: UnsupportedOperationException
             # of PartialDefaultRecord.key().
             raise KafkaError(ErrorCode.unknown_server_error, "key is skipped in PartialDefaultRecord")
         else:
@@ -126,17 +126,17 @@ class LogValidator:
             yield from records.feed_all(stream, SMALL_BYTES // 2)
             return stream.summary
         except InvalidRecordError as error:
-            # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.
+            # Kafka reads the size of an uncompressed record outside of the try: IllegalArgumentException.
             is_caught = self._source != Codec.NONE or not isinstance(error, OverlongSizeError)
             code = ErrorCode.invalid_record if is_caught else ErrorCode.unknown_server_error
             raise KafkaError(code, str(error)) from None
 
     def _cleared(self, summary: RecordsSummary) -> tuple[int, int] | None:
-        """The earliest and the largest timestamp; None if each record has to be looked at. One look at the summary
-        clears most batches."""
+        """Return the earliest and the largest timestamp; None if each record has to be checked. The summary is enough
+        for most batches."""
         header, config = self._header, self._config
         if header.has_log_append_time:
-            # The records of such a batch all have its largest timestamp.
+            # All records of such a batch have its largest timestamp.
             within = config.message_timestamp_type == "CreateTime" and header.max_timestamp_ms != NO_TIMESTAMP
             timestamps = (header.max_timestamp_ms, header.max_timestamp_ms) if within else None
         else:
@@ -151,7 +151,7 @@ class LogValidator:
         return None
 
     def _with_timestamp(self, largest_ms: int) -> bytes:
-        """The batch with this largest timestamp and the topic's timestamp type; another one needs a new CRC."""
+        """Return the batch with this largest timestamp and the topic's timestamp type. A change needs a new CRC."""
         header = self._header
         timestamp_type = TIMESTAMP_TYPE_FLAG if self._config.message_timestamp_type == "LogAppendTime" else 0
         if header.attributes & TIMESTAMP_TYPE_FLAG == timestamp_type and header.max_timestamp_ms == largest_ms:
@@ -160,12 +160,12 @@ class LogValidator:
         return with_largest_timestamp(self._batch, largest_ms, attributes)
 
     def _build_records(self, records: RecordSource, earliest_ms: int, largest_ms: int) -> Slices[bytes]:
-        """The same records in the topic's codec: offsets 0, 1, 2 ..., timestamps relative to the first."""
+        """Return the same records in the topic's codec: offsets 0, 1, 2 ..., timestamps relative to the first."""
         header = self._header
         if earliest_ms < NO_TIMESTAMP:
             raise KafkaError(ErrorCode.unknown_server_error, f"Invalid negative timestamp {earliest_ms}")
         if header.producer_id != NO_PRODUCER_ID and (header.producer_epoch == -1 or header.base_sequence < 0):
-            # An id below -1 comes this far, to MemoryRecordsBuilder.validateProducerState: IllegalArgumentException.
+            # An id below -1 gets as far as MemoryRecordsBuilder.validateProducerState: IllegalArgumentException.
             raise KafkaError(ErrorCode.unknown_server_error, "Invalid negative producer epoch or sequence number")
         attributes = self._target | header.attributes & TRANSACTIONAL_FLAG
         if self._config.message_timestamp_type == "LogAppendTime":
@@ -185,7 +185,7 @@ class LogValidator:
 
 
 def with_largest_timestamp(batch: bytes, largest_ms: int, attributes: int | None = None) -> bytes:
-    """The batch with this largest timestamp, and these attributes if there are any, and the CRC that belongs to it."""
+    """Return the batch with this largest timestamp, these attributes if given, and a new CRC."""
     changed = bytearray(batch)
     if attributes is not None:
         pack_into(">h", changed, ATTRIBUTES_AT, attributes)

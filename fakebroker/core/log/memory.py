@@ -1,13 +1,13 @@
-"""The memory that all logs together may take, and what happens when they would take more.
+"""The memory limit of all logs together, and its enforcement.
 
-Theory   Each partition counts what its batches take, overhead included, once however many replicas share one; a batch
-         is counted from the first log that takes it to the last that lets it go. Who would exceed `log.memory.bytes`
-         makes room first: those with the most in memory let go of their oldest batches. With log.memory.full=spill
-         these go to the store, committed or not, and nothing is lost. With `delete` the committed ones are deleted, and
-         where that is not enough the append is refused, as by a broker whose disk is full; so it is when the store is
-         full. What one append does for it is bounded, in bytes, batches, and partitions looked at: partitions stand in
-         ranks by the power of two that is in their size, and one of the highest rank is as good as the largest. So
-         after the bound was lowered it takes some appends until it is kept.
+Theory   Each partition counts the memory of its batches, overhead included. A batch counts once, however many replicas
+         share it: from the first log that takes it to the last that drops it. An append that would exceed
+         `log.memory.bytes` first makes room: the partitions with the most in memory drop their oldest batches. With
+         log.memory.full=spill these go to the store, committed or not, and nothing is lost. With `delete` the committed
+         ones are deleted. If that is not enough, the append is refused, as by a broker with a full disk; a full store
+         has the same effect. The work for one append is limited, in bytes, batches and partitions. Partitions are in
+         ranks by the power of two of their size, and any one of the highest rank is as good as the largest. After the
+         limit was lowered it therefore takes some appends until it is kept.
 Units    sizes are bytes of memory.
 Source   Ours: Kafka has its disk, and the page cache (docs/decisions.md, 15).
 """
@@ -27,25 +27,25 @@ DELETE: Final = "delete"
 
 _NO_BOUND: Final = 1 << 62
 _RANKS: Final = 63
-_RUN_BYTES: Final = 1_048_576  # what goes at once, at most
-_MOST_BYTES: Final = 4_194_304  # for one append, or what it needs if that is more
+_RUN_BYTES: Final = 1_048_576  # the bytes of one run, at most
+_MOST_BYTES: Final = 4_194_304  # for one append, or the bytes that it needs if that is more
 _MOST_RUNS: Final = 64
-_LOOKED_AT: Final = 4  # of the highest rank: the largest of these
+_LOOKED_AT: Final = 4  # partitions of the highest rank that are compared: the largest of these goes first
 
 
 class Evictable(Protocol):
-    """What is needed of a partition."""
+    """The interface of a partition that can drop batches from memory."""
 
     def move_out(self, max_bytes: int, store: Store) -> None:
-        """Put a run of the oldest batches that are in memory into the store."""
+        """Move a run of the oldest batches in memory into the store."""
 
     def delete_oldest(self, max_bytes: int) -> None:
-        """Delete a run of the oldest batches that are in memory, as far as they are committed."""
+        """Delete a run of the oldest batches in memory, as far as they are committed."""
 
 
 @final
 class PartitionMemory:
-    """What the logs of one partition take: `hot_bytes` for batches that are in memory."""
+    """The memory of the logs of one partition: `hot_bytes` for the batches in memory."""
 
     __slots__ = ("_next_rank_bytes", "_of", "_total", "hot_bytes", "rank")
 
@@ -74,13 +74,13 @@ class PartitionMemory:
         self._total.add_cold(-size)
 
     def make_room(self, size: int) -> None:
-        """For a batch of that size; raises KAFKA_STORAGE_ERROR if there is none."""
+        """Make room for a batch of that size. Raise KAFKA_STORAGE_ERROR if there is none."""
         total = self._total
         if total.hot_bytes + size + BATCH_COST > total.hot_limit:
             total.make_room(size + BATCH_COST)
 
     def drop(self) -> None:
-        """The partition is gone, with what it had. What it may still get does not count."""
+        """Stop counting: the partition is deleted. Later batches do not count."""
         self._total.take_out_of_rank(self)
         self._total = _NOBODYS
         self._next_rank_bytes = _NO_BOUND
@@ -89,7 +89,7 @@ class PartitionMemory:
         self._next_rank_bytes = next_rank_bytes
 
     def let_go(self, max_bytes: int, store: Store | None) -> bool:
-        """Let go of a run, into the store if one is given. Whether there was any."""
+        """Drop a run, into the store if one is given. Return True if there was any."""
         before = self.hot_bytes
         if self._of is not None:
             if store is None:
@@ -101,12 +101,12 @@ class PartitionMemory:
 
 @final
 class LogMemory:
-    """The bound of all logs of a cluster together.
+    """The memory limit of all logs of a cluster together.
 
-    hot_bytes   what batches take that are in memory; cold_bytes, what is known in memory of those that are not
-    hot_limit   what the former may be, so that both stay within `max_bytes`, with what is still being written. What is
-                known of what is in the store takes half of it at most; beyond that it comes on top
-    on_full     is told, in one sentence, when the bound is reached for the first time, and when the store is full
+    hot_bytes   memory of the batches in memory; cold_bytes, memory for the index of those out of memory
+    hot_limit   the limit of hot_bytes that keeps both within `max_bytes`, with the bytes still being written. At
+                least half of that: if cold_bytes need more than the other half, the total exceeds `max_bytes`
+    on_full     receives one sentence when the limit is reached for the first time, and when the store is full
     """
 
     __slots__ = (
@@ -122,7 +122,7 @@ class LogMemory:
         self._has_told = ""
         self._has_told_store = False
         self._ranks: list[dict[PartitionMemory, None]] = [{} for _ in range(_RANKS)]
-        self._top = 0  # no higher rank has anybody
+        self._top = 0  # no higher rank has a partition
         self.configure(max_bytes, policy)
 
     @property
@@ -149,8 +149,8 @@ class LogMemory:
             self.hot_limit = max(of_both - self.cold_bytes, of_both // 2)
 
     def make_room(self, size: int) -> None:
-        """For so much more; raises KAFKA_STORAGE_ERROR if there is none. With `spill` there always is, as long as the
-        store takes it: a batch larger than the bound is there alone."""
+        """Make room for `size` more bytes. Raise KAFKA_STORAGE_ERROR if there is none. With `spill` there always is, as
+        long as the store takes it: a batch larger than the limit is in memory alone."""
         spills = self.policy == SPILL
         before = self.hot_bytes
         least = before - max(_MOST_BYTES, 2 * size)
@@ -204,10 +204,10 @@ class LogMemory:
         if self.on_full is not None:
             self.on_full(text)
 
-    # Who has most.
+    # The ranks.
 
     def put_in_rank(self, partition: PartitionMemory) -> int:
-        """It has grown beyond its rank, or out of none; the size at which it does so again."""
+        """Move a partition up to the rank of its size. Return the size at which it has to move up again."""
         self._ranks[partition.rank].pop(partition, None)
         rank = partition.hot_bytes.bit_length()
         self._ranks[rank][partition] = None
@@ -221,8 +221,8 @@ class LogMemory:
         partition.ranked(1)
 
     def _large_one(self) -> PartitionMemory | None:
-        """One of those with the most in memory; it comes last of its rank then. Who has less than its rank says goes
-        down: it is looked at once for each time that it went up."""
+        """Return one of the partitions with the most in memory, and put it last in its rank. A partition smaller than
+        its rank moves down: it is checked once for each time that it moved up."""
         while self._top > 0:
             rank = self._ranks[self._top]
             looked_at: list[PartitionMemory] = []
@@ -263,4 +263,4 @@ class LogMemory:
         assert hot_bytes == self.hot_bytes
 
 
-_NOBODYS: Final = LogMemory()  # of partitions that are gone
+_NOBODYS: Final = LogMemory()  # of deleted partitions

@@ -1,7 +1,7 @@
-"""Where Kafka's index of offsets would have its entries: it decides which aborted transactions a reader is told of.
+"""The entries of Kafka's offset index. They decide which aborted transactions a reader receives.
 
 Theory   A segment notes a batch, by its position and its last offset, once more than index.interval.bytes came since
-         the last note. It is made when somebody asks, and follows the log from there.
+         the last note. The index is made at the first query, and follows the log from there.
 Units    positions are bytes of the log, offsets count records.
 Source   storage/.../log/{LogSegment.java append, fetchUpperBoundOffset, OffsetIndex.java} @ 4.4.
 Differs  One index for all segments, with the default interval of 4 KiB.
@@ -21,7 +21,7 @@ _INTERVAL_BYTES: Final = 4_096
 
 @final
 class OffsetIndex:
-    """Of the batches before `end_offset`."""
+    """The index of the batches before `end_offset`."""
 
     __slots__ = ("_bytes_since", "_offsets", "_positions", "end_offset")
 
@@ -32,7 +32,7 @@ class OffsetIndex:
         self.end_offset = offset
 
     def go_on(self, batches: Iterable[LoggedBatch], end_offset: int) -> None:
-        """Take in the batches from `end_offset` so far to the end of the log."""
+        """Add the batches from the present `end_offset` to the end of the log."""
         for batch in batches:
             if self._bytes_since > _INTERVAL_BYTES:
                 self._offsets.append(batch.last_offset)
@@ -42,6 +42,6 @@ class OffsetIndex:
         self.end_offset = end_offset
 
     def upper_bound(self, position: int) -> int | None:
-        """The offset of the first entry at this position or behind it."""
+        """Return the offset of the first entry at this position or behind it."""
         entry = bisect_left(self._positions, position)
         return self._offsets[entry] if entry < len(self._offsets) else None

@@ -1,9 +1,9 @@
-"""Make the batch that nearly every request carries ready for the log: checked in one go, and kept as it is.
+"""Prepare the batch of nearly every request for the log: checked in one walk, and kept as it is.
 
-`batch_validation.py` and `log_validator.py` do the same for any batch, step by step as Kafka does. Here what is plain
-(protocol/plain_batch.py) and without fault is accepted with one walk over its bytes; whatever else there
-is, and all that is to be refused, goes the general way, which says what is wrong. Instructions for a batch of one
-record of 100 B, compiled: 3 100, the general way 38 900.
+`batch_validation.py` and `log_validator.py` do the same for any batch, step by step as Kafka does. Here a plain batch
+(protocol/plain_batch.py) without errors is accepted with one walk over its bytes. All other batches, and those to be
+refused, go the general way, which finds the error. Instructions for a batch of one record of 100 B, compiled: 3 100,
+the general way 38 900.
 
 tests/core/log/test_plain_append_properties.py ties the two ways together.
 
@@ -40,9 +40,9 @@ from fakebroker.protocol.record_walk import timestamp_range, walk
 
 @final
 class PlainRules:
-    """What the configuration of a topic asks of a plain batch.
+    """The rules of a topic for a plain batch.
 
-    max_bytes   of a batch; -1 if the general way has to see them all
+    max_bytes   of a batch; -1 if the general way has to check all of them
     needs_keys  each record must have one
     before_max_ms, after_max_ms
                 how far timestamps may be from now
@@ -64,8 +64,8 @@ class PlainRules:
 def prepare_plain(
     records: bytes, rules: PlainRules, first_offset: int, leader_epoch: int, now_wall_ms: int
 ) -> LoggedBatch | None:
-    """A plain batch, in a transaction or not, for `first_offset`, to be stamped when it is looked at; None if the
-    general way has to see it."""
+    """Return a plain batch for `first_offset`, in a transaction or not; None if the general way has to check it. The
+    leader's fields are written when it is read."""
     size = len(records)
     if size > rules.max_bytes or read_i64_be(records, BASE_OFFSET_AT) != 0:
         return None

@@ -1,4 +1,4 @@
-"""What a log keeps of one idempotent producer, and what a batch says of its own.
+"""The state of one idempotent producer in a log, and the producer fields of a batch.
 
 Units    sequences and offsets count records; timestamps are the batches' own, milliseconds since the epoch.
 Source   storage/.../log/{ProducerStateEntry,BatchMetadata}.java @ 4.4; clients/.../record/DefaultRecordBatch.java
@@ -22,7 +22,7 @@ MAX_PRODUCER_EPOCH: Final = 2**15 - 1
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """The sequence `increment` records later; after 2^31 - 1 comes 0."""
+    """Return the sequence `increment` records later. 0 follows 2^31 - 1."""
     if sequence > MAX_SEQUENCE - increment:
         return increment - (MAX_SEQUENCE - sequence) - 1
     return sequence + increment
@@ -31,8 +31,8 @@ def increment_sequence(sequence: int, increment: int) -> int:
 @mypyc_attr(acyclic=True)
 @final
 class ProducerBatch:
-    """What a batch of an idempotent producer says of itself; its largest timestamp is the one in the log. `marker` is
-    what ends a transaction."""
+    """The producer fields of a batch of an idempotent producer. Its largest timestamp is the one in the log. `marker`
+    is the transaction marker, if it is one."""
 
     __slots__ = (
         "base_sequence", "is_transactional", "marker", "max_timestamp_ms", "producer_epoch", "producer_id",
@@ -74,8 +74,8 @@ class BatchMetadata:
 
 @final
 class ProducerStateEntry:
-    """The state of one producer id. `batches` are the last ones of its epoch, oldest first; where its open transaction
-    begins is NO_TRANSACTION if none is open."""
+    """The state of one producer id. `batches` are the last ones of its epoch, oldest first. The start of its open
+    transaction is NO_TRANSACTION if none is open."""
 
     __slots__ = ("batches", "coordinator_epoch", "current_txn_first_offset", "last_timestamp_ms", "producer_epoch")
 
@@ -91,7 +91,7 @@ class ProducerStateEntry:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     def add_batch(self, producer_epoch: int, batch: BatchMetadata) -> None:
-        """Note a batch that was appended; a new epoch forgets the batches of the old one."""
+        """Record an appended batch. A new epoch drops the batches of the old one."""
         if producer_epoch != self.producer_epoch:
             self.producer_epoch = producer_epoch
             self.batches.clear()
@@ -101,7 +101,7 @@ class ProducerStateEntry:
         self.last_timestamp_ms = batch.timestamp_ms
 
     def end_transaction(self, producer_epoch: int, coordinator_epoch: int, timestamp_ms: int) -> None:
-        """Note a mark that was appended; its sequences go on, unless the epoch is new."""
+        """Record an appended transaction marker. Sequences go on, unless the epoch is new."""
         if producer_epoch != self.producer_epoch:
             self.producer_epoch = producer_epoch
             self.batches.clear()

@@ -1,15 +1,14 @@
-"""What a log knows of the idempotent producers that wrote to it: epoch, and the last five batches of each.
+"""The state of the idempotent producers of a log: the epoch and the last five batches of each.
 
-Theory   A batch that the producer sends again is found by its epoch, first and last sequence, and answered with the
-         offset it got the first time. Any other batch must continue the last one: sequences run 0 ... 2^31 - 1, 0 ...
-         A producer nobody has heard of may begin anywhere (KIP-360), one with a new epoch only at 0, one with an older
-         epoch is refused.
-         The state is a function of the log, so each replica has its own and a new leader goes on where the old one
-         stopped. It follows the log lazily, up to `map_end_offset`: a follower that never leads hardly pays for it.
+Theory   A duplicate batch is found by its epoch, first and last sequence; the response has the offset of the first
+         time. Any other batch must continue the last one: sequences run 0 ... 2^31 - 1, 0 ... An unknown producer may
+         begin anywhere (KIP-360), one with a new epoch only at 0; one with an older epoch is refused. The state is a
+         function of the log, so each replica has its own and a new leader goes on where the old one stopped. It follows
+         the log lazily, up to `map_end_offset`: a follower that never leads hardly pays for it.
 Units    sequences and offsets count records; timestamps are the batches' own, milliseconds since the epoch. A producer
-         is forgotten when its last timestamp is producer.id.expiration.ms in the past: not the time of the append.
-         A transaction is open from its first batch to the mark that ends it (transactions/); until then its producer
-         writes nothing else, and is not forgotten.
+         is removed when its last timestamp, not the time of the append, is producer.id.expiration.ms in the past. A
+         transaction is open from its first batch to its marker (transactions/). Until then no other transaction of the
+         producer begins, and the producer is not removed.
 Source   storage/.../log/{ProducerStateManager,ProducerAppendInfo}.java @ 4.4.
 Differs  No snapshots: truncation rebuilds the state from the batches that are left.
 """
@@ -38,18 +37,18 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, EndTransactionMarker
 
-_EPOCH_BUMP: Final = 2  # the version of transactions since which each of them has an epoch of its own (KIP-890)
+_EPOCH_BUMP: Final = 2  # the transaction version from which on each transaction has its own epoch (KIP-890)
 
 
 class ProducerStateManager:
-    """The producers of one log, as far as the log was looked at: `map_end_offset`."""
+    """The producers of one log, up to `map_end_offset`."""
 
     __slots__ = ("_entries", "_guards", "_verifications", "map_end_offset", "transactions")
 
     def __init__(self, map_end_offset: int = 0) -> None:
         self._entries: dict[int, ProducerStateEntry] = {}
         self._verifications: dict[int, VerificationState] = {}
-        self._guards = NO_GUARD  # how many were given
+        self._guards = NO_GUARD  # the number of guards handed out
         self.transactions = Transactions()
         self.map_end_offset = map_end_offset
 
@@ -61,7 +60,7 @@ class ProducerStateManager:
         return self._entries.get(producer_id)
 
     def find_duplicate_batch(self, batch: ProducerBatch, last_offset_delta: int) -> BatchMetadata | None:
-        """The cached batch with the same epoch and the same sequences, if there is one."""
+        """Return the cached batch with the same epoch and the same sequences, if there is one."""
         entry = self._entries.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
             return None
@@ -80,8 +79,8 @@ class ProducerStateManager:
         guard: int = NO_GUARD,
         by_client: bool = True,
     ) -> None:
-        """Raise 47, 45 or 48 unless the batch, about to go to `offset`, may follow what its producer wrote before. The
-        records of a coordinator have no sequences."""
+        """Raise 47, 45 or 48 unless the batch, about to go to `offset`, may follow the producer's earlier batches.
+        Records of a coordinator have no sequences."""
         entry = self._entries.get(batch.producer_id)
         epoch, first_sequence = batch.producer_epoch, batch.base_sequence
         if batch.is_transactional and not self.has_ongoing_transaction(batch.producer_id, epoch):
@@ -128,7 +127,7 @@ class ProducerStateManager:
     # Transactions.
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """UnifiedLog.hasOngoingTransaction."""
+        """Return the result of UnifiedLog.hasOngoingTransaction."""
         entry = self._entries.get(producer_id)
         return (
             entry is not None
@@ -139,8 +138,8 @@ class ProducerStateManager:
     def maybe_start_verification(
         self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now_wall_ms: int
     ) -> int:
-        """The guard with which a batch of this producer may be appended, once the coordinator has agreed; NO_GUARD if
-        its transaction is open here. Raises INVALID_PRODUCER_EPOCH."""
+        """Return the guard with which a batch of this producer may be appended, once the coordinator has agreed;
+        NO_GUARD if its transaction is open here. Raise INVALID_PRODUCER_EPOCH."""
         _check_epoch(self._entries.get(producer_id), producer_id, epoch)
         if self.has_ongoing_transaction(producer_id, epoch):
             return NO_GUARD
@@ -165,8 +164,8 @@ class ProducerStateManager:
         topic_partition: TopicPartition,
         transaction_version: int,
     ) -> None:
-        """Raise 47 or 52 unless the mark, about to go to `offset`, may end a transaction: with version 2 its epoch is a
-        new one, unless it was written before."""
+        """Raise 47 or 52 unless the transaction marker, about to go to `offset`, may end a transaction. With version 2
+        its epoch is a new one, unless it was written before."""
         entry = self._entries.get(producer_id)
         if entry is None:
             return
@@ -188,7 +187,7 @@ class ProducerStateManager:
             )
 
     def update(self, batch: ProducerBatch, first_offset: int, last_offset: int) -> None:
-        """Note a batch that stands in the log."""
+        """Record a batch of the log."""
         producer_id, timestamp_ms, marker = batch.producer_id, batch.max_timestamp_ms, batch.marker
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -212,18 +211,18 @@ class ProducerStateManager:
                 del self._verifications[producer_id]
 
     def reload_from(self, log_start_offset: int, log_end_offset: int) -> None:
-        """The log was truncated: forget everything, and read what is left of it again. What was deleted before
-        `log_start_offset` is forgotten for good, as in Kafka, which drops the snapshots below it."""
+        """Drop everything after a truncation, and read the rest of the log again. Batches deleted before
+        `log_start_offset` no longer count, as in Kafka, which drops the snapshots below it."""
         self._entries.clear()
         self.transactions.truncate_to(log_end_offset)
         self.map_end_offset = log_start_offset
 
     def oldest_timestamp_ms(self) -> int | None:
-        """Of the last batch of the producer that has not written for longest; None if there is no producer."""
+        """Return the oldest last timestamp of all producers; None if there is no producer."""
         return min((entry.last_timestamp_ms for entry in self._entries.values()), default=None)
 
     def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
-        """Forget who has not written for so long, and has no open transaction."""
+        """Remove producers that have not written for `expiration_ms` and have no open transaction."""
         expired = [
             producer_id
             for producer_id, entry in self._entries.items()
@@ -259,7 +258,7 @@ def _check_epoch(entry: ProducerStateEntry | None, producer_id: int, epoch: int)
 
 
 def _check_sequence(entry: ProducerStateEntry | None, epoch: int, first_sequence: int, place: str) -> None:
-    """ProducerAppendInfo.checkSequence, of who is known; whoever is not may begin anywhere."""
+    """Check the sequence of a known producer (ProducerAppendInfo.checkSequence). An unknown one may begin anywhere."""
     if entry is None or entry.producer_epoch == NO_PRODUCER_EPOCH:
         return
     if epoch != entry.producer_epoch:

@@ -1,13 +1,13 @@
-"""A run of batches that is out of memory: its bytes in a store, and as much in memory as it takes to find one of them.
+"""A run of batches out of memory: its bytes in a store, and a sparse index in memory.
 
-Theory   The bytes are those that Kafka has in a segment file: batches one behind the other, with base offset and leader
-         epoch written in, so what is read is sent as it is. All replicas that have these batches share the segment.
-         The index is sparse, as Kafka's offset and time index: an entry for each 4 KiB. Who looks for an offset reads
-         on from the entry before it, header by header.
+Theory   The bytes are those of Kafka's segment file: consecutive batches, with base offset and leader epoch written in,
+         so they are sent as they are. All replicas that have these batches share the segment. The index is sparse, as
+         Kafka's offset and time index: an entry for each 4 KiB. A search for an offset reads on from the entry before
+         it, header by header.
 Units    offsets count records; positions and sizes are bytes; timestamps are milliseconds since the epoch.
 Source   storage/internals/log/LogSegment.java, OffsetIndex.java, TimeIndex.java @ 4.0; index.interval.bytes
-Differs  A segment is written once and never appended to. The index is not written. What has no timestamp counts as old
-         as the youngest batch beside it, where Kafka takes the time at which the file was last changed.
+Differs  A segment is written once and never appended to. The index is not written. A batch without a timestamp counts
+         as old as the youngest batch beside it; Kafka takes the last change of the file.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from fakebroker.protocol.batch_layout import (
 from fakebroker.protocol.transaction_records.control_records import decode_marker
 
 INDEX_INTERVAL_BYTES: Final = 4_096
-_SMALL_BYTES: Final = 8_192  # batches of that size are copied together before they are written
-_WINDOW_BYTES: Final = 65_536  # what is read at once by who walks over small batches
-# What one takes in memory, measured (docs/memory.md): the objects, and three numbers for each entry of the index.
+_SMALL_BYTES: Final = 8_192  # Batches up to that size are copied together before they are written.
+_WINDOW_BYTES: Final = 65_536  # Bytes read at once in a walk over small batches.
+# The memory of a segment, measured (docs/memory.md). The objects, and three numbers for each entry of the index.
 _SEGMENT_COST: Final = 800
 _ENTRY_COST: Final = 24
 
 
 @final
 class Segment(Stored):
-    """From `base_offset` to before `end_offset`, from `position` of the log on. `timestamp_ms` is the largest of those
-    of its batches, `epochs` each leader epoch with its first offset in here. `holders` counts the logs that have it,
-    `cost` what it takes in memory, in bytes."""
+    """The batches from `base_offset` to before `end_offset`, from `position` of the log on. `timestamp_ms` is the
+    largest of their timestamps, `epochs` each leader epoch with its first offset in here. `holders` is the number of
+    logs that have it, `cost` its memory in bytes."""
 
     __slots__ = (
         "_extent", "_offsets", "_positions", "_timestamps", "base_offset", "cost", "end_offset", "epochs",
@@ -50,7 +50,7 @@ class Segment(Stored):
     )  # fmt: skip
 
     def __init__(self, store: Store, batches: Sequence[LoggedBatch]) -> None:
-        """Write batches that follow each other; raises StoreFullError."""
+        """Write consecutive batches. Raise StoreFullError."""
         first = batches[0]
         self.base_offset = first.base_offset
         self.end_offset = batches[-1].last_offset + 1
@@ -60,7 +60,7 @@ class Segment(Stored):
         self.epochs: list[tuple[int, int]] = []
         self._offsets = array("q")
         self._positions = array("q")
-        self._timestamps = array("q")  # the largest up to the next entry
+        self._timestamps = array("q")  # the largest timestamp up to the next entry
         parts: list[Part] = []
         next_entry = position = first.position
         epoch, largest_ms = -1, -1
@@ -98,7 +98,7 @@ class Segment(Stored):
         return self._extent.read(position - self.position, size)
 
     def find(self, offset: int) -> LoggedBatch:
-        """The batch that holds an offset of the segment."""
+        """Return the batch that holds an offset of the segment."""
         entry = bisect_right(self._offsets, offset) - 1
         for batch in self.batches(self._positions[entry], self.end_position, INDEX_INTERVAL_BYTES):
             if offset <= batch.last_offset:
@@ -106,7 +106,7 @@ class Segment(Stored):
         raise AssertionError(f"no batch holds offset {offset} of a segment that ends at {self.end_offset}")
 
     def find_position(self, position: int) -> LoggedBatch:
-        """The batch that holds a byte of the segment."""
+        """Return the batch that holds a byte of the segment."""
         entry = bisect_right(self._positions, position) - 1
         for batch in self.batches(self._positions[entry], self.end_position, INDEX_INTERVAL_BYTES):
             if position < batch.position + batch.size:
@@ -114,13 +114,12 @@ class Segment(Stored):
         raise AssertionError(f"no batch holds byte {position} of a segment that ends at {self.end_position}")
 
     def position_at(self, timestamp_ms: int) -> int:
-        """Where a batch begins before which there is none with a timestamp as large as this; the end if there is none
-        at all."""
+        """Return the start of a batch before which no timestamp is as large as this; the end if no timestamp is."""
         entry = bisect_left(self._timestamps, timestamp_ms)
         return self._positions[entry] if entry < len(self._positions) else self.end_position
 
     def epochs_between(self, base_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """Each leader epoch with the first offset that it has there."""
+        """Return each leader epoch with its first offset in this range."""
         found: list[tuple[int, int]] = []
         for epoch, offset in self.epochs:
             if offset <= base_offset:
@@ -130,7 +129,7 @@ class Segment(Stored):
         return found
 
     def batches(self, start: int, end: int, window: int = _WINDOW_BYTES) -> Iterator[LoggedBatch]:
-        """The batches from one position to another, at both of which a batch begins or the segment ends. Only their
+        """Yield the batches from one position to another; at both a batch begins or the segment ends. Only their
         headers are read, `window` bytes at a time if they are small."""
         buffer, buffer_at = b"", start
         position = start
@@ -141,7 +140,7 @@ class Segment(Stored):
                 buffer = self.read(position, min(window, self.end_position - position))
             batch = self._batch(buffer, at, position)
             if batch.size > INDEX_INTERVAL_BYTES:
-                window = INDEX_INTERVAL_BYTES  # what comes is likely as large
+                window = INDEX_INTERVAL_BYTES  # the next batches are likely as large
             position += batch.size
             yield batch
 
@@ -162,7 +161,7 @@ class Segment(Stored):
             count,
         ) = HEADER.unpack_from(buffer, at)
         producer = None
-        # A mark of which compaction has left nothing says nothing of its producer.
+        # A marker that compaction has emptied does not change the state of its producer.
         if producer_id >= 0 and (count > 0 or attributes & CONTROL_FLAG == 0):
             marker = None
             if attributes & CONTROL_FLAG:
@@ -181,7 +180,7 @@ class Segment(Stored):
 
 @final
 class StoredPiece(Piece):
-    """Bytes of a segment, read when they are taken. As long as there is one its segment stays in the store."""
+    """Bytes of a segment, read when they are needed. The segment stays in the store as long as this exists."""
 
     __slots__ = ("_position", "_segment")
 
@@ -196,8 +195,8 @@ class StoredPiece(Piece):
 
 @final
 class LoggedPiece(Piece):
-    """Bytes of batches that are in memory when it is made, from the beginning of the first on. When they go out of
-    memory before they are taken they are read from there: the objects are all that it keeps."""
+    """Bytes of batches that are in memory when this is made, from the start of the first on. It keeps only the batch
+    objects: if they go out of memory before the bytes are needed, the bytes are read from the store."""
 
     __slots__ = ("_batches",)
 
@@ -224,7 +223,7 @@ class LoggedPiece(Piece):
             batch = batches[index]
             begin = start - (batch.position - first)
             stored = batch.stored
-            if isinstance(stored, Segment):  # it went out of memory; and others with it
+            if isinstance(stored, Segment):  # it went out of memory, maybe with others
                 end = begin + min(size, stored.end_position - (first + start))
                 found.append(stored.read(first + start, end - begin))
                 left = begin + (end - begin)

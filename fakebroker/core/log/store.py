@@ -1,13 +1,12 @@
-"""Where records are kept that are not in memory: what the log wants of such a place, and one that is memory after all.
+"""The interface of a store for records out of memory, and a store in memory.
 
-Theory   The log puts runs of batches there, as they would stand in a file of Kafka's, and reads parts of them. A run is
-         an `Extent`: whoever has it may read it, and when the last who had it lets it go, its place is free. So a log
-         that was truncated meanwhile takes nothing from an answer that is still being written.
-         The core does no I/O: `server/spill/` has a store in a temporary file. One that is a dictionary is for
-         simulations, and for who gives no store.
+Theory   The log puts runs of batches into the store, in the form of Kafka's files, and reads parts of them. A run is an
+         `Extent`: its holders may read it, and when the last one drops it, its place is free. So the truncation of a
+         log takes nothing from a response that is still being written. The core does no I/O: `server/spill/` has a
+         store in a temporary file. The store in a dictionary is for simulations, and the default.
 Units    positions and sizes are bytes.
-Errors   StoreFullError: what was put is not kept, or what was put before is still in memory and cannot be written.
-         The log keeps its batches and takes no more.
+Errors   StoreFullError: the new bytes are not kept, or earlier ones are still in memory and cannot be written. The log
+         keeps its batches and accepts no more.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fakebroker.protocol.answers.pieces import Part
 
 
 class StoreFullError(Exception):
-    """There is no room, in words for the log."""
+    """The store has no room. The text is for the log."""
 
 
 class Store(ABC):
@@ -28,34 +27,35 @@ class Store(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where it is, for the log of the broker."""
+        """The location, for the log of the broker."""
 
     @abstractmethod
     def put(self, parts: Sequence[Part], size: int) -> int:
-        """Keep these bytes, `size` in all; where they are from now on. Raises StoreFullError. The parts do not change
-        any more. They may stay in memory until they are written: `max_unwritten_bytes` at most when this returns."""
+        """Keep these bytes, `size` in all, and return their position. Raise StoreFullError. The parts do not change any
+        more. They may stay in memory until they are written: `max_unwritten_bytes` at most when this returns."""
 
     @abstractmethod
     def read(self, position: int, start: int, size: int) -> bytes:
-        """`size` bytes, from `start` on, of what was put at `position`."""
+        """Return `size` bytes, from `start` on, of the run at `position`."""
 
     @abstractmethod
     def free(self, position: int, size: int) -> None:
-        """Nobody has what was put there any more. May be called from anywhere, also when all is closed."""
+        """Free the run at `position`: it has no holder any more. Any thread may call this, also after the store is
+        closed."""
 
     @abstractmethod
     def set_max_unwritten_bytes(self, size: int) -> None:
-        """How much may stay in memory for a while."""
+        """Set the limit of bytes that may stay in memory until they are written."""
 
 
 class Extent:
-    """A run of bytes in a store, as long as somebody has it. Not compiled: it has a finalizer."""
+    """A run of bytes in a store, which is freed with its last reference. Interpreted: it has a finalizer."""
 
     __slots__ = ("_store", "position", "size")
 
     def __init__(self, store: Store, parts: Sequence[Part], size: int) -> None:
-        """Put it there; raises StoreFullError."""
-        self.size = 0  # if that fails there is nothing to be freed
+        """Put the bytes into the store. Raise StoreFullError."""
+        self.size = 0  # if that fails there is nothing to free
         self._store = store
         self.position = store.put(parts, size)
         self.size = size
@@ -69,7 +69,7 @@ class Extent:
 
 
 class MemoryStore(Store):
-    """Keeps what it gets. `size` is how much that is, now."""
+    """A store in memory. `size` is the number of bytes in it."""
 
     place = "memory"
 
@@ -92,7 +92,7 @@ class MemoryStore(Store):
         return run[start : start + size]
 
     def set_max_unwritten_bytes(self, size: int) -> None:
-        """All of it stays."""
+        """Do nothing: all bytes stay in memory."""
 
     def free(self, position: int, size: int) -> None:
         del self._runs[position]

@@ -1,7 +1,7 @@
-"""The largest timestamp of each block of 256 batches of a log: what is kept to find a time in it.
+"""The largest timestamp of each block of 256 batches of a log, for searches by time.
 
-Theory   See time_search.py, which makes it when the first question comes and has it catch up with the log with each: an
-         append does nothing for it. A log that is truncated drops it (`Log.time_index`).
+Theory   See time_search.py, which makes it at the first query and lets it catch up with the log at each: an append does
+         nothing for it. A log that is truncated drops it (`Log.time_index`).
 Units    timestamps are milliseconds since the epoch, -1 for none; offsets count records.
 Source   storage/.../log/TimeIndex.java @ 4.0.
 Differs  Kafka has an entry for each 4 KiB, in a file for each segment.
@@ -17,8 +17,8 @@ BLOCK: Final = 256
 
 @final
 class TimeIndex:
-    """Of one log, up to `end_offset`. `offsets` says where each block begins, `maxima` what its largest timestamp is;
-    the first block may tell of one that was deleted."""
+    """The index of one log, up to `end_offset`. `offsets` has the start of each block, `maxima` its largest timestamp.
+    The maximum of the first block may be that of a deleted batch."""
 
     __slots__ = ("_in_last", "end_offset", "maxima", "offsets")
 
@@ -29,7 +29,7 @@ class TimeIndex:
         self._in_last = BLOCK
 
     def add(self, base_offset: int, last_offset: int, max_timestamp_ms: int) -> None:
-        """The next batch."""
+        """Add the next batch."""
         if self._in_last == BLOCK:
             self.offsets.append(base_offset)
             self.maxima.append(max_timestamp_ms)
@@ -40,10 +40,10 @@ class TimeIndex:
         self.end_offset = last_offset + 1
 
     def block_of(self, offset: int) -> int:
-        """The block that holds an offset; the first one, if that is before them all."""
+        """Return the block that holds an offset; the first one, if the offset is before all blocks."""
         return max(bisect_right(self.offsets, offset) - 1, 0)
 
     def forget_before(self, offset: int) -> None:
-        """Whole blocks, but never the last."""
+        """Drop whole blocks below `offset`, but never the last one."""
         gone = self.block_of(offset)
         del self.offsets[:gone], self.maxima[:gone]

@@ -1,8 +1,8 @@
-"""Find a time in a log: the first batch that reaches it, and the one with the largest timestamp of all.
+"""Search a log by time: the first batch that reaches a time, and the one with the largest timestamp of all.
 
-Theory   A question looks through the blocks of the index, then through the batches of one: some 1,400 steps where there
-         are 300,000 batches. Old batches go, so the first block may tell of a timestamp that is no longer there, and is
-         looked at again.
+Theory   A query goes through the blocks of the index, then through the batches of one: some 1,400 steps for 300,000
+         batches. Old batches are deleted, so the maximum of the first block may be outdated, and that block is searched
+         again.
 Units    timestamps are milliseconds since the epoch, -1 for none; offsets count records.
 Source   storage/.../log/LogSegment.java findOffsetByTimestamp, readMaxTimestampAndOffsetSoFar @ 4.0.
 """
@@ -23,26 +23,26 @@ _BATCHES_OF_A_SLICE: Final = 1_024
 
 
 def max_timestamp_ms(batch: LoggedBatch) -> int:
-    """What its header says, which the leader has seen to."""
+    """Return the largest timestamp in the header, which the leader has verified."""
     found: int = read_i64_be(batch.beginning(RECORD_BATCH_OVERHEAD), MAX_TIMESTAMP_AT)
     return found
 
 
 def first_batch_reaching(log: Log, timestamp_ms: int, offset: int) -> Slices[LoggedBatch | None]:
-    """The first batch, from the one that holds `offset` on, whose largest timestamp is at or after a time, which is
-    not negative."""
+    """Return the first batch, from the one that holds `offset` on, with its largest timestamp at or after a time. The
+    time is not negative."""
     index = yield from _caught_up(log)
     for block in range(index.block_of(offset), len(index.maxima)):
         if index.maxima[block] >= timestamp_ms:
             for batch in islice(log.batches_from(max(index.offsets[block], offset)), BLOCK):
-                # What retention goes by is the largest timestamp or, if there is none, another one.
+                # The timestamp for retention is the largest timestamp or, if there is none, another one.
                 if batch.timestamp_ms >= timestamp_ms and max_timestamp_ms(batch) >= timestamp_ms:
                     return batch
     return None
 
 
 def batch_of_max_timestamp(log: Log) -> Slices[LoggedBatch | None]:
-    """The first of those that share the largest timestamp of the log."""
+    """Return the first of the batches with the largest timestamp of the log."""
     index = yield from _caught_up(log)
     if not index.maxima or log.log_start_offset >= log.log_end_offset:
         return None
@@ -66,7 +66,7 @@ def batch_of_max_timestamp(log: Log) -> Slices[LoggedBatch | None]:
 
 
 def _caught_up(log: Log) -> Slices[TimeIndex]:
-    """The index of all of the log; no slice ends between that and what is done with it."""
+    """Return the index of the whole log. No slice ends between this and its use."""
     while True:
         index = log.time_index
         if index is None:

@@ -1,1 +1,1 @@
-"""Waiting: delayed operations, the keys that wake them, and the deadlines of everything that has one."""
+"""Delayed operations, the keys that complete them, and all deadlines of a cluster."""

@@ -1,8 +1,8 @@
-"""Everything in a cluster that has a deadline, in one place: who has one registers itself.
+"""A registry of everything in a cluster that has a deadline. Each source registers itself.
 
-Theory   Each source has a rank. At the same millisecond they run in the order of their ranks: what followers do comes
-         before housekeeping and that before timeouts, so what was replicated in time counts as in time. A source that
-         is asked too often must be cheap to ask: all are asked after each event.
+Theory   Each source has a rank. Sources due at the same millisecond run in the order of their ranks: followers, then
+         housekeeping, then timeouts. Records replicated in time therefore count as in time. All sources are asked for
+         their next deadline after each event, so `next_deadline_ms` of a source must be cheap.
 Units    monotonic milliseconds.
 Source   Takes the place of Kafka's reaper threads and schedulers, which are one for each purgatory.
 """
@@ -17,7 +17,7 @@ from fakebroker.core.clock import HasNow
 from timingwheel import SystemTimer, TimerTask
 from timingwheel.mypyc import mypyc_attr
 
-# Ranks: (what it is, whose it is, which of his).
+# Ranks: (the kind of source, its owner, its number within the owner).
 Rank = tuple[int, int, int]
 FOLLOWERS: Final = 0
 HOUSEKEEPING: Final = 1
@@ -26,41 +26,41 @@ TIMEOUTS: Final = 2
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DeadlineSource:
-    """Something with deadlines. `is_housekeeping`: nobody outside waits for them. `moves_with_skips`: a skip of the
-    clock brings them no nearer."""
+    """A source of deadlines. `is_housekeeping`: no client waits for them. `moves_with_skips`: a skip of the clock
+    brings them no nearer."""
 
     def __init__(self, is_housekeeping: bool, moves_with_skips: bool = False) -> None:
         self.is_housekeeping = is_housekeeping
         self.moves_with_skips = moves_with_skips
 
     def next_deadline_ms(self) -> int | None:
-        """When `advance_clock` next has something to do; maybe earlier, never later."""
+        """Return the time at which `advance_clock` next has work. It may be too early, never too late."""
         raise NotImplementedError
 
     def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
-        """Run what is due by now, so many at most; how many that were. What is left is due at the next call."""
+        """Run at most `limit` tasks that are due by now, and return their number. The rest is due at the next call."""
         raise NotImplementedError
 
     def num_pending(self) -> int:
-        """How many deadlines are to come."""
+        """Return the number of pending deadlines."""
         raise NotImplementedError
 
     def num_awaited(self) -> int:
-        """How many of them somebody would be glad to see sooner."""
+        """Return the number of pending deadlines for which a client waits: skipping time would unblock it."""
         raise NotImplementedError
 
     def changed(self, now_ms: int) -> None:
-        """Something has happened elsewhere."""
+        """React to an event elsewhere in the cluster. By default, do nothing."""
 
     def run_as_drawn(self, order: Random) -> None:
-        """From now on what is due at the same millisecond runs in an order that is drawn."""
+        """Run the tasks that are due at the same millisecond in a random order from now on."""
 
     def check_invariants(self) -> None:
         raise NotImplementedError
 
 
 class TimerDeadlines(DeadlineSource):
-    """A timer whose tasks are their own. `unawaited` is how many of those to come nobody waits for."""
+    """A timer with independent tasks. `unawaited` is the number of pending tasks for which no client waits."""
 
     def __init__(self, start_ms: int, is_housekeeping: bool = False) -> None:
         super().__init__(is_housekeeping)
@@ -88,8 +88,8 @@ class TimerDeadlines(DeadlineSource):
 
 @final
 class ClientDeadlines(DeadlineSource):
-    """What clients have to do in time: send a heartbeat, join, give up partitions. A skip moves these deadlines along,
-    so a client has as long as with the real clock."""
+    """Deadlines of clients: send a heartbeat, join, give up partitions. A skip of the clock moves them along, so a
+    client has as long as with the real clock."""
 
     def __init__(self, clock: HasNow, is_housekeeping: bool = False) -> None:
         super().__init__(is_housekeeping, moves_with_skips=True)
@@ -97,7 +97,6 @@ class ClientDeadlines(DeadlineSource):
         self._timer = SystemTimer(clock.client_ms)
 
     def add(self, task: TimerTask) -> None:
-        """Run the task after its delay."""
         self._timer.add(task, self._clock.client_ms)
 
     def next_deadline_ms(self) -> int | None:
@@ -121,9 +120,8 @@ class ClientDeadlines(DeadlineSource):
 
 
 class Deadlines:
-    """The deadlines of a cluster. `met` counts those that have come, all but housekeeping. `order`, if there is one,
-    draws which of the timeouts of one millisecond is next, of a source and among sources: Kafka's are run by many
-    threads."""
+    """The deadlines of a cluster. `met` counts those that were reached, without housekeeping. `order`, if given, draws
+    the order of the timeouts of one millisecond, within a source and among sources: in Kafka many threads run them."""
 
     def __init__(self, order: Random | None = None) -> None:
         self.met = 0
@@ -133,7 +131,7 @@ class Deadlines:
         self._ranks: list[Rank] = []
 
     def add(self, source: DeadlineSource, rank: Rank) -> None:
-        """From now on this source is asked; of those with the same rank, behind the others."""
+        """Register a source, behind the others with the same rank."""
         place = bisect_right(self._ranks, rank)
         self._ranks.insert(place, rank)
         self._sources.insert(place, source)
@@ -143,13 +141,14 @@ class Deadlines:
             source.run_as_drawn(self._order)
 
     def remove(self, source: DeadlineSource) -> None:
-        """It is not asked any more: what it has pending never comes."""
+        """Unregister a source. Its pending tasks never run."""
         place = self._sources.index(source)
         del self._ranks[place]
         del self._sources[place]
 
     def next_deadline_ms(self, if_skipped: bool = False) -> int | None:
-        """The earliest of all; `if_skipped`: of those that a skip of the clock brings nearer."""
+        """Return the earliest deadline of all sources; with `if_skipped`, of those that a skip of the clock brings
+        nearer."""
         earliest: int | None = None
         for source in self._sources:
             if if_skipped and source.moves_with_skips:
@@ -160,9 +159,9 @@ class Deadlines:
         return earliest
 
     def advance_clock(self, now_ms: int, limit: int) -> int:
-        """Run what is due by now, in the order of the ranks, so many at most. How many that were, housekeeping too."""
+        """Run at most `limit` due tasks in the order of the ranks. Return their number, housekeeping included."""
         ran = 0
-        sources = self._sources[:]  # who runs may stop a broker
+        sources = self._sources[:]  # a copy: a task may stop a broker
         if self._order is not None:
             first = bisect_left(self._ranks, (TIMEOUTS, 0, 0))
             timeouts = sources[first:]
@@ -175,16 +174,16 @@ class Deadlines:
                 self.met += tasks
             if tasks and self.housekeeping is not None and source is not self.housekeeping:
                 self.housekeeping.changed(now_ms)
-            if ran >= limit:  # this source may have more, which comes before the next one's
+            if ran >= limit:  # this source may have more due tasks, which come before those of the next source
                 break
         return ran
 
     def has_pending(self) -> bool:
-        """Whether there is any to come but housekeeping."""
+        """Return True if a deadline other than housekeeping is pending."""
         return any(not source.is_housekeeping and source.num_pending() for source in self._sources)
 
     def is_awaited(self) -> bool:
-        """Whether somebody would be glad to see one sooner."""
+        """Return True if skipping time would unblock a client."""
         return any(source.num_awaited() > 0 for source in self._sources)
 
     def check_invariants(self) -> None:

@@ -1,8 +1,8 @@
-"""An operation that waits for its condition or for its timeout, and completes exactly once.
+"""An operation that is parked until its condition holds or its timeout is over, and completes exactly once.
 
-Theory   `force_complete` is the only gate: whoever passes it first cancels the timer and calls `on_complete`;
-         everybody else is told False. Expiry is: force_complete, and only if that won, `on_expiration`.
-         `try_complete` checks the condition and passes the gate itself; it is called many times and must be cheap.
+Theory   `force_complete` is the only gate. The first call cancels the timer, calls `on_complete` and returns True;
+         later calls return False. Expiry calls `force_complete`, and then `on_expiration` if that returned True.
+         `try_complete` checks the condition and passes the gate itself. It is called many times and must be cheap.
 Units    delay_ms is monotonic milliseconds.
 Source   server-common/.../purgatory/DelayedOperation.java @ 4.0.
 Differs  One thread: the lock and the `safe_` variants are gone, the order of the steps is not.
@@ -16,8 +16,8 @@ from timingwheel.mypyc import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerTask):
-    """Subclasses define `try_complete`, `on_complete` and `on_expiration`. `has_expired`: it was, or is being,
-    completed because its time is over."""
+    """A delayed operation. Subclasses define `try_complete`, `on_complete` and `on_expiration`. `has_expired`: the
+    timeout completed it, or is completing it."""
 
     __slots__ = ("_completed", "has_expired")
 
@@ -30,7 +30,7 @@ class DelayedOperation(TimerTask):
         return self._completed
 
     def force_complete(self) -> bool:
-        """Complete if nobody did before. True for the one call that did it."""
+        """Complete the operation unless it is completed already. Return True for the one call that completes it."""
         if self._completed:
             return False
         self._completed = True
@@ -39,23 +39,24 @@ class DelayedOperation(TimerTask):
         return True
 
     def run(self) -> None:
-        """The timer's call: the delay is over."""
+        """Expire the operation. The timer calls this at the end of the delay."""
         self.has_expired = not self._completed
         if self.force_complete():
             self.on_expiration()
 
     def try_complete(self) -> bool:
-        """If the condition holds, call `force_complete` and return what it says; else False."""
+        """Call `force_complete` and return its result if the condition holds, else return False."""
         raise NotImplementedError
 
     def try_complete_for(self, key: object) -> bool:
-        """The same after an event on one of its keys: who has very many may look there alone."""
+        """Do the work of `try_complete` after an event on `key`. An operation with very many keys may check that key
+        alone."""
         return self.try_complete()
 
     def on_complete(self) -> None:
-        """Called once, on completion or expiry."""
+        """Deliver the result. Called once, on completion or expiry."""
         raise NotImplementedError
 
     def on_expiration(self) -> None:
-        """Called after `on_complete`, only if the timeout won."""
+        """React to the expiry. Called after `on_complete`, only if the timeout won."""
         raise NotImplementedError

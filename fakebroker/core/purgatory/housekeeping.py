@@ -1,13 +1,12 @@
-"""What the cluster does from time to time on its own, and when it need not: a week goes by in a moment if nothing
-happens in it.
+"""Periodic work of the cluster, which is skipped while it has nothing to do. A week without events passes in a moment.
 
-Theory   A periodic task says of what it sees when that will matter, if nothing happens until then. Up to there its
-         ticks are skipped: it is parked. Whatever happens (a request, another deadline, a tick that had something to
-         do) ends that for all, and each goes on at the next of its times. They are the times at which it would have run
-         anyway, so whoever skips and whoever does not see the same at each millisecond; a test compares them.
-         Tasks are parked at their ticks only, so what happens ends it once per tick, not once per request.
-Units    monotonic milliseconds. What is old by wall time matters when that is reached if both clocks go on together; a
-         wall clock that is set is seen when the next thing happens.
+Theory   A periodic task reports when its work will matter if nothing happens until then. Its ticks up to that time are
+         skipped: the task is parked. Any event (a request, another deadline, a tick that had work) unparks all tasks,
+         and each goes on at its next tick. The ticks are the same as without skipping, so both ways have the same
+         effect at each millisecond; a test compares them. A task is parked only at a tick, so an unpark costs once per
+         tick, not once per request.
+Units    monotonic milliseconds. The time at which wall-clock age matters is computed as if both clocks go on together.
+         If the wall clock is set, that is noticed at the next event.
 Source   KafkaScheduler.java schedule @ 4.0.
 Differs  Kafka's threads run every tick.
 """
@@ -22,9 +21,8 @@ from timingwheel import TimerTask
 
 
 class Housekeeping(TimerDeadlines):
-    """The timer of what nobody outside waits for. `ticks` and `idle_ticks` count those of periodic tasks that were
-    run, and those of them at which nothing was to be done. Without `skips` all are run, as in Kafka: a test compares
-    them."""
+    """The timer of work for which no client waits. `ticks` counts the ticks of periodic tasks that ran, `idle_ticks`
+    those without work. If `skips` is False, every tick runs, as in Kafka: a test compares the two."""
 
     def __init__(self, start_ms: int) -> None:
         super().__init__(start_ms, is_housekeeping=True)
@@ -32,7 +30,7 @@ class Housekeeping(TimerDeadlines):
         self.ticks = 0
         self.idle_ticks = 0
         self._parked: list[PeriodicTask] = []
-        self._done_ms = start_ms - 1  # what was due at this time has been done
+        self._done_ms = start_ms - 1  # all that was due at this time is done
 
     def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
         idle_ticks = self.idle_ticks
@@ -47,12 +45,12 @@ class Housekeeping(TimerDeadlines):
         return ran
 
     def reached(self, now_ms: int) -> None:
-        """All that was due by now has been done."""
+        """Record that all work due by now is done."""
         if now_ms > self._done_ms:
             self._done_ms = now_ms
 
     def changed(self, now_ms: int) -> None:
-        """Something has happened: what parked tasks have seen may no longer be so."""
+        """Unpark all tasks after an event: what they saw may have changed."""
         if self._parked:
             parked = self._parked
             self._parked = []
@@ -60,14 +58,17 @@ class Housekeeping(TimerDeadlines):
                 task.unpark(max(now_ms, self._done_ms + 1))
 
     def park(self, task: PeriodicTask) -> None:
-        """Tell it when something happens."""
+        """Park the task until the next event."""
         self._parked.append(task)
 
 
 class PeriodicTask(TimerTask):
-    """Does `action` for the first time after `delay_ms`, then every `interval_ms`, until it is stopped, whatever
-    becomes of it once. Not where it has nothing to do: `matters_ms` tells when it will, if nothing happens before; now
-    or earlier for now, NEVER_MS or later for never. One too early is no harm, one too late is."""
+    """A task that runs `action` first after `delay_ms`, then every `interval_ms`, until `stop`, also after a run that
+    raised. It does not run `action` while that has no work.
+
+    `matters_ms` returns the time at which the action will have work if nothing happens before: now or earlier for now,
+    NEVER_MS or later for never. Too early does no harm; too late does.
+    """
 
     __slots__ = (
         "_action", "_housekeeping", "_interval_ms", "_is_parked", "_is_stopped", "_matters_ms", "_next_ms", "_now",
@@ -96,7 +97,7 @@ class PeriodicTask(TimerTask):
     def run(self) -> None:
         now = self._now()
         self._next_ms = now.mono_ms + self._interval_ms
-        self._wait_until(self._next_ms)  # first: the action may fail
+        self._wait_until(self._next_ms)  # first, because the action may fail
         self._housekeeping.ticks += 1
         matters_ms = self._matters_ms(now)
         if matters_ms <= now.mono_ms or not self._housekeeping.skips:
@@ -113,13 +114,12 @@ class PeriodicTask(TimerTask):
                 self._housekeeping.park(self)
 
     def unpark(self, earliest_ms: int) -> None:
-        """Go on at the next time that is not before `earliest_ms`."""
+        """Go on at the first tick that is not before `earliest_ms`."""
         self._is_parked = False
         if not self._is_stopped:
             self._wait_until(self._first_from(earliest_ms))
 
     def stop(self) -> None:
-        """Never run again."""
         self._is_stopped = True
         self.cancel()
 

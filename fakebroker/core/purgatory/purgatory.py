@@ -1,13 +1,13 @@
-"""Where delayed operations wait, under the keys whose events may complete them.
+"""The place of delayed operations, under the keys of the events that may complete them.
 
-Theory   An operation is watched under every one of its keys; an event on a key re-checks what is watched there.
-         Completed operations stay on the lists of their other keys until a visit or a purge drops them; the purge
-         runs when the estimate of such leftovers exceeds `purge_interval`.
+Theory   An operation is watched under every one of its keys; an event on a key re-checks the operations watched there.
+         Completed operations stay on the lists of their other keys until a visit or a purge drops them. The purge runs
+         when the estimate of such leftovers exceeds `purge_interval`.
 Source   server-common/.../purgatory/DelayedOperationPurgatory.java @ 4.0: tryCompleteElseWatch, checkAndComplete,
          cancelForKey, watched, numDelayed, advanceClock, Watchers.
 Differs  One thread: one dict for the 512 shards, no locks. No reaper thread: the owner calls `advance_clock` when
-         `next_deadline_ms` says so, instead of every 200 ms; the purge is looked at then, and after each watch,
-         because without the 200 ms pulse a purgatory in which nothing expires would never be purged.
+         `next_deadline_ms` says so, instead of every 200 ms. The purge is considered then and after each watch. Without
+         the 200 ms pulse a purgatory in which nothing expires would otherwise never be purged.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ Operation = TypeVar("Operation", bound=DelayedOperation)
 
 
 class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
-    """Delayed operations of one kind on one broker, with a timer of their own. Keys are anything hashable: what is
-    watched under one is looked at when somebody says that key.
+    """The delayed operations of one kind on one broker, with a timer of their own. Keys are anything hashable.
 
-    `without_skips`: the clock of the clients, where no client gains by a skip. A consumer whose long poll ends polls
-    again. The operations then wait as long as with the real clock.
+    `without_skips`: the clock of the clients, for operations that gain nothing by a skip. For example, a consumer polls
+    again as soon as its long poll ends. Such operations are parked as long as with the real clock.
     """
 
     def __init__(
@@ -47,8 +46,8 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
     def try_complete_else_watch(self, operation: Operation, keys: Sequence[Hashable], now_ms: int) -> bool:
         """Complete the operation at once, or watch it under all `keys` and start its timer.
 
-        True only if this call completed it. The second try, after all keys are watched, catches an event between
-        the first try and the watching; the timer is started last, so what is satisfied never touches it.
+        Return True only if this call completed it. The second try, after all keys are watched, catches an event between
+        the first try and the watching. The timer is started last, so a satisfied operation never touches it.
         """
         if not keys:
             raise ValueError("The watch key list can't be empty")
@@ -64,8 +63,8 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         self._estimated_total_operations += 1
         if operation.try_complete():
             return True
-        # Not completed by this call, yet it may be completed. Kafka looks a second time after starting the timer, for
-        # another thread that completed it meanwhile; there is none here.
+        # This call did not complete the operation, yet it may be completed. Kafka checks again after it starts the
+        # timer, in case another thread completed the operation meanwhile; here there is no other thread.
         if not operation.is_completed():
             self._timer.add(operation, now_ms - self._skipped_ms())
             if operation.delay_ms <= 0:
@@ -74,8 +73,8 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         return False
 
     def expire_at_once(self) -> None:
-        """Expire the operations that had no time at all: at the end of the request that made them, before anything
-        else can complete them. Kafka's timer hands them to its executor without waiting for a tick."""
+        """Expire the operations with a timeout of 0, at the end of the request that made them, before anything else can
+        complete them. Kafka's timer hands them to its executor without waiting for a tick."""
         if not self._expired_at_once:
             return
         expired, self._expired_at_once = self._expired_at_once, []
@@ -83,15 +82,15 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
             operation.run()
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Re-check what is watched under `key`. Returns how many operations this call completed."""
+        """Re-check the operations watched under `key`. Return how many this call completed."""
         if not self._watchers:
             return 0
         watched = self._watchers.get(key)
         if watched is None:
             return 0
         completed = 0
-        # A completion may watch new operations under this key: they are appended behind this snapshot and were
-        # tried by their own try_complete_else_watch.
+        # A completion may watch new operations under this key. They are appended behind this snapshot, and their own
+        # try_complete_else_watch has tried them.
         for operation in watched[:]:
             if not operation.is_completed() and operation.try_complete_for(key):
                 completed += 1
@@ -99,7 +98,7 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         return completed
 
     def check_and_complete_all(self) -> None:
-        """The same for all keys."""
+        """Re-check the operations of all keys."""
         for key in list(self._watchers):
             self.check_and_complete(key)
 
@@ -111,11 +110,11 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         return cancelled
 
     def watched(self) -> int:
-        """Entries on all lists, completed ones that were not dropped yet included."""
+        """Return the number of entries on all lists, including completed ones that were not dropped yet."""
         return sum(len(operations) for operations in self._watchers.values())
 
     def num_delayed(self) -> int:
-        """Operations whose timer is running: exact."""
+        """Return the exact number of operations with a running timer."""
         return self._timer.size
 
     def num_pending(self) -> int:
@@ -132,8 +131,8 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         return None if deadline_ms is None else deadline_ms + self._skipped_ms()
 
     def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
-        """Run what has expired by `now_ms`, so many at most, then purge if it is worth it. Returns how many operations
-        ran."""
+        """Expire at most `limit` operations that are due by `now_ms`, then purge if it is worth it. Return the number
+        expired."""
         expired = self._timer.advance_clock(now_ms - self._skipped_ms(), limit)
         self._maybe_purge()
         return expired

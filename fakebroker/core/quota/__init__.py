@@ -1,1 +1,1 @@
-"""What clients may use, and for how long they are muted when they used more."""
+"""Client quotas and replication quotas: the bounds, the rates, and the throttle times."""

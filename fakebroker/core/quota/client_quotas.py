@@ -1,11 +1,11 @@
-"""The quotas that are set, for all brokers: what Kafka's controller keeps and hands to each of them.
+"""The client quotas of all brokers: Kafka's controller keeps them and hands them to each broker.
 
-Theory   A quota is set for an entity: a user, a client id, a user with a client id, or an address; a name of None is
-         the default of all who have none of their own.
+Theory   A quota is set for an entity: a user, a client id, a user with a client id, or an address. A name of None is
+         the default for those without a quota of their own.
 Source   metadata/.../controller/ClientQuotaControlManager.java alterClientQuotas, validateEntity,
          validateQuotaKeyValue; metadata/.../image/ClientQuotasImage.java describe; server-common/.../config/
-         QuotaConfigs.java @ 4.0, and as a running 4.4 answers.
-Differs  Names of hosts are not looked up: an address is one, or it is `localhost`.
+         QuotaConfigs.java @ 4.0, and the responses of a running 4.4.
+Differs  Names of hosts are not looked up: an address is an IP address, or `localhost`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fakebroker.protocol.slices import Slices
 _ENTITIES_OF_A_SLICE: Final = 32
 _ENTRIES_OF_A_SLICE: Final = 500
 _OF_BROKERS: Final = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
-# The largest value of those that are whole numbers.
+# The largest value of quotas that are whole numbers.
 _OF_CLIENTS: Final[Mapping[str, int | None]] = {
     PRODUCER_BYTE_RATE: 2**63 - 1,
     CONSUMER_BYTE_RATE: 2**63 - 1,
@@ -49,7 +49,8 @@ ANY: Final = 2
 
 
 class Filter(NamedTuple):
-    """Entities that have this kind: with this name, as a default, or any. `how` is any number that a request has."""
+    """A filter of entities by one kind: with this name, with the default, or any. `how` is any number that a request
+    has."""
 
     kind: str
     how: int
@@ -57,18 +58,18 @@ class Filter(NamedTuple):
 
 
 class ClientQuotas:
-    """Each broker enforces the same quotas, each by what it has seen itself; what topics are made and deleted counts
-    for all of them together."""
+    """The client quotas. Each broker enforces the same quotas on its own clients' use; the quota of created and deleted
+    partitions is one for the cluster."""
 
     def __init__(self, brokers: Callable[[], Iterable[QuotaManagers]], config: BrokerConfig) -> None:
         self._brokers = brokers
         self.controller_mutation = ControllerMutationQuotaManager(config)
         self.image = ClientQuotasImage()
-        self.on_ip_rate: Callable[[str | None, float | None], None] | None = None  # who lets connections in
+        self.on_ip_rate: Callable[[str | None, float | None], None] | None = None  # the admission of connections
 
     def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        """Set the named quotas of a user, client id or address, or remove them (None); None alone removes all that it
-        has. All or nothing: raises KafkaError if one is bad."""
+        """Set the named quotas of a user, client id or address, or remove them (None). None alone removes all of its
+        quotas. All or nothing: raise KafkaError if one is invalid."""
         if entity == (None, None, None):
             raise _bad("Invalid empty client quota entity: name a user or a client id, or an address")
         named = {USER: entity.user, CLIENT_ID: entity.client_id, IP: entity.ip}
@@ -85,8 +86,8 @@ class ClientQuotas:
         alterations: Sequence[tuple[ClientQuotaEntity, Sequence[tuple[str, float | None]]]],
         validate_only: bool,
     ) -> Slices[dict[ClientQuotaEntity, KafkaError | None]]:
-        """Those of several entities, each on its own: what became of each. Of an entity that comes twice the first
-        counts, and that is told as an error."""
+        """Alter the quotas of several entities, each on its own, and return the error of each. If an entity occurs
+        twice, the first alteration counts and the second gives an error."""
         results: dict[ClientQuotaEntity, KafkaError | None] = {}
         for number, (entity, changes) in enumerate(alterations, 1):
             if number % _ENTITIES_OF_A_SLICE == 0:
@@ -123,13 +124,13 @@ class ClientQuotas:
                 _tell(broker, entity, key, value)
 
     def tell(self, broker: QuotaManagers) -> None:
-        """Set all quotas that hold on a broker that starts."""
+        """Set all quotas on a broker that starts."""
         for entry in self.image:
             for key, value in entry.quotas.items():
                 _tell(broker, entry.entity, key, value)
 
     def describe(self, filters: Iterable[Filter], strict: bool) -> Slices[list[Entry]]:
-        """The entities that have all these kinds, and no others if it is `strict`, in Kafka's order; raises
+        """Return the entities that have all these kinds, and no others if `strict`, in Kafka's order. Raise
         KafkaError."""
         wanted: dict[str, Filter] = {}
         for each in filters:
@@ -183,7 +184,7 @@ def _bound(entity: ClientQuotaEntity, value: float | None) -> tuple[QuotaEntity,
 
 
 def _validate_entity(entity: ClientQuotaEntity) -> Mapping[str, int | None]:
-    """Raise KafkaError if nobody is such an entity; else the quotas that it can have."""
+    """Return the quotas that the entity can have. Raise KafkaError for an invalid entity."""
     if not entity.entries:
         raise _bad("Invalid empty client quota entity")
     for kind, name in entity.entries:
@@ -214,7 +215,7 @@ def _validate(known: Mapping[str, int | None], key: str, value: float) -> None:
         raise _bad(f"Quota {key} must be greater than 0")
     largest = known[key]
     if largest is not None:
-        if value > float(largest):  # of a LONG that is 2^63
+        if value > float(largest):  # for a LONG that is 2^63
             kind = "a LONG" if largest > 2**31 else "an INT"
             raise _bad(f"Proposed value for {key} is too large for {kind}.")
         if abs(value % 1.0) > 1e-6:

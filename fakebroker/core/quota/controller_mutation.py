@@ -1,11 +1,13 @@
-"""How many partitions clients may make and delete (KIP-599): a bucket of tokens that fills up again.
+"""The quota of created and deleted partitions (KIP-599): a token bucket that fills up again.
 
-Theory   A bucket holds what is allowed in all its windows together, and is full at first. Each partition that is made
-         or deleted takes a token. While there is one left, an operation may take more than there are; the bucket then
-         owes, and until it is paid back
-           strict       further operations are refused, THROTTLING_QUOTA_EXCEEDED, and the answer tells how long
-           permissive   they are done all the same, and the client is muted for so long
-         Which of both is a matter of the request's version: older clients do not know that error.
+Theory   A bucket holds the tokens of all its windows together, and is full at first. Each created or deleted partition
+         takes a token. While one token is left, an operation may take more than there are. The bucket is then in debt,
+         and until that is paid back
+
+           strict       further operations are refused with THROTTLING_QUOTA_EXCEEDED and a throttle time
+           permissive   further operations are done all the same, and the client is muted for that time
+
+         The request's version decides between the two: older clients do not know that error.
 Units    tokens are partitions; a bound is partitions per second; monotonic milliseconds.
 Source   server/.../quota/{ControllerMutationQuotaManager,StrictControllerMutationQuota,
          PermissiveControllerMutationQuota}.java, clients/.../metrics/stats/TokenBucket.java @ 4.2.
@@ -29,17 +31,17 @@ _MANY_BUCKETS: Final = 1024
 
 @final
 class TokenBucket:
-    """`burst_s` is how many seconds' tokens it holds. The bound is told each time, as it may change."""
+    """A token bucket of `burst_s` seconds. The bound is an argument of each call, as it may change."""
 
     __slots__ = ("_burst_s", "_last_update_ms", "_tokens")
 
     def __init__(self, burst_s: float) -> None:
         self._burst_s = burst_s
-        self._tokens = math.inf  # as if nothing had been taken for ever
+        self._tokens = math.inf  # as if no token was ever taken
         self._last_update_ms = 0
 
     def measure(self, bound: float, now_ms: int) -> float:
-        """What is left; negative if it owes."""
+        """Return the tokens left; negative for a debt."""
         gained = bound * ((now_ms - self._last_update_ms) / 1000.0)
         self._tokens = min(self._burst_s * bound, self._tokens + gained)
         self._last_update_ms = now_ms
@@ -54,7 +56,7 @@ class TokenBucket:
 
 @final
 class ControllerMutationQuota:
-    """Of one request. Nothing is bound if there is no `bucket`."""
+    """The quota of one request. Without a `bucket` there is no limit."""
 
     __slots__ = ("_bound", "_bucket", "_is_strict", "_recorded_ms", "_throttle_time_ms")
 
@@ -66,14 +68,15 @@ class ControllerMutationQuota:
         self._recorded_ms = 0
 
     def record(self, permits: int, now_ms: int) -> None:
-        """So many partitions are about to be made or deleted. Raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
+        """Record that `permits` partitions are about to be created or deleted. Raise KafkaError
+        THROTTLING_QUOTA_EXCEEDED."""
         bucket = self._bucket
         if bucket is None:
             return
         if self._is_strict:
             if (tokens := bucket.measure(self._bound, now_ms)) < 0:
                 self._violated(tokens, now_ms)
-                raise KafkaError(ErrorCode.throttling_quota_exceeded, "")  # without a word, as Kafka
+                raise KafkaError(ErrorCode.throttling_quota_exceeded, "")  # without a message, as in Kafka
             bucket.record(permits, self._bound, now_ms)
         else:
             bucket.record(permits, self._bound, now_ms)
@@ -81,8 +84,8 @@ class ControllerMutationQuota:
                 self._violated(tokens, now_ms)
 
     def throttle_time_ms(self, now_ms: int) -> int:
-        """For how long from now the client is to wait. As in Kafka this is the lower half of a long: of more than 25
-        days some other number, and a negative one, as of a rate of 1e-300, does not throttle."""
+        """Return the time from now for which the client is throttled. As in Kafka this is the lower half of a long.
+        More than 25 days gives some other number. A negative one, as of a rate of 1e-300, does not throttle."""
         if self._throttle_time_ms == 0:
             return 0
         return low_int(max(self._throttle_time_ms - (now_ms - self._recorded_ms), 0))
@@ -94,7 +97,7 @@ class ControllerMutationQuota:
 
 @final
 class ControllerMutationQuotaManager(QuotaBounds):
-    """Of the cluster."""
+    """The partition quotas of the cluster."""
 
     def __init__(self, config: BrokerConfig) -> None:
         super().__init__()
@@ -103,7 +106,7 @@ class ControllerMutationQuotaManager(QuotaBounds):
         self._purge_at = _MANY_BUCKETS
 
     def new_quota_for(self, user: str, client_id: str, is_strict: bool, now_ms: int) -> ControllerMutationQuota:
-        """Of a request of that client."""
+        """Return the quota of a request of that client."""
         if not self.quotas_enabled:
             return ControllerMutationQuota(None, 0.0, is_strict)
         tags = self.metric_tags(user, client_id)
@@ -116,7 +119,7 @@ class ControllerMutationQuotaManager(QuotaBounds):
         return ControllerMutationQuota(bucket, bound, is_strict)
 
     def _purge(self, now_ms: int) -> None:
-        """Forget those that are full: a new one is as good."""
+        """Drop the full buckets: a new one has the same effect."""
         self._buckets = {
             tags: bucket for tags, bucket in self._buckets.items() if not bucket.is_full(self.limit(tags), now_ms)
         }

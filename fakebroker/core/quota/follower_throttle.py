@@ -1,15 +1,15 @@
-"""How quotas hold back one follower that is modelled here (KIP-73).
+"""The quotas of one follower that is modelled here (KIP-73).
 
-Theory   Kafka asks two brokers: the leader gives nothing to who is not in the ISR while its quota is exceeded, and the
-         follower does not ask while its own is, unless it has all below the watermark. Here both are asked before the
-         follower copies anything. What it copies counts with both that list it. While it may be held back it takes as
-         much as one fetch of Kafka's takes at most, replica.fetch.max.bytes or one larger batch, and a fetch takes a
-         millisecond.
+Theory   Kafka checks at two brokers. The leader sends nothing to a replica out of the ISR while its quota is exceeded.
+         The follower does not fetch while its own quota is exceeded, unless it has all below the high watermark. Here
+         both are checked before the follower copies anything. Copied bytes count for both quotas that list the replica.
+         A replica that may be held back takes at most one fetch of Kafka's: replica.fetch.max.bytes, or one larger
+         batch. A fetch takes a millisecond.
 Source   core/.../server/ReplicaManager.scala shouldLeaderThrottle; RemoteLeaderEndPoint.scala shouldFollowerThrottle;
          ReplicaFetcherThread.scala processPartitionData @ 4.0.
-Differs  Only record batches count, not the rest of the leader's answer. A fetch of all partitions together is not
-         bounded (replica.fetch.response.max.bytes). A replica that has all below the watermark is not held back in its
-         first fetch from a new leader.
+Differs  Only record batches count, not the rest of the leader's response. A fetch of all partitions together is not
+         limited (replica.fetch.response.max.bytes). A replica that has all below the high watermark is not held back in
+         its first fetch from a new leader.
 Units    bytes; monotonic milliseconds.
 """
 
@@ -23,14 +23,14 @@ from fakebroker.core.quota.replication import ReplicationQuotaManager, Replicati
 
 
 class Standing(NamedTuple):
-    """What counts of a replica: in the ISR or not, and whether it has all below the watermark."""
+    """The state of a replica: True if it is in the ISR, and True if it has all below the high watermark."""
 
     is_in_sync: bool
     has_committed: bool
 
 
 class FollowerThrottle:
-    """Of the replica of a partition on one broker."""
+    """The throttle of one follower: the replica of a partition on one broker."""
 
     __slots__ = ("_broker_id", "_partition", "_quotas")
 
@@ -41,11 +41,11 @@ class FollowerThrottle:
 
     @property
     def fetch_max_bytes(self) -> int:
-        """What one fetch takes at most, but for a larger batch."""
+        """The limit of one fetch, which a larger batch may exceed."""
         return self._quotas.of(self._broker_id).fetch_max_bytes
 
     def next_fetch_ms(self, config: TopicConfig, leader_id: int, standing: Standing, now_ms: int) -> int | None:
-        """When it may fetch, now or later; None if it may copy all at once, because no bound concerns it."""
+        """Return the time of the next fetch, now or later; None if no quota limits it, so it may copy all at once."""
         next_ms: int | None = None
         for quota, counts in (
             (self._leader(config, leader_id), not standing.is_in_sync),
@@ -56,7 +56,7 @@ class FollowerThrottle:
         return next_ms
 
     def record(self, config: TopicConfig, leader_id: int, size: int, now_ms: int) -> None:
-        """It has copied so much."""
+        """Record a copy of `size` bytes."""
         for quota in (self._leader(config, leader_id), self._follower(config)):
             if quota is not None:
                 quota.record(size, now_ms)
@@ -71,5 +71,5 @@ class FollowerThrottle:
 
 
 def is_throttled(config: TopicConfig) -> bool:
-    """Whether any replicas of a topic are. For the others nothing above matters."""
+    """Return True if any replicas of a topic are throttled. Otherwise nothing above matters."""
     return bool(config.leader_replication_throttled_replicas or config.follower_replication_throttled_replicas)

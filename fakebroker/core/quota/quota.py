@@ -1,17 +1,17 @@
-"""What a client may use of one broker, and for how long it is muted when it used more.
+"""The quotas of clients on one broker, and their throttle times.
 
 Theory   A quota is set for an entity: a user, a client id, both, or the default of each. For a request the first of
-         these that is set decides:
-           1 /users/U/clients/C   2 /users/U/clients/<default>   3 /users/U   4 /users/<default>/clients/C
-           5 /users/<default>/clients/<default>   6 /users/<default>   7 /clients/C   8 /clients/<default>
-         Use is summed up for the kind of entity that decides: by 3 or 6 all clients of a user share one sum, by 7 or 8
-         all users of a client id, by the others each pair has its own. A default gives each its own sum, with one
-         bound.
-         If the rate (rate.py), this request included, is above the bound, the request has violated the quota:
+         these that is set counts:
+           - 1 /users/U/clients/C   2 /users/U/clients/<default>   3 /users/U   4 /users/<default>/clients/C
+           - 5 /users/<default>/clients/<default>   6 /users/<default>   7 /clients/C   8 /clients/<default>
+
+         The sum of use belongs to the kind of that entity. By 3 or 6 all clients of a user share one sum. By 7 or 8 all
+         users of a client id share one. By the others each pair has its own. A default gives each its own sum, with one
+         bound. A request violates the quota if the rate (rate.py), this request included, is above the bound:
            throttle_time_ms = round((rate - bound) / bound * window_ms)
-         which is how long it takes until the same sum over the longer time is the bound.
-Units    produce: bytes per second, of requests without their length; fetch: the same, of answers. request: percent of
-         one handler thread, that is 10 ms of handling per second are 1.
+         which is the time until the same sum over the longer time is the bound.
+Units    produce: bytes per second, of requests without their length; fetch: the same, of responses. request: percent of
+         one handler thread, so 10 ms of handling per second are 1.
 Source   core/.../server/{ClientQuotaManager,ClientRequestQuotaManager}.scala, DefaultQuotaCallback in the former;
          server-common/.../quota/QuotaUtils.java @ 4.0.
 Differs  By the monotonic clock, where Kafka's rates use the wall clock. The time a request takes in its handler is a
@@ -28,7 +28,7 @@ from fakebroker.core.java_numbers import java_round, low_int
 from fakebroker.core.quota.rate import Rate
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
-CONSUMER_BYTE_RATE = "consumer_byte_rate"  # the same of what is fetched
+CONSUMER_BYTE_RATE = "consumer_byte_rate"  # the same for fetched bytes
 REQUEST_PERCENTAGE = "request_percentage"  # of one handler thread, per broker
 DEFAULT = "<default>"
 
@@ -39,7 +39,7 @@ _PERCENT_PER_US = 1_000 * (100.0 / 1_000_000_000)  # NanosToPercentagePerSecond
 
 
 class QuotaEntity(NamedTuple):
-    """Whom a quota is for: names, DEFAULT, or None where it is not about users, client ids or addresses."""
+    """The entity of a quota: names, DEFAULT, or None where it is not for users, client ids or addresses."""
 
     user: str | None
     client_id: str | None
@@ -47,18 +47,18 @@ class QuotaEntity(NamedTuple):
 
 
 class Tags(NamedTuple):
-    """What shares one sum; empty where it is shared by all."""
+    """The key of a sum; a part is empty if all share the sum."""
 
     user: str
     client_id: str
 
 
-# Which kinds of quota were ever set. Kafka takes the short way while there is one kind only.
+# The kinds of quota that were ever set. Kafka takes the short way while there is one kind only.
 _CLIENT_ID, _USER, _USER_CLIENT_ID = 1, 2, 4
 
 
 class QuotaBounds:
-    """The bounds of one kind of quota, and whose sum counts (DefaultQuotaCallback)."""
+    """The bounds of one kind of quota, and the choice of the sum (DefaultQuotaCallback)."""
 
     def __init__(self) -> None:
         self._bounds: dict[QuotaEntity, float] = {}
@@ -66,11 +66,11 @@ class QuotaBounds:
 
     @property
     def quotas_enabled(self) -> bool:
-        """Whether any quota was ever set; stays so, as in Kafka, until the broker is started anew."""
+        """True if any quota was ever set. It stays so, as in Kafka, until the broker is restarted."""
         return self._types_enabled != 0
 
     def update_quota(self, entity: QuotaEntity, bound: float | None) -> None:
-        """Set the bound of an entity, or remove it with None. What was recorded before counts on."""
+        """Set the bound of an entity, or remove it with None. Use recorded before still counts."""
         if entity.user is None:
             self._types_enabled |= _CLIENT_ID
         else:
@@ -81,7 +81,7 @@ class QuotaBounds:
             self._bounds[entity] = bound
 
     def quota(self, user: str, client_id: str) -> float | None:
-        """The bound that holds for this user and client id, None if there is none."""
+        """Return the bound for this user and client id, None if there is none."""
         bound = self.limit(self.metric_tags(user, client_id))
         return None if bound == _NO_BOUND else bound
 
@@ -105,7 +105,7 @@ class QuotaBounds:
         return Tags("", client_id)
 
     def limit(self, tags: Tags) -> float:
-        """The bound for what shares these tags. An empty client id has none but its user's, not even a default."""
+        """Return the bound for these tags. An empty client id has none but its user's, not even a default."""
         user, client_id = tags
         entities: tuple[QuotaEntity, ...]
         if user and client_id:
@@ -136,16 +136,16 @@ class ClientQuotaManager(QuotaBounds):
         self._purge_at = _MANY_SENSORS
 
     def unrecord(self, user: str, client_id: str, value: float, now_ms: int) -> None:
-        """What was recorded is not sent after all."""
+        """Take back recorded bytes that are not sent after all."""
         self._get_or_create_sensor(self.metric_tags(user, client_id), now_ms).record(-value, now_ms)
 
     def max_value_in_quota_window(self, user: str, client_id: str) -> float:
-        """So much at once does not violate the quota of who did nothing for long."""
+        """Return the largest value that alone, after a long idle time, does not violate the quota."""
         bound = self.limit(self.metric_tags(user, client_id))
         return bound * (self._num_samples - 1) * (self._time_window_ms // 1000)
 
     def maybe_record_and_get_throttle_time_ms(self, user: str, client_id: str, value: float, now_ms: int) -> int:
-        """Record the use if any quota was ever set. The throttle time if a quota is violated, else 0."""
+        """Record the use if any quota was ever set. Return the throttle time if a quota is violated, else 0."""
         if not self.quotas_enabled:
             return 0
         tags = self.metric_tags(user, client_id)
@@ -159,8 +159,7 @@ class ClientQuotaManager(QuotaBounds):
         throttle_time_ms = java_round(delay_ms)
         if self._max_throttle_time_ms is not None:
             throttle_time_ms = min(throttle_time_ms, self._max_throttle_time_ms)
-        # Kafka's `.toInt`: more than 2^31 - 1 ms (25 days) becomes some other number, and a negative one does not
-        # throttle at all.
+        # Kafka's `.toInt`: more than 2^31 - 1 ms (25 days) becomes some other number. A negative one does not throttle.
         return low_int(throttle_time_ms)
 
     def _get_or_create_sensor(self, tags: Tags, now_ms: int) -> Rate:
@@ -172,18 +171,19 @@ class ClientQuotaManager(QuotaBounds):
         return sensor
 
     def _purge(self, now_ms: int) -> None:
-        """Forget who did nothing for an hour: a new sensor gives the same rates as one without recent samples."""
+        """Drop sensors that were unused for an hour: a new sensor gives the same rates as one without recent
+        samples."""
         oldest_ms = now_ms - max(_INACTIVE_SENSOR_EXPIRATION_MS, (self._num_samples + 1) * self._time_window_ms)
         self._sensors = {tags: rate for tags, rate in self._sensors.items() if rate.last_event_ms() > oldest_ms}
         self._purge_at = max(2 * len(self._sensors), _MANY_SENSORS)
 
 
 class QuotaManagers:
-    """The quotas of one broker, judged when an answer is built.
+    """The quotas of one broker, checked when a response is built.
 
-    The request quota counts the time that a request takes in its handler. The core has no clock to measure it with,
-    and what Python takes says nothing about Kafka; so each request takes `fakebroker.request.handler.time.us` by
-    declaration. It delays nothing. Kafka adds the network threads' time afterwards; here it is part of the number.
+    The request quota counts the time that a request takes in its handler. The core has no clock to measure it, and
+    Python's time says nothing about Kafka. So each request counts `fakebroker.request.handler.time.us`. It delays
+    nothing. Kafka adds the network threads' time afterwards; here it is part of the number.
     """
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -191,11 +191,11 @@ class QuotaManagers:
         self.produce = ClientQuotaManager(num_samples, window_ms)
         self.fetch = ClientQuotaManager(num_samples, window_ms)
         self.request = ClientQuotaManager(num_samples, window_ms, max_throttle_time_ms=window_ms)
-        self.enabled = False  # whether any quota was ever set
+        self.enabled = False  # True if any quota was ever set
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
-        """What a request counts from now on."""
+        """Set the percentage that each request counts from now on."""
         self._request_percentage = config.fakebroker_request_handler_time_us * _PERCENT_PER_US
 
     def update_quota(self, key: str, entity: QuotaEntity, bound: float | None) -> None:
@@ -215,9 +215,9 @@ class QuotaManagers:
         uses_request_time: bool,
         now_ms: int,
     ) -> int:
-        """Record one request of a user: its bytes if it produced any, those of its answer if it fetched, its time
-        unless it is exempt. The longer of the throttle times; what was fetched is then not sent, and does not
-        count."""
+        """Record one request of a user: its bytes if it produced, the bytes of its response if it fetched, and its time
+        unless it is exempt. Return the longer of the throttle times. A throttled fetch gets no records, and its bytes
+        do not count."""
         bandwidth_ms = request_ms = 0
         if produced_bytes is not None:
             bandwidth_ms = self.produce.maybe_record_and_get_throttle_time_ms(user, client_id, produced_bytes, now_ms)

@@ -1,14 +1,14 @@
-"""The client quotas that are set, in the order in which Kafka tells them: that of the hash tables of its metadata.
+"""The client quotas in the order in which Kafka returns them: that of the hash tables of its metadata.
 
-Theory   A request that changes something makes a new table of entities, and one of the quotas of each entity that it
-         changes. A new table has room for as many keys as the old one had, and grows from there. The old keys come
-         first, in the order of the old table. So in each slot keys stay in the order in which they came, until a table
-         gets smaller than the one before. A search copies a table of those that have the first kind that is
-         asked for, with the name if one is.
+Theory   A request that changes something makes a new table of entities, and one of the quotas of each changed entity. A
+         new table has room for as many keys as the old one had, and grows from there. The old keys come first, in the
+         order of the old table. So in each slot keys stay in the order in which they came, until a table is smaller
+         than the one before. A search copies those entities into a table that have the first requested kind, with the
+         requested name if there is one.
 Source   metadata/.../image/{ClientQuotasDelta,ClientQuotaDelta}.java apply; clients/.../common/quota/
          ClientQuotaEntity.java hashCode @ 4.0; metadata/.../image/ClientQuotasImage.java @ 4.4 (read out of the
          released jars).
-Differs  Kafka makes its tables anew when a broker starts, from a snapshot in the order of another table.
+Differs  Kafka rebuilds its tables when a broker starts, from a snapshot in the order of another table.
 """
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ _ENTRIES_OF_A_SLICE: Final = 500
 
 
 class ClientQuotaEntity(NamedTuple):
-    """What a quota is for: (kind, name), each kind once, in one order whatever order they were asked in."""
+    """The entity of a quota: (kind, name), each kind once, in one order whatever the order of the request."""
 
     entries: tuple[tuple[str, str | None], ...]
 
     @classmethod
     def of(cls, entries: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
-        """Of a kind that comes twice the last name counts."""
+        """Return the entity of these entries. Of a kind that occurs twice the last name counts."""
         named = dict(entries)
         known = [kind for kind in (CLIENT_ID, USER, IP) if kind in named]
         return cls(tuple((kind, named[kind]) for kind in (*known, *sorted(named.keys() - set(known)))))
 
     @property
     def hash_code(self) -> int:
-        """As of Java, without a sign."""
+        """Java's hash code, unsigned."""
         return finish(self.hash_code_in_slices())
 
     def hash_code_in_slices(self) -> Slices[int]:
-        """The same where there may be very many kinds: then a request is wrong, and named in the answer."""
+        """Return the hash code in slices, for very many kinds: such a request is invalid, and its error names the
+        entity."""
         code = 31
         for number, (kind, name) in enumerate(self.entries, 1):
             code += hash_code(kind) ^ (0 if name is None else hash_code(name))
@@ -66,7 +67,7 @@ class ClientQuotaEntity(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entity that has quotas, in the order of their table."""
+    """An entity with quotas, in the order of their table."""
 
     entity: ClientQuotaEntity
     quotas: Mapping[str, float]
@@ -74,20 +75,20 @@ class Entry(NamedTuple):
 
 
 class ClientQuotasImage:
-    """What is changed counts at once. Its place among the others is known once it is published."""
+    """The present quotas. A change counts at once; its place in the order is fixed when it is published."""
 
     def __init__(self) -> None:
         self._entries: dict[ClientQuotaEntity, Entry] = {}  # those of one slot in their order there
         self._capacity = self._size = 0  # of the table that was published last
-        self._changed: dict[ClientQuotaEntity, bool] = {}  # since then, and whether it is new
+        self._changed: dict[ClientQuotaEntity, bool] = {}  # since then; True for a new entity
 
     def of(self, entity: ClientQuotaEntity) -> Mapping[str, float]:
-        """The quotas of an entity."""
+        """Return the quotas of an entity."""
         entry = self._entries.get(entity)
         return {} if entry is None else entry.quotas
 
     def __iter__(self) -> Iterator[Entry]:
-        """In any order."""
+        """Yield the entries in any order."""
         return iter(self._entries.values())
 
     def change(self, entity: ClientQuotaEntity, changes: Mapping[str, float | None]) -> None:
@@ -103,11 +104,11 @@ class ClientQuotasImage:
             del self._entries[entity]
 
     def publish(self) -> None:
-        """A request that may have changed something is done."""
+        """Publish the changes of a request."""
         if not self._changed:
             return
         capacity = grown_capacity(len(self._entries), asked_capacity(self._size))
-        # A key that is computed if it is absent comes first in its slot, and makes a table grow one key later.
+        # A key that is computed if absent comes first in its slot, and makes a table grow one key later.
         changed = list(reversed(self._changed))
         changed = in_slots(changed, _code_of, grown_capacity(len(changed) - 1, 16))
         new = [entity for entity in changed if self._changed[entity]]
@@ -120,8 +121,8 @@ class ClientQuotasImage:
         self._changed = {}
 
     def found(self, exact: Mapping[str, str | None], kinds: Collection[str]) -> Slices[list[Entry]]:
-        """The entries in the order in which Kafka finds them by names of some kinds, by other kinds, or without either.
-        All that are sought are among them."""
+        """Return entries in the order in which Kafka finds them by names of some kinds, by other kinds, or without
+        either. They include all that match."""
         entries = yield from _table(list(self._entries.values()), self._capacity)
         if not exact and not kinds:
             return entries
@@ -138,7 +139,7 @@ class ClientQuotasImage:
 
 
 def _table(entries: Collection[Entry], capacity: int) -> Slices[list[Entry]]:
-    """The entries of a table of that capacity."""
+    """Return the entries in the order of a table of that capacity."""
     slots: dict[int, list[Entry]] = {}
     for number, entry in enumerate(entries, 1):
         slots.setdefault(slot_of(entry.hash_code, capacity), []).append(entry)
@@ -156,7 +157,7 @@ def _code_of(entity: ClientQuotaEntity) -> int:
 
 
 def _changed(before: Mapping[str, float], changes: Mapping[str, float | None]) -> dict[str, float]:
-    """The quotas of an entity after these changes, in the order of a table that is made for them."""
+    """Return the quotas of an entity after these changes, in the order of the new table."""
     after = {key: value for key, value in {**before, **changes}.items() if value is not None}
     added = [key for key in (*before, *hash_map_order(changes)) if key in after]
     return {key: after[key] for key in hash_map_order(added, asked_capacity(len(before)))}

@@ -1,9 +1,9 @@
-"""The rate of something over the last windows, as Kafka's metrics compute it.
+"""The rate over the last windows, as Kafka's metrics compute it.
 
-Theory   Values go into samples of one window each; a sample is started by the first value that comes when the one
-         before is a window old, so there are gaps but no empty samples. `samples` are kept, and one more that may
-         overlap the edge. The rate is the sum of all samples over the time since the oldest of them began, where fewer
-         than samples - 1 full windows count as samples - 1 full windows: little data is not taken for a high rate.
+Theory   Values go into samples of one window each. The first value that comes when the last sample is a window old
+         starts a new one, so there are gaps but no empty samples. `samples` are kept, and one more that may overlap the
+         edge. The rate is the sum of all samples over the time since the oldest of them began. Fewer than samples - 1
+         full windows count as samples - 1 full windows: little data is not taken for a high rate.
 
            11 samples of 1000 ms; 30 000 bytes at 0, 5000 bytes at 2500:
              at 0       30 000 / (0 + 10 full windows)                      = 30 000 / 10.0 s = 3000/s
@@ -63,7 +63,7 @@ class Rate:
         return self._samples[self._current]
 
     def measure(self, now_ms: int) -> float:
-        """The rate per second."""
+        """Return the rate per second."""
         self._purge_obsolete_samples(now_ms)
         total = 0.0
         for sample in self._samples:
@@ -71,12 +71,12 @@ class Rate:
         return total / (self.window_size_ms(now_ms) / 1000.0)
 
     def window_size_ms(self, now_ms: int) -> int:
-        """The time by which the sum is divided."""
+        """Return the time by which the sum is divided."""
         self._purge_obsolete_samples(now_ms)
         if not self._samples:
             self._samples.append(_Sample(now_ms))
         elapsed_ms = now_ms - min(sample.start_time_ms for sample in self._samples)
-        # Java's division: towards zero, should the clock have gone back.
+        # Java's division: towards zero, in case the clock has gone back.
         num_full_windows = int(elapsed_ms / self._time_window_ms)
         min_full_windows = self._num_samples - 1
         if num_full_windows < min_full_windows:
@@ -94,7 +94,7 @@ class Rate:
 
 
 class SimpleRate(Rate):
-    """The same without assumed windows: the time since the oldest sample began, at least one window."""
+    """A rate without assumed windows. It divides by the time since the oldest sample began, at least one window."""
 
     __slots__ = ()
 
@@ -105,9 +105,10 @@ class SimpleRate(Rate):
         return max(now_ms - min(sample.start_time_ms for sample in self._samples), self._time_window_ms)
 
     def falls_to_ms(self, bound: int, now_ms: int) -> int:
-        """The first millisecond from now on at which the rate is at most `bound`, if nothing comes until then.
+        """Return the first millisecond from now on at which the rate is at most `bound`, if nothing comes until then.
 
-        It falls steadily, but for where a sample ends to count: there the sum falls, and the time may too."""
+        It falls steadily, except where a sample expires: there the sum falls, and the time may too.
+        """
         self._purge_obsolete_samples(now_ms)
         expire_age_ms = self._num_samples * self._time_window_ms
         left = sorted(self._samples, key=_last_event_ms)

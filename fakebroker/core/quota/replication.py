@@ -1,22 +1,21 @@
-"""How fast replicas that are throttled may catch up (KIP-73): what a broker gives them as a leader, and takes as a
+"""The rates at which throttled replicas may catch up (KIP-73): what a broker sends as a leader, and receives as a
 follower.
 
-Theory   A topic says which replicas are throttled, on the leader's side and on the follower's: `*` for all, or
-         `partition:broker` pairs, where the broker is the one whose quota it is. A broker says how many bytes a second
-         (`*.replication.throttled.rate`). All that goes to or comes from throttled replicas counts, of those in sync
-         too; but only who is out of sync is held back, while the rate is above the bound. So nobody is thrown out of
-         the ISR by it.
-         The rate (KIP-73's SimpleRate) is the sum of the samples over the time since the oldest began, at least one
-         window. A leader's begin with its first follower and not with the first throttled bytes, since it notes empty
-         answers too; so on a cluster that has run for a while megabytes go over before anybody is held back. What comes
-         at once is not cut: a fetch takes what it takes, and the next one waits for it. After
-         `samples` windows without a byte all is forgotten, so a bound that is small for what one fetch takes
-         (replica.fetch.max.bytes) is not kept, in Kafka neither.
+Theory   A topic lists its throttled replicas, on the leader's side and on the follower's. The list is `*` for all, or
+         `partition:broker` pairs, where the broker is the one with the quota. A broker has the bytes per second
+         (`*.replication.throttled.rate`). All bytes to or from throttled replicas count, of those in sync too. But only
+         replicas out of sync are held back, while the rate is above the bound. So a quota removes no replica from the
+         ISR. The rate (KIP-73's SimpleRate) is the sum of the samples over the time since the oldest began, at least
+         one window. A leader's samples begin with its first follower and not with the first throttled bytes, since it
+         records empty responses too. So on a cluster that has run for a while megabytes are sent before a replica is
+         held back. One fetch is not cut: it takes its bytes, and the next one is delayed. After `samples` windows
+         without a byte all is forgotten. So a bound that is small for one fetch (replica.fetch.max.bytes) is not kept,
+         in Kafka neither.
 Units    bytes per second; monotonic milliseconds.
 Source   core/.../server/ReplicationQuotaManager.scala; core/.../server/ConfigHandler.scala TopicConfigHandler,
          BrokerConfigHandler; clients/.../common/metrics/stats/SimpleRate.java @ 4.0.
-Differs  By the monotonic clock. Followers that are modelled here all ask how it stood before this millisecond
-         (`was_exceeded`): those that catch up at one time share the rate, as the partitions of one fetch of Kafka's do.
+Differs  By the monotonic clock. Modelled followers all use the state before this millisecond (`was_exceeded`). Those
+         that catch up at one time share the rate, as the partitions of one fetch of Kafka's do.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from fakebroker.core.quota.rate import SimpleRate
 EVERY_REPLICA: Final = "*"
 RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
-_NOTES_MS: Final = 100  # more often tells no more of windows of a second, and `next_free_ms` looks at each
+_NOTES_MS: Final = 100  # shorter intervals add nothing to windows of a second, and `next_free_ms` visits each
 
 
 def names_replica(throttled: tuple[str, ...], partition: int, broker_id: int) -> bool:
-    """Whether a topic's list of throttled replicas has this one."""
+    """Return True if a topic's list of throttled replicas has this one."""
     if not throttled:
         return False
     wanted = (partition, broker_id)
@@ -54,9 +53,10 @@ def names_replica(throttled: tuple[str, ...], partition: int, broker_id: int) ->
 
 @final
 class ReplicationQuotaManager:
-    """One side of one broker. A leader notes how much is throttled of every answer to a follower, which is nothing of
-    most: so its rate is one of the time for which it has followers, up to `num_samples` windows. `notes_ms` is how
-    often a follower that has everything fetches, of which ten a second are noted; 0: only throttled bytes are."""
+    """One side of one broker. A leader records the throttled bytes of every response to a follower, mostly 0. So its
+    rate covers the time for which it has followers, up to `num_samples` windows. `notes_ms` is the interval of the
+    fetches of a follower that has everything, of which ten a second are recorded; with 0, only throttled bytes are
+    recorded."""
 
     def __init__(self, num_samples: int, time_window_ms: int, notes_ms: int = 0, start_ms: int = 0) -> None:
         self.bound = NO_BOUND
@@ -74,15 +74,15 @@ class ReplicationQuotaManager:
         self._judged_ms = -1
 
     def record(self, value: int, now_ms: int) -> None:
-        """So many bytes went over, whatever the quota is."""
+        """Record bytes sent or received, whatever the quota is."""
         self.was_exceeded(now_ms)
         self._note(now_ms)
         self._rate.record(value, now_ms)
 
     def _note(self, now_ms: int) -> None:
-        """What was fetched since, of partitions that are not throttled or by who had everything."""
+        """Record the fetches since the last record: those of other partitions, or of followers that had everything."""
         if self._notes_ms:
-            # What is too old to count is left out, in whole notes.
+            # Intervals that are too old to count are left out.
             too_old_ms = max(now_ms - self._kept_ms - self._noted_ms, 0)
             self._noted_ms += too_old_ms // self._notes_ms * self._notes_ms
             while self._noted_ms + self._notes_ms <= now_ms:
@@ -94,13 +94,13 @@ class ReplicationQuotaManager:
         return self.bound != NO_BOUND and self._rate.measure(now_ms) > self.bound
 
     def was_exceeded(self, now_ms: int) -> bool:
-        """Whether it was when this millisecond began, or the bound was set."""
+        """Return True if the quota was exceeded when this millisecond began, or when the bound was set."""
         if self._judged_ms != now_ms:
             self._judged_ms, self._was_exceeded = now_ms, self.is_exceeded(now_ms)
         return self._was_exceeded
 
     def next_free_ms(self, now_ms: int) -> int:
-        """Now, or from when on it is not exceeded any more if nothing throttled comes until then."""
+        """Return now, or the time from which the quota is no longer exceeded if no throttled bytes come until then."""
         if not self.was_exceeded(now_ms):
             return now_ms
         if not self._notes_ms:
@@ -115,7 +115,7 @@ class ReplicationQuotaManager:
 
 @final
 class BrokerReplicationQuotas:
-    """What one broker gives as a leader and takes as a follower, from one start of it to the next."""
+    """The quotas of one broker as a leader and as a follower, from one start of it to the next."""
 
     def __init__(self, broker_id: int, configs: DynamicBrokerConfig, now_ms: int) -> None:
         config = configs.of(broker_id)
@@ -132,17 +132,17 @@ class BrokerReplicationQuotas:
         self.follower.update_quota(quotas.follower_replication_throttled_rate)
 
     def throttles_leader(self, config: TopicConfig, partition: int) -> bool:
-        """Whether what this broker leads is throttled of that partition."""
+        """Return True if that partition is throttled on this broker as a leader."""
         return names_replica(config.leader_replication_throttled_replicas, partition, self._broker_id)
 
     def throttles_follower(self, config: TopicConfig, partition: int) -> bool:
-        """Whether what this broker follows is throttled of that partition."""
+        """Return True if that partition is throttled on this broker as a follower."""
         return names_replica(config.follower_replication_throttled_replicas, partition, self._broker_id)
 
 
 @final
 class ReplicationQuotas:
-    """Those of all brokers."""
+    """The replication quotas of all brokers."""
 
     def __init__(self, configs: DynamicBrokerConfig, now: Callable[[], Now]) -> None:
         self._configs = configs
@@ -154,7 +154,7 @@ class ReplicationQuotas:
         return self._now().mono_ms
 
     def start_broker(self, broker_id: int) -> BrokerReplicationQuotas:
-        """It begins anew: nothing has gone over yet."""
+        """Begin anew for a broker that starts: no bytes are recorded yet."""
         quotas = self._of[broker_id] = BrokerReplicationQuotas(broker_id, self._configs, self.now_ms)
         return quotas
 
@@ -162,6 +162,6 @@ class ReplicationQuotas:
         return self._of.get(broker_id) or self.start_broker(broker_id)
 
     def configure(self) -> None:
-        """The rates were altered."""
+        """Apply altered rates."""
         for quotas in self._of.values():
             quotas.configure(self._configs)

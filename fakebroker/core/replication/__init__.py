@@ -1,1 +1,1 @@
-"""Partitions and their replicas: appends, reads, followers, the ISR and the watermark, and who waits for it."""
+"""Partitions and their replicas: appends, reads, followers, ISR, high watermark, and the requests parked for it."""

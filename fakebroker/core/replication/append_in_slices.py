@@ -1,9 +1,9 @@
-"""Append a batch to its leader's log when looking at it may take long.
+"""Append a batch to its leader's log where its validation may take long.
 
-Theory   The batch is looked at in slices, without the log; then it is appended in one go, as if the whole had happened
-         at that moment. So who leads, whether the topic is there and the ISR are looked at again by then; if the topic
-         has other settings by then, the batch is looked at again. In Kafka the log is locked meanwhile, so that none of
-         this can happen there, and everybody else who appends to it waits.
+Theory   The batch is validated in slices, without touching the log. Then it is appended in one step, as if the whole
+         had happened at that moment. Leadership, existence of the topic and ISR are therefore checked again before the
+         append; if the topic's settings changed meanwhile, the batch is validated again. Kafka locks the log meanwhile,
+         so none of this can happen there, and other appends to the log have to wait.
 Units    timestamps are judged by the wall time at which the validation of the batch begins, as Kafka takes it; the log
          append time is that of the append.
 Source   core/.../cluster/Partition.scala appendRecordsToLeader; core/.../server/ReplicaManager.scala
@@ -34,8 +34,8 @@ def append_in_slices(
     clock: Callable[[], Now],
     guard: int = NO_GUARD,
 ) -> Slices[LogAppendInfo]:
-    """What `Partition.append_records_to_leader` does; raises KafkaError as it does, and for a partition that is not led
-    here any more."""
+    """Do the work of `Partition.append_records_to_leader` in slices. Raise KafkaError as it does, and if this broker no
+    longer leads the partition."""
     checked: CheckedBatch | None = None
     while checked is None:
         partition.check_min_isr(required_acks)
@@ -60,7 +60,7 @@ def append_in_slices(
 
 
 def check_leads(partition: Partition, broker_id: int) -> None:
-    """Raise what a client is told of a partition that this broker cannot append to."""
+    """Raise the error for a partition that this broker cannot append to."""
     code = hosted_partition_error(partition, broker_id)
     if code is None and partition.leader_id != broker_id:
         code = ErrorCode.not_leader_or_follower

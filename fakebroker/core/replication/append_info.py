@@ -1,4 +1,4 @@
-"""What an append did: where it landed, and whether the high watermark moved with it.
+"""The result of an append: its offsets, and whether the high watermark moved with it.
 
 Source   storage/.../log/{LogAppendInfo,LeaderHwChange}.java @ 4.0.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from fakebroker.protocol.error_code import ErrorCode
 from timingwheel.mypyc import mypyc_attr
 
-# Errors for which Kafka's answer does not tell the log start offset (the "known exceptions" of appendToLocalLog).
+# Errors for which Kafka's response has no log start offset (the "known exceptions" of appendToLocalLog).
 WITHOUT_LOG_START: Final = frozenset(
     {
         ErrorCode.unknown_topic_or_partition,
@@ -27,7 +27,8 @@ WITHOUT_LOG_START: Final = frozenset(
 
 
 class LeaderHwChange(Enum):
-    """What an append did to the leader's high watermark; decides whom it may wake."""
+    """The effect of an append on the leader's high watermark. It decides which parked requests the append may
+    complete."""
 
     INCREASED = "increased"
     SAME = "same"
@@ -36,7 +37,7 @@ class LeaderHwChange(Enum):
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 class LogAppendInfo:
-    """Where an append landed. `log_append_time_ms` is -1 on a CreateTime topic."""
+    """The offsets of an append. `log_append_time_ms` is -1 on a CreateTime topic."""
 
     __slots__ = ("first_offset", "last_offset", "leader_hw_change", "log_append_time_ms", "log_start_offset")
 

@@ -1,7 +1,7 @@
-"""Which replicas a partition has, and which of them are in sync.
+"""The replicas of a partition, and which of them are in sync.
 
-Theory   `replicas` are in assignment order; the first is the preferred leader. While a partition is reassigned, those
-         that it gets (`adding`) and those that it is to lose (`removing`) are among them.
+Theory   `replicas` are in assignment order; the first is the preferred leader. During a reassignment they include the
+         replicas that the partition gains (`adding`) and those that it is to lose (`removing`).
 Source   metadata/.../PartitionRegistration.java; core/.../cluster/Partition.scala updateAssignmentAndIsr @ 4.0.
 """
 
@@ -16,16 +16,17 @@ from fakebroker.core.replication.replica import Replica
 
 
 class Assignment:
-    """The replicas of one partition, by broker id. `on_isr_change` is called, if it is there, after the ISR changed
-    within a leadership: whoever reassigns the partition waits for that.
+    """The replicas of one partition, by broker id. `on_isr_change`, if set, is called after the ISR changed within a
+    leadership: a reassignment waits for that.
 
     unaware         brokers that do not know of this leadership: they neither lead in it nor follow
 
     alter_isr       asks the controller for another ISR of a partition; False if there is nothing to wait for
-    is_isr_in_flight  the controller has been asked
+    is_isr_in_flight  a request to the controller is in flight
 
-    elr             who is not in sync, but has all that was acknowledged by all: it may lead if nobody is in sync
-    last_known_elr  who led last, while nobody leads
+    elr             replicas out of sync that have all records acknowledged with acks=all: one may lead if no replica is
+                    in sync
+    last_known_elr  the last leader, while there is no leader
     """
 
     def __init__(self, broker_ids: Sequence[int], brokers: BrokerRegistry, memory: PartitionMemory) -> None:
@@ -46,7 +47,7 @@ class Assignment:
 
     @property
     def isr_ids(self) -> list[int]:
-        """In assignment order."""
+        """The in-sync replicas in assignment order."""
         return [broker_id for broker_id, replica in self.replicas.items() if replica.is_in_sync]
 
     @property
@@ -55,20 +56,20 @@ class Assignment:
         return set(self.isr_ids)
 
     def elr_after(self, isr: Collection[int], min_isr: int, unclean: Collection[int] = ()) -> tuple[int, ...]:
-        """PartitionChangeBuilder.maybePopulateTargetElr: who is eligible when this is to be the ISR. Below the minimum
-        the watermark stands, so whoever leaves then has all that is below it; `unclean` are those of whom that is not
-        known any more."""
+        """Return the eligible leader replicas for this ISR (PartitionChangeBuilder.maybePopulateTargetElr). Below the
+        minimum the high watermark does not move, so a replica that leaves the ISR then has all records below it.
+        `unclean` are replicas that may no longer have them."""
         if len(isr) >= min_isr or not self.brokers.has_elr():
             return ()
         return tuple(sorted({*self.elr, *self.isr_ids} - set(isr) - set(unclean)))
 
     def note_last_leader(self, leader_id: int) -> None:
-        """Nobody leads any more. Whoever led last may be the last resort."""
+        """Record the last leader when the partition loses its leader. It may be the last resort."""
         if self.brokers.has_elr() and not self.last_known_elr:
             self.last_known_elr = (leader_id,)
 
     def clear_elr(self) -> None:
-        """ClearElrRecord: with another minimum nobody is known to be eligible."""
+        """Clear the eligible replicas (ClearElrRecord): with another minimum none is known to be eligible."""
         self.elr = self.last_known_elr = ()
 
     @property
@@ -77,7 +78,7 @@ class Assignment:
         return [broker_id for broker_id in self.replicas if not self.brokers.is_alive(broker_id)]
 
     def is_known_to(self, one: int, other: int) -> bool:
-        """Whether two brokers know of this leadership."""
+        """Return True if both brokers know of this leadership."""
         return not self.unaware or (one not in self.unaware and other not in self.unaware)
 
     @property

@@ -1,4 +1,5 @@
-"""What a follower does, as a value: the words of `--followers`, of `kafka.followers` and of the control plane."""
+"""The behaviour of a follower, as a value: the words of `--followers`, of `kafka.followers` and of the control
+plane."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ MAX_BYTES_PER_S = 2**63 - 1
 
 
 class Behaviour(NamedTuple):
-    """Made by `Behaviour.parse`, `lagging` or `throttled`, or taken from INSTANT, FROZEN and EXTERNAL."""
+    """A behaviour. Made by `Behaviour.parse`, `lagging` or `throttled`, or one of INSTANT, FROZEN and EXTERNAL."""
 
     name: str
     lag_ms: int = 0
@@ -20,7 +21,7 @@ class Behaviour(NamedTuple):
 
     @classmethod
     def lagging(cls, lag_ms: int) -> Behaviour:
-        """Has each record `lag_ms` after the leader."""
+        """Return the behaviour that has each record `lag_ms` after the leader."""
         require(WHOLE_NUMBER, lag_ms=lag_ms)
         if not 0 <= lag_ms <= MAX_LAG_MS:
             raise ValueError(f"a lag is 0 to {MAX_LAG_MS} ms, not {lag_ms}")
@@ -28,7 +29,8 @@ class Behaviour(NamedTuple):
 
     @classmethod
     def throttled(cls, bytes_per_s: int) -> Behaviour:
-        """Copies at most so many bytes of record batches a second, one batch after the other."""
+        """Return the behaviour that copies at most `bytes_per_s` of record batches a second, one batch after the
+        other."""
         require(WHOLE_NUMBER, bytes_per_s=bytes_per_s)
         if not 1 <= bytes_per_s <= MAX_BYTES_PER_S:
             raise ValueError(f"a throttled follower takes 1 to {MAX_BYTES_PER_S} bytes a second, not {bytes_per_s}")
@@ -36,7 +38,7 @@ class Behaviour(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Behaviour:
-        """`instant`, `frozen`, `external`, `lagging:MS` or `throttled:BYTES_PER_S`."""
+        """Parse `instant`, `frozen`, `external`, `lagging:MS` or `throttled:BYTES_PER_S`."""
         if text in ("instant", "frozen", "external"):
             return cls(text)
         match = re.fullmatch(r"(lagging|throttled):(\d{1,19})", str(text), re.ASCII)

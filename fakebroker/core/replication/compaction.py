@@ -1,10 +1,10 @@
-"""The log cleaner: logs of compacted topics are cleaned, from time to time or when somebody asks.
+"""The log cleaner: it cleans the logs of compacted topics from time to time, or on demand.
 
-Theory   The leader's log is cleaned (core/log/compaction/), in slices, between which the world goes on; if what was
-         looked at changed meanwhile, nothing comes of it and the next look finds it. What is left is put in place of
-         what was there at once, in the logs of all replicas that have as much, so that they go on sharing batches. One
-         that is behind keeps what it has, and takes over the leader's when it copies on (replica.py). If anything of
-         the log is out of memory, what was cleaned goes there as well.
+Theory   The leader's log is cleaned (core/log/compaction/) in slices; other work runs in between. If the log changed
+         meanwhile, the result is dropped and the next check finds the log again. Otherwise the cleaned batches replace
+         the old ones in one step, in the logs of all replicas that have as much. These replicas go on sharing batches.
+         A replica that is behind keeps its batches, and takes over the leader's when it copies on (replica.py). If any
+         part of the log is out of memory, its cleaned batches go out of memory as well.
 Units    timestamps are milliseconds since the epoch.
 Source   core/.../log/LogCleaner.scala CleanerThread, cleanFilthiestLog; storage/.../log/LogCleanerManager.java @ 4.0.
 Differs  In Kafka each broker cleans its own log, at its own pace, one log for each thread after the other.
@@ -34,7 +34,7 @@ _END_OF_TIME_MS: Final = 1 << 80
 
 
 class LogCleaner:
-    """Cleans the logs of a cluster. `timer` is that of housekeeping."""
+    """The cleaner of the logs of a cluster. `timer` is that of housekeeping."""
 
     def __init__(self, memory: LogMemory, timer: SystemTimer, read_now: Callable[[], Now]) -> None:
         self._memory = memory
@@ -44,8 +44,8 @@ class LogCleaner:
         self._under_way: _Cleaning | None = None
 
     def matters_ms(self, partitions: Iterable[Partition], now: Now) -> int:
-        """When `look` next has anything to do, if nothing happens until then. What only has to become older is looked
-        at each time."""
+        """Return the time at which `look` next has work, if nothing happens until then. Logs that only have to become
+        older are checked at each tick."""
         soonest_ms = NEVER_MS
         for partition in partitions:
             if _is_cleanable(partition) and partition.leader_log.size_in_bytes:
@@ -56,7 +56,7 @@ class LogCleaner:
         return soonest_ms
 
     def look(self, partitions: Iterable[Partition], now: Now) -> None:
-        """Begin to clean what is worth it, unless something is being cleaned still."""
+        """Begin to clean the partitions that are worth it, unless a cleaning is still under way."""
         if self._under_way is not None and not self._under_way.is_over:
             return
         worth: list[tuple[float, Partition]] = []
@@ -70,7 +70,8 @@ class LogCleaner:
             self.go_on_with(self._under_way)
 
     def compact(self, partitions: Sequence[Partition], now: Now) -> Slices[int]:
-        """Clean a topic, as if its segments had just been closed: how many partitions. Raises KafkaError."""
+        """Clean a topic, as if its segments had just been closed. Return the number of partitions cleaned. Raise
+        KafkaError."""
         policy = partitions[0].config.cleanup_policy
         if _COMPACT not in policy:
             raise KafkaError(
@@ -90,11 +91,11 @@ class LogCleaner:
             yield
 
     def go_on_with(self, cleaning: _Cleaning) -> None:
-        """The next slice, behind what else is due."""
+        """Schedule the next slice, behind other work that is due."""
         self._timer.add(_NextSlice(cleaning), self._read_now().mono_ms)
 
     def clean(self, partition: Partition, now: Now, roll_first: bool = False) -> Slices[bool]:
-        """Clean a partition as far as it may be; whether anything came of it."""
+        """Clean a partition as far as possible. Return True if its log changed."""
         if partition.is_deleted or partition.leader_id == NO_LEADER or _COMPACT not in partition.config.cleanup_policy:
             return False
         log = partition.leader_log
@@ -142,7 +143,7 @@ def _is_cleanable(partition: Partition) -> bool:
 
 
 def _worth(partition: Partition, now_wall_ms: int) -> float | None:
-    """How much of it is dirty; None if it is not worth it."""
+    """Return the dirty ratio of the log; None if cleaning is not worth it."""
     wanted = log_to_clean(partition.leader_log, partition.config, now_wall_ms)
     if wanted.cleanable_bytes > 0 and (
         wanted.needs_compaction_now or wanted.cleanable_ratio > partition.config.min_cleanable_dirty_ratio
@@ -152,12 +153,12 @@ def _worth(partition: Partition, now_wall_ms: int) -> float | None:
 
 
 def _state_of(log: Log) -> tuple[int, int]:
-    """What changes if anything of the log does but its end."""
+    """Return values that change with every change of the log other than an append."""
     return log.log_start_offset, log.truncations
 
 
 def _fresh(batch: LoggedBatch) -> LoggedBatch:
-    """The same batch with another position: who reads the old one is not disturbed."""
+    """Return the same batch with a fresh position, so that readers of the old one are not disturbed."""
     if batch.position < 0:
         return batch
     return LoggedBatch(
@@ -166,7 +167,7 @@ def _fresh(batch: LoggedBatch) -> LoggedBatch:
 
 
 class _Cleaning:
-    """Logs that are cleaned, slice by slice."""
+    """A cleaning of several logs, slice by slice."""
 
     def __init__(self, slices: Slices[None], cleaner: LogCleaner) -> None:
         self._slices = slices

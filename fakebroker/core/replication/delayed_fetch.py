@@ -1,18 +1,18 @@
-"""Hold a fetch until there is enough to read, or until its wait is over.
+"""Park a fetch until there is enough to read, or until its wait is over.
 
-Theory   Completes when, for any partition,
+Theory   It completes when, for any partition,
            A-D  this broker no longer leads it, has it, or knows it
-           E    the leader epoch that the reader knows is another
+           E    the reader knows another leader epoch
            F    the reader is beyond the end of what it may read, as on a truncated leader
-           H    the reader's log and this one part below the reader's offset
+           H    the reader's log and this one diverge below the reader's offset
          or
            G    the readable bytes of all partitions together reach min_bytes.
-         Completion, by either way, reads the log again and answers what is there: expiry is no error. The second read
-         says nothing about a follower's position.
+         Completion, on either way, reads the log again and sends the result: expiry is no error. The second read does
+         not update a follower's position.
 Units    max_wait_ms is monotonic milliseconds.
 Source   core/.../server/DelayedFetch.scala @ 4.0.
-Differs  No segments, so the other half of case F, an offset in an older segment, cannot be. Of more than 64 partitions
-         not all are looked at after each event, but the one whose event it is, and 64 others in turn.
+Differs  No segments, so the other half of case F, an offset in an older segment, cannot occur. With more than 64
+         partitions an event does not re-check all: it re-checks the partition of the event, and 64 others in turn.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
-_LOOKED_AT: Final = 64  # partitions of a fetch, after each event
+_LOOKED_AT: Final = 64  # the number of partitions of a fetch that are re-checked after each event
 
 
 def is_satisfied(results: list[PartitionFetchResponse], min_bytes: int) -> bool:
-    """Whether a fetch with these results is answered now."""
+    """Return True if a fetch with these results completes now."""
     readable = 0
     for result in results:
         if (
@@ -54,7 +54,7 @@ def is_satisfied(results: list[PartitionFetchResponse], min_bytes: int) -> bool:
 
 
 class DelayedFetch(DelayedOperation):
-    """One fetch waiting in the purgatory of the broker that took it."""
+    """A fetch parked in the purgatory of its broker."""
 
     __slots__ = (
         "_callback", "_expirations", "_looked_at_last", "_params", "_partitions", "_places", "_probe", "_readable",
@@ -70,7 +70,7 @@ class DelayedFetch(DelayedOperation):
         expirations: Counter[str],
         probe: Probe,
     ) -> None:
-        """`expirations` counts by "follower" and "consumer"."""
+        """Count expirations in `expirations`, by "follower" and "consumer"."""
         super().__init__(params.max_wait_ms)
         self._params = params
         self._partitions = partitions
@@ -78,8 +78,8 @@ class DelayedFetch(DelayedOperation):
         self._callback = callback
         self._expirations = expirations
         self._probe = probe
-        # Of a fetch of very many partitions: where each is, what was readable of it when it was looked at last, the
-        # sum of that, and who was looked at in turn.
+        # For a fetch of very many partitions: the place of each, the readable bytes at its last check, the sum of
+        # these, and the last partition that was checked in turn.
         self._places: dict[object, int] = {}
         self._readable: list[int] = []
         self._readable_bytes = 0
@@ -104,7 +104,7 @@ class DelayedFetch(DelayedOperation):
         return readable >= self._params.min_bytes and self.force_complete()  # case G
 
     def try_complete_for(self, key: object) -> bool:
-        """Of very many partitions the one of the event is looked at, and some others in turn."""
+        """Check all partitions, or, of very many, the partition of the event and some others in turn."""
         partitions = self._partitions
         if len(partitions) <= _LOOKED_AT:
             return self.try_complete()
@@ -119,14 +119,15 @@ class DelayedFetch(DelayedOperation):
         return self._readable_bytes >= self._params.min_bytes and self.force_complete()
 
     def _look_again(self, place: int) -> bool:
-        """Whether what is found there completes the fetch."""
+        """Check a partition again. Return True if it completes the fetch."""
         size = self._readable_of(self._partitions[place])
         self._readable_bytes += size - self._readable[place]
         self._readable[place] = size
         return size < 0
 
     def _readable_of(self, fetch: FetchPartition) -> int:
-        """How much can be read of a partition; negative in the cases that complete the fetch whatever that is."""
+        """Return the readable bytes of a partition; negative in the cases that complete the fetch whatever is
+        readable."""
         partition = fetch.seen_by(self._reader.broker_id)
         if hosted_partition_error(partition, self._reader.broker_id) is not None:
             return -1  # cases B to D
@@ -153,5 +154,5 @@ class DelayedFetch(DelayedOperation):
         self._callback(results)
 
     def on_expiration(self) -> None:
-        """An empty answer is a normal one."""
+        """Count the expiry. An empty response is a normal one."""
         self._expirations["follower" if self._params.is_from_follower else "consumer"] += 1

@@ -1,19 +1,21 @@
-"""Hold an acks=-1 produce until the in-sync replicas have it, or until its timeout.
+"""Park an acks=-1 produce request until the in-sync replicas have its records, or until its timeout.
 
 Theory   Each partition leaves the waiting set by exactly one of
+
            A    the partition is not here            -> the lookup's own error
            B    this broker no longer leads it       -> NOT_LEADER_OR_FOLLOWER
-           C.1  watermark passed, ISR below minimum  -> NOT_ENOUGH_REPLICAS_AFTER_APPEND
-           C.2  watermark passed                     -> NONE
-         and the operation completes when none waits. At expiry those still waiting keep REQUEST_TIMED_OUT, which
-         they were given at the start and lose when acknowledged; their base offset is real, because the records
-         are in the log and stay there.
-         A leader that does not hear of its successor goes on waiting, for followers that fetch elsewhere: until the
-         timeout, or until it hears (controller/stale_views.py).
+           C1   watermark passed, ISR below minimum  -> NOT_ENOUGH_REPLICAS_AFTER_APPEND
+           C2   watermark passed                     -> NONE
+
+         and the operation completes when none is left. At expiry those left keep REQUEST_TIMED_OUT. Each partition has
+         that error from the start and loses it when acknowledged. The base offset is real, because the records are in
+         the log and stay there. A stale leader that does not know its successor keeps the request parked, although its
+         followers fetch from another broker: until the timeout, or until it learns of the successor
+         (controller/stale_views.py).
 Units    delay_ms is monotonic milliseconds; required_offset is last_offset + 1.
 Source   core/.../server/DelayedProduce.scala @ 4.0.
-Differs  One thread: no lock, no `safe_` variants. It keeps the partition where Kafka looks it up by name each time;
-         whoever deletes a topic has all that wait there looked at before the name can be used again.
+Differs  One thread: no lock, no `safe_` variants. It keeps the partition where Kafka looks it up by name each time. The
+         deletion of a topic therefore re-checks all requests parked there before the name can be used again.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _NONE: Final = ErrorCode.none
 @mypyc_attr(free_list_len=1)
 @final
 class ProducePartitionStatus:
-    """One partition of the request. `response` is what the append gave; while `acks_pending`, what is answered if
-    nothing more happens is REQUEST_TIMED_OUT. `partition` is None if nothing was appended."""
+    """One partition of the request. `response` is the result of the append; while `acks_pending`, its error is
+    REQUEST_TIMED_OUT. `partition` is None if nothing was appended."""
 
     __slots__ = ("_response", "acks_pending", "partition", "required_offset", "topic_partition")
 
@@ -60,7 +62,8 @@ class ProducePartitionStatus:
         return self._response
 
     def acknowledge(self, error: ErrorCode) -> None:
-        """It waits no more, and this is why. Nor does it hold on to the partition: its topic may be deleted."""
+        """End the wait of this partition with `error`. Drop the reference to the partition too: its topic may be
+        deleted."""
         self.acks_pending = False
         self.partition = None
         if error is not _NONE:
@@ -72,7 +75,7 @@ ProduceCallback = Callable[[list[ProducePartitionStatus]], None]
 
 @final
 class DelayedProduce(DelayedOperation):
-    """One produce request waiting in the purgatory of the broker that took it."""
+    """A produce request parked in the purgatory of its broker."""
 
     __slots__ = ("_broker_id", "_callback", "_on_expired", "_probe", "status")
 
@@ -123,4 +126,4 @@ class DelayedProduce(DelayedOperation):
         for entry in self.status:
             if entry.acks_pending:
                 self._on_expired(entry.topic_partition)
-                entry.partition = None  # as when it is acknowledged
+                entry.partition = None  # as in acknowledge

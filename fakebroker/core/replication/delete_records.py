@@ -1,14 +1,15 @@
-"""DeleteRecords on one broker: move log starts, and wait until the followers have moved theirs.
+"""DeleteRecords on one broker: move log starts, and park the request until the followers have moved theirs.
 
-Theory   The leader moves the start of its log at once, never beyond the watermark. The request waits until the low
-         watermark, the lowest log start among the replicas whose brokers are alive, has come as far: a follower
-         tells its own with its fetches, so one that is frozen holds the request until its timeout. What is answered
-         then is the low watermark as it was at first, and REQUEST_TIMED_OUT; the records are gone all the same.
+Theory   The leader moves the start of its log at once, never beyond the high watermark. The request is parked until the
+         low watermark reaches the new start. The low watermark is the lowest log start among the replicas on live
+         brokers. A follower reports its log start with its fetches, so a frozen follower holds the request until its
+         timeout. The response then has the low watermark as it was at first, and REQUEST_TIMED_OUT; the records are
+         gone all the same.
 Units    delay_ms is monotonic milliseconds; offsets count records.
 Source   core/.../server/ReplicaManager.scala deleteRecords, deleteRecordsOnLocalLog, delayedDeleteRecordsRequired;
          DelayedDeleteRecords.scala; core/.../cluster/Partition.scala deleteRecordsOnLeader, lowWatermarkIfLeader @ 4.0.
-Differs  A follower that is not behind tells its log start at once; in Kafka its next two fetches do, which takes up to
-         replica.fetch.wait.max.ms (500 ms) each.
+Differs  A follower that is not behind reports its log start at once; in Kafka its next two fetches do, which takes up
+         to replica.fetch.wait.max.ms (500 ms) each.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 
-HIGH_WATERMARK: Final = -1  # asked for as an offset
+HIGH_WATERMARK: Final = -1  # as the requested offset
 INVALID_LOW_WATERMARK: Final = -1
 _PARTITIONS_OF_A_SLICE: Final = 32
 
 
 @final
 class DeletedRecords:
-    """What came of one partition. `required_offset` is what the low watermark has to reach while it is `pending`."""
+    """The result for one partition. While `pending`, the low watermark has to reach `required_offset`."""
 
     __slots__ = ("error_code", "low_watermark", "partition", "pending", "required_offset", "topic_partition")
 
@@ -59,7 +60,7 @@ Callback = Callable[[Sequence[DeletedRecords]], None]
 
 
 def low_watermark(partition: Partition) -> int:
-    """The lowest log start among the replicas that are alive, as far as the leader was told."""
+    """Return the lowest log start among the live replicas, as far as the leader knows them."""
     lowest = partition.leader_log.log_start_offset
     for follower in partition.followers:
         if follower.broker.is_alive:
@@ -68,7 +69,7 @@ def low_watermark(partition: Partition) -> int:
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """One DeleteRecords request waiting in the purgatory of the broker that took it."""
+    """A DeleteRecords request parked in the purgatory of its broker."""
 
     def __init__(
         self, broker_id: int, timeout_ms: int, results: Sequence[DeletedRecords], callback: Callback, probe: Probe
@@ -108,12 +109,12 @@ class DelayedDeleteRecords(DelayedOperation):
         self._callback(self._results)
 
     def on_expiration(self) -> None:
-        """What was pending has its error already."""
+        """Do nothing: the pending partitions have their error already."""
 
 
 @final
 class RecordDeletion:
-    """Deletes records of what one broker leads."""
+    """The deletion of records from the partitions that one broker leads."""
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class RecordDeletion:
         callback: Callback,
         now: Callable[[], Now],
     ) -> Slices[None]:
-        """Delete what lies below each offset, and call back with all results, now or later."""
+        """Delete the records below each offset, and call back with all results, now or later."""
         results: list[DeletedRecords] = []
         for topic_partition, partition, offset in offsets:
             try:

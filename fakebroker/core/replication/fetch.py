@@ -1,4 +1,4 @@
-"""What is asked of a log, and what a read gave: the values that Fetch and ListOffsets hand to the replica manager.
+"""The values that Fetch and ListOffsets exchange with the replica manager: the query, and the result of a read.
 
 Units    offsets count records, sizes are bytes, times milliseconds; record timestamps are wall time.
 Source   storage/.../log/{FetchParams,FetchPartitionData}.java; LogReadResult of core/.../ReplicaManager.scala @ 4.0.
@@ -21,12 +21,11 @@ DEBUGGING_REPLICA_ID: Final = -2
 
 @final
 class FetchParams:
-    """What a Fetch says of all its partitions.
+    """The parameters of a Fetch that hold for all its partitions.
 
-    replica_id           -1 for a consumer, else the broker id of a follower; `replica_epoch` is -1 if that does not
-                         tell it
-    has_client_metadata  the reader has told where it is, in `rack_id` (v11, KIP-392)
-    fetch_only_leader    consumers may read from any replica since they tell where they are
+    replica_id           -1 for a consumer, else the broker id of a follower; `replica_epoch` is -1 if not given
+    has_client_metadata  the reader has sent its `rack_id` (v11, KIP-392)
+    fetch_only_leader    False for consumers that send their rack: they may read from any replica
     """
 
     __slots__ = (
@@ -60,8 +59,8 @@ class FetchParams:
 @mypyc_attr(free_list_len=1)
 @final
 class FetchPartition:
-    """Where to read one partition, and how much at most. An epoch of -1 is not told. `error` is what the reader is told
-    instead, if it is not NONE."""
+    """The offset and the size limit of a read of one partition. An epoch of -1 is not given. If `error` is not NONE,
+    the reader gets that error instead of records."""
 
     __slots__ = ("current_leader_epoch", "error", "fetch_offset", "last_fetched_epoch", "max_bytes", "partition")
 
@@ -82,7 +81,7 @@ class FetchPartition:
         self.error = error
 
     def seen_by(self, broker_id: int) -> Partition:
-        """The partition, as the broker that is asked knows it by now."""
+        """Return the partition as the broker of the fetch knows it by now."""
         partition = self.partition
         if partition.stale is not None or partition.is_deleted:
             partition = self.partition = partition.as_seen_by(broker_id)
@@ -90,11 +89,11 @@ class FetchPartition:
 
 
 FetchCallback = Callable[[list[PartitionFetchResponse]], None]
-"""Is given what became of each partition, in the order in which they were asked for."""
+"""A function that receives the result of each partition, in the order of the request."""
 
 
 class OffsetQuery(NamedTuple):
-    """What ListOffsets asks of one partition. `timestamp_ms` may be one of the special negative ones."""
+    """A query of ListOffsets for one partition. `timestamp_ms` may be one of the special negative ones."""
 
     partition: Partition
     timestamp_ms: int
@@ -104,7 +103,7 @@ class OffsetQuery(NamedTuple):
 
 
 class TimestampAndOffset(NamedTuple):
-    """What ListOffsets answers. -1 is "none"."""
+    """The result of ListOffsets for one partition. -1 is "none"."""
 
     timestamp_ms: int = -1
     offset: int = -1

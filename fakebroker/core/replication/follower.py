@@ -1,25 +1,24 @@
 """Followers as actors: each replica that does not lead copies the leader's log in a rhythm that the user sets.
 
-Theory   What a leader sees of a follower are its fetches. A follower's next fetch offset acknowledges what the fetch
-         before delivered, so "the follower has it" and "the follower says so" are one event here:
-           instant     it happens in the turn of the append, after the request was handled (Kafka: the append wakes
-                       the follower's waiting fetch)
-           lagging     it happens `lag_ms` after the append, for each append on its own
-           throttled   batches come over a line of `bytes_per_s`, one after the other; a batch is there when its last
-                       byte is, rounded up to a millisecond
-           frozen      it never happens; the follower goes on fetching from the offset where it stands, as one whose
-                       disk hangs. It leaves the ISR replica.lag.time.max.ms after it last had everything.
-           external    somebody else does it, with Fetch requests over the wire (reads.py)
-         On a slow disk each of them is there so much later (RegisteredBroker.disk_write_ms); on a full one it never is.
-         A topic may have its replicas throttled (core/quota/follower_throttle.py): then what a follower would copy in
-         its rhythm waits for the quota, and is copied fetch by fetch.
-         When a new leader begins, or the follower can reach its leader again, whatever was under way is lost: it drops
-         what the leader does not have, fetches from where it stands, and goes on in its rhythm.
+Theory   A leader knows a follower only by its fetches. The next fetch offset acknowledges the records that the fetch
+         before delivered, so "the follower has it" and "the leader knows that" are one event here. It happens
+           instant     in the turn of the append, after the request (Kafka: the append completes its parked fetch)
+           lagging     `lag_ms` after the append, for each append on its own
+           throttled   when the last byte of a batch has come over a line of `bytes_per_s`, one batch after the other,
+                       rounded up to a millisecond
+           frozen      never; the follower goes on fetching from its present offset, as one with a hanging disk. It
+                       leaves the ISR replica.lag.time.max.ms after it last had everything.
+           external    when a client that plays the follower sends Fetch requests over the wire (reads.py)
+         A slow disk delays each of these by RegisteredBroker.disk_write_ms; with a full disk the event never happens. A
+         topic may have throttled replicas (core/quota/follower_throttle.py). Records that a follower would copy in its
+         rhythm are then held back by the quota, and copied fetch by fetch. When a new leadership begins, or the
+         follower can reach its leader again, all records under way are lost. The follower drops what the leader does
+         not have, fetches from its log end, and goes on in its rhythm.
 Units    monotonic milliseconds.
 Source   core/.../server/{ReplicaFetcherThread,AbstractFetcherThread}.scala @ 4.0 for the order of events.
-Differs  Not a network peer: its fetch is a call of the leader's partition. It tells up to which moment it had
-         everything, exactly; Kafka infers it from two successive fetches (replica.py) and comes out a little earlier.
-         A frozen follower truncates like any other.
+Differs  Not a network peer: its fetch is a call of the leader's partition. It reports its exact caught-up time; Kafka
+         infers it from two successive fetches (replica.py) and computes a slightly earlier time. A frozen follower
+         truncates like any other.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ _MS_PER_S = 1000
 
 
 class _UnderWay(NamedTuple):
-    """A stretch of the log on its way: everything below `end_offset` is there at `arrives_ms`."""
+    """A stretch of the log on its way: everything below `end_offset` arrives at `arrives_ms`."""
 
     arrives_ms: int
     end_offset: int
-    appended_ms: int  # NEVER_MS: long ago
+    appended_ms: int  # NEVER_MS if it was appended long ago
 
 
 class _Call(TimerTask):
-    """What the follower does when it is time."""
+    """A delayed call of a follower."""
 
     __slots__ = ("_call",)
 
@@ -64,7 +63,7 @@ class _Call(TimerTask):
 
 
 class Follower:
-    """What one replica does while it does not lead."""
+    """The actor of one replica. It rests while the replica leads."""
 
     def __init__(
         self,
@@ -87,14 +86,14 @@ class Follower:
         self._now = now
         self._under_way: deque[_UnderWay] = deque()
         self._arrival: _Call | None = None
-        self._line_busy_since_ms = 0  # of a throttled follower
-        self._line_bytes = 0  # sent since then
+        self._line_busy_since_ms = 0  # of a throttled follower: the time since when the line is busy,
+        self._line_bytes = 0  # and the bytes sent since then
         self._throttle = FollowerThrottle(partition.topic_partition.partition, broker_id, quotas)
         self._config = partition.config
         self._is_throttled = is_throttled(self._config)
         self._next_fetch: _Call | None = None  # of a follower that a quota holds back,
-        self._held_up_to = 0  # and what it fetches then
-        self.unread: UnreadAnswer | None = None  # of one that stands still
+        self._held_up_to = 0  # and the end of what it fetches then
+        self.unread: UnreadAnswer | None = None  # of a paused follower
 
     @property
     def leads(self) -> bool:
@@ -102,12 +101,12 @@ class Follower:
 
     @property
     def is_following(self) -> bool:
-        """Somebody leads, somebody else than this replica, and it can reach him."""
+        """True if another replica leads and this one can reach it."""
         leader_id = self.partition.leader_id
         return leader_id not in (NO_LEADER, self.broker_id) and self._replica.is_connected and not self._is_stopped
 
     def on_leader_append(self, now: Now) -> None:
-        """The leader has something new."""
+        """React to an append of the leader."""
         if self.is_following:
             self._take(now, now.mono_ms)
         elif self.unread is not None:
@@ -115,13 +114,13 @@ class Follower:
 
     @property
     def waits_in_fetch(self) -> bool:
-        """It has all that its leader has, and would take at once what comes next."""
+        """True if the follower has all that its leader has, and would take the next append at once."""
         replica = self._replica
         takes_at_once = self.is_following and self._is_instant and not replica.broker.disk_write_ms
         return takes_at_once and replica.log.log_end_offset == self.partition.leader_log.log_end_offset
 
     def on_log_start_moved(self, now: Now) -> None:
-        """The leader's log starts elsewhere. The next fetch tells that this replica's does as well."""
+        """React to a new log start of the leader. The next fetch reports that this replica has moved its own."""
         if not self.is_following or self.behaviour in (FROZEN, EXTERNAL):
             return
         if self.behaviour.name == "lagging":
@@ -133,22 +132,22 @@ class Follower:
             self._fetch(self._replica.log.log_end_offset, NEVER_MS, now)
 
     def on_leader_change(self, now: Now) -> None:
-        """Somebody new leads, or nobody."""
+        """React to a new leadership, or to the loss of the leader."""
         self._connect()
         self._drop_under_way()
         if self.is_following and self.behaviour.name != "external":
             self._start_over(now)
 
     def on_reach_change(self, now: Now) -> None:
-        """A broker works that did not, or the other way round; or who can reach whom is another matter."""
+        """React to a change of which brokers work, or which broker can reach which."""
         was_connected = self._replica.is_connected
         self._connect()
         if self._replica.is_connected != was_connected:
             self.on_leader_change(now)
 
     def _connect(self) -> None:
-        """Whether it can fetch, and knows from whom, who knows it too; a broker that is about to go does not any more
-        (ReplicaManager.applyDelta)."""
+        """Set whether the follower can fetch: both know of this leadership, and it can reach the leader. A broker in
+        controlled shutdown does not fetch (ReplicaManager.applyDelta)."""
         partition, leader_id, brokers = self.partition, self.partition.leader_id, self.partition.brokers
         asked = self.broker_id if leader_id == NO_LEADER else leader_id
         is_going = brokers[self.broker_id].in_controlled_shutdown
@@ -156,7 +155,7 @@ class Follower:
         self._replica.is_connected = not is_going and is_known and brokers.can_reach(self.broker_id, asked)
 
     def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:
-        """Change what the follower does. What was on its way is dropped; a follower that is behind starts anew."""
+        """Change the behaviour. Records on their way are dropped; a follower that is behind starts anew."""
         was_external = self._replica.is_external
         self.behaviour = behaviour
         self._is_instant = behaviour.name == "instant"
@@ -174,44 +173,44 @@ class Follower:
             self.on_log_start_moved(now)
 
     def start_with(self, behaviour: Behaviour) -> None:
-        """What a new replica does, before it is told of a leader."""
+        """Set the behaviour of a new replica, before it knows a leader."""
         self.behaviour = behaviour
         self._is_instant = behaviour.name == "instant"
         self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._replica.set_external(behaviour.name == "external")
 
     def stop(self) -> None:
-        """The partition is gone, or has no such replica any more."""
+        """Stop for good: the partition is gone, or has no such replica any more."""
         self._is_stopped, self._replica.is_connected = True, False
         self._drop_under_way()
 
     def on_arrival(self) -> None:
-        """The timer's call: a stretch of the log is here."""
+        """Apply the stretches of the log that have arrived."""
         now, end_offset = self._now(), -1
         self._arrival = None
         while self._under_way and self._under_way[0].arrives_ms <= now.mono_ms:
             end_offset = self._under_way.popleft().end_offset
         self._await_next(now)
         if end_offset >= 0:
-            # It had everything until the moment at which the first thing that it lacks was appended.
+            # It had everything until the first record that it lacks was appended.
             caught_up_time_ms = self._under_way[0].appended_ms if self._under_way else now.mono_ms
             self._fetch(end_offset, caught_up_time_ms, now)
 
     def on_next_fetch(self) -> None:
-        """The timer's call: the quota may let something through."""
+        """Fetch what the quota held back. The timer calls this when the quota may let something through."""
         now = self._now()
         self._next_fetch = None
         has_everything = self._held_up_to == self.partition.leader_log.log_end_offset
         self._fetch(self._held_up_to, now.mono_ms if has_everything else NEVER_MS, now)
 
     def on_throttle_change(self, now: Now) -> None:
-        """Rates, or whom they are for, were altered."""
+        """React to altered rates, or to altered lists of throttled replicas."""
         if self._next_fetch is not None:
             self._next_fetch.cancel()
             self._await_fetch(now.mono_ms + 1, now)
 
     def _start_over(self, now: Now) -> None:
-        """Drop what the leader does not have, fetch from where the replica stands then, and go on from there."""
+        """Drop what the leader does not have, fetch from the log end that is left, and go on from there."""
         self._replica.truncate_to_leader(self.partition.leader)
         end_offset = self._replica.log.log_end_offset
         has_everything = end_offset == self.partition.leader_log.log_end_offset
@@ -220,7 +219,7 @@ class Follower:
             self._take(now, NEVER_MS)
 
     def _take(self, now: Now, appended_ms: int) -> None:
-        """Begin to copy what the replica lacks; `appended_ms` is NEVER_MS for what it has been lacking for long."""
+        """Begin to copy what the replica lacks. `appended_ms` is NEVER_MS for records that it has lacked for long."""
         if self._is_instant and not self._replica.broker.disk_write_ms:
             self._fetch(self.partition.leader_log.log_end_offset, now.mono_ms, now)
         elif self.behaviour not in (FROZEN, EXTERNAL):
@@ -245,7 +244,8 @@ class Follower:
             self._await_next(now)
 
     def _line_delivers_at(self, size: int, now: Now) -> int:
-        """When the line of a throttled follower has delivered `size` bytes behind all that it has to deliver."""
+        """Return the time at which the line of a throttled follower has delivered `size` bytes behind those under
+        way."""
         if not self._under_way:
             self._line_busy_since_ms, self._line_bytes = now.mono_ms, 0
         self._line_bytes += size
@@ -266,7 +266,7 @@ class Follower:
             self._next_fetch = None
 
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
-        if self.partition.config is not self._config:  # each append asks: what follows from it is kept
+        if self.partition.config is not self._config:  # checked for each append, so the derived flag is kept
             self._config = self.partition.config
             self._is_throttled = is_throttled(self._config)
         if self._is_throttled:
@@ -275,7 +275,7 @@ class Follower:
             self._copy(up_to, caught_up_time_ms, now)
 
     def _fetch_throttled(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
-        """As much of it as a quota lets through now; the rest is fetched later."""
+        """Fetch as much as a quota lets through now, and schedule the rest."""
         if self._next_fetch is not None:
             self._held_up_to = max(self._held_up_to, up_to)
             return
@@ -291,13 +291,13 @@ class Follower:
                     self._await_fetch(max(next_ms, now_ms + 1), now)
             if end_offset > start:
                 size = partition.leader_log.size_between(start, end_offset)
-                if end_offset < up_to:  # the last batch is cut, and what came of it counts
+                if end_offset < up_to:  # the last batch is cut, and the bytes received count
                     size = max(size, self._throttle.fetch_max_bytes)
                 self._throttle.record(partition.config, partition.leader_id, size, now_ms)
         self._copy(end_offset, caught_up_time_ms, now)
 
     def _end_of_fetch(self, start: int, up_to: int) -> int:
-        """Up to where one fetch from `start` on takes it: whole batches, and at least one."""
+        """Return the end of one fetch from `start` on: whole batches, and at least one."""
         left = self._throttle.fetch_max_bytes
         end_offset = start
         for batch in self.partition.leader_log.batches_from(start):

@@ -1,10 +1,10 @@
-"""All followers of a cluster: made with the partitions, told what happens to them, and in the user's hand.
+"""All followers of a cluster: made with the partitions, informed of their changes, and controlled by the user.
 
-Theory   Every replica has an actor (follower.py), the leader's too: it rests while its replica leads. A user names whom
-         he means by topic, partition and broker; what is left out means all. Without topic and partition a behaviour
-         also holds for topics made later, and in any case for replicas that a partition gets later. A script is a list
-         of (milliseconds from now, behaviour) for one such selection. A follower obeys the newest command that
-         concerned it, and the steps to come of older ones pass it by.
+Theory   Every replica has an actor (follower.py), the leader's too: it rests while its replica leads. The user selects
+         followers by topic, partition and broker; an omitted one means all. A behaviour set without topic and partition
+         also holds for topics made later. Every behaviour holds for replicas that a partition gets later. A script is a
+         list of (milliseconds from now, behaviour) for one selection. A follower obeys the newest command that
+         concerned it. Later steps of older commands have no effect on it.
 Units    monotonic milliseconds.
 """
 
@@ -30,7 +30,7 @@ from timingwheel import TimerTask
 
 
 class Selection(NamedTuple):
-    """Whom the user means; None means all."""
+    """The followers that the user means; None means all."""
 
     topic: str | None = None
     partition: int | None = None
@@ -49,15 +49,13 @@ EVERYBODY = Selection()
 
 
 class _Command:
-    """What the user said once, with all its steps. Known by its identity: the same may be said again."""
+    """One command of the user, with all its steps. It is known by its identity: the same command may be given again."""
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
 
 
 class FollowerSet:
-    """The followers of all partitions."""
-
     def __init__(
         self,
         behaviour: Behaviour,
@@ -67,7 +65,7 @@ class FollowerSet:
         brokers: BrokerRegistry,
         quotas: ReplicationQuotas,
     ) -> None:
-        """`deadlines` is the timer of what followers do; a step of a script is one that nobody waits for."""
+        """Create the set. `deadlines` is the timer of the followers; no client waits for a step of a script."""
         self.behaviour = behaviour  # of topics made later
         self._before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._deadlines = deadlines
@@ -77,19 +75,19 @@ class FollowerSet:
         self._brokers = brokers
         self.quotas = quotas
         self._followers: dict[Partition, list[Follower]] = {}
-        self.unaware: frozenset[int] = frozenset()  # brokers that do not hear of partitions made now
-        self._unread: dict[int, dict[int, UnreadAnswer]] = {}  # of brokers that stand still
+        self.unaware: frozenset[int] = frozenset()  # brokers that do not learn of partitions made now
+        self._unread: dict[int, dict[int, UnreadAnswer]] = {}  # of paused brokers
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
-        # What was said last of each selection, the newest last: for replicas that come later.
+        # The last command for each selection, the newest last: for replicas that come later.
         self._standing: dict[Selection, tuple[_Command, Behaviour]] = {}
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
-        """What the replica on that broker does."""
+        """Return the actor of the replica on that broker."""
         followers = self._followers[partition]
         return next(follower for follower in followers if follower.broker_id == broker_id)
 
-    # What happens to partitions.
+    # Changes of partitions.
 
     def add(self, partition: Partition) -> None:
         partition.unaware = self.unaware
@@ -101,7 +99,7 @@ class FollowerSet:
         return Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
 
     def add_stale(self, stale: Partition, truth: Partition, broker_ids: Sequence[int], now: Now) -> None:
-        """These brokers go on with what the partition was until now; their followers with it."""
+        """Let these brokers, and their followers, go on with a stale view of the partition."""
         followers = self._followers[stale] = []
         for follower in self._followers[truth]:
             if follower.broker_id in broker_ids:
@@ -112,7 +110,7 @@ class FollowerSet:
                 other.on_leader_change(now)
 
     def leaves_stale(self, stale: Partition, broker_id: int) -> None:
-        """That broker believes in it no more."""
+        """Remove a broker that no longer has the stale view."""
         followers = self._followers[stale]
         for follower in [follower for follower in followers if follower.broker_id == broker_id]:
             followers.remove(follower)
@@ -120,8 +118,8 @@ class FollowerSet:
             del self._obeyed[follower]
 
     def on_replicas_change(self, partition: Partition) -> None:
-        """The partition has other replicas: those that are gone stop, new ones do what was said last of such as they
-        are. Whoever calls tells them of the leader then."""
+        """Stop the actors of removed replicas, and start new ones with the last command for them. The caller then
+        informs them of the leader."""
         before = {follower.broker_id: follower for follower in self._followers[partition]}
         followers: list[Follower] = []
         for broker_id in partition.replicas:
@@ -138,7 +136,7 @@ class FollowerSet:
             del self._obeyed[follower]
 
     def _standing_of(self, follower: Follower) -> tuple[_Command, Behaviour]:
-        """The newest command that concerns a follower, and what it said last."""
+        """Return the newest command that concerns a follower, and its last behaviour."""
         for command, behaviour in reversed(self._standing.values()):
             if command.selection.has(follower):
                 return command, behaviour
@@ -151,7 +149,7 @@ class FollowerSet:
         if partition.truth is not None:
             return
         topic = partition.topic_partition.topic
-        if partition.topic_partition.partition == 0:  # the topic is gone, all of it
+        if partition.topic_partition.partition == 0:  # the whole topic is gone
             for selection in [selection for selection in self._standing if selection.topic == topic]:
                 del self._standing[selection]
 
@@ -168,13 +166,13 @@ class FollowerSet:
             follower.on_leader_change(now)
 
     def on_reach_change(self, now: Now) -> None:
-        """Brokers work that did not, or the other way round; or who can reach whom is another matter."""
+        """React to a change of which brokers work, or which broker can reach which."""
         for followers in list(self._followers.values()):
             for follower in followers:
                 follower.on_reach_change(now)
 
     def stands_still(self, broker_id: int, config: BrokerConfig, now: Now) -> None:
-        """A broker is about to stand still. Its fetches wait on."""
+        """React to the pause of a broker, just before it. Its fetches stay parked at the leaders."""
         waiting = [follower for follower in self._of(broker_id) if follower.waits_in_fetch]
         answers = unread_answers((follower.partition for follower in waiting), broker_id, config, now)
         for follower in waiting:
@@ -182,13 +180,13 @@ class FollowerSet:
         self._unread[broker_id] = answers
 
     def goes_on(self, broker_id: int, now: Now) -> None:
-        """It stands still no more, and takes what lies in its sockets."""
+        """React to the end of a pause: take the responses that lie in the broker's sockets."""
         for answer in self._unread[broker_id].values():
             answer.take(now)
         self.is_gone(broker_id)
 
     def is_gone(self, broker_id: int) -> None:
-        """It stands still no more, and nothing lies there."""
+        """React to the end of a pause where the responses are lost."""
         if self._unread.pop(broker_id, None):
             for follower in self._of(broker_id):
                 follower.unread = None
@@ -197,7 +195,7 @@ class FollowerSet:
         return [each for followers in self._followers.values() for each in followers if each.broker_id == broker_id]
 
     def on_rates_change(self) -> None:
-        """Other rates hold for the replicas that are throttled."""
+        """React to altered rates of throttled replicas."""
         self.quotas.configure()
         now = self._now()
         for followers in self._followers.values():
@@ -205,16 +203,16 @@ class FollowerSet:
                 follower.on_throttle_change(now)
 
     def on_configs_change(self, partition: Partition) -> None:
-        """The topic has other settings, and may have other replicas throttled."""
+        """React to altered settings of the topic: other replicas may be throttled."""
         now = self._now()
         for follower in self._followers.get(partition, ()):
             follower.on_throttle_change(now)
 
-    # What the user wants.
+    # Commands of the user.
 
     def set_behaviour(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
-        """Change what the selected followers do. None undoes a freeze. Raises KafkaError if it concerns nobody, because
-        a change that changes nothing is a slip."""
+        """Change the behaviour of the selected followers. None undoes a freeze. Raise KafkaError if the selection is
+        empty, because a change that changes nothing is a slip."""
         self.script([(0, behaviour)], selection, now)
 
     def script(
@@ -223,9 +221,9 @@ class FollowerSet:
         selection: Selection,
         now: Now,
     ) -> None:
-        """Do the same at each step's time, counted from now. A step does nothing to a follower that was commanded
-        anew meanwhile, or whose topic was made later (unless everybody is meant). Raises TypeError or ValueError for a
-        time that is no whole number, before now or out of order; nothing is done then."""
+        """Set each step's behaviour at its time, counted from now. A step does not affect a follower that got a newer
+        command, or one of a later topic (unless all are selected). Raise TypeError or ValueError, and do nothing, for a
+        time that is no whole number, before now or out of order."""
         times_ms = [at_ms for at_ms, _ in steps]
         for at_ms in times_ms:
             require(WHOLE_NUMBER, **{"a time of a script": at_ms})
@@ -243,7 +241,7 @@ class FollowerSet:
                 self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
 
     def _begin(self, selection: Selection) -> _Command:
-        """A command that those whom it concerns obey from now on."""
+        """Create a command and make the selected followers obey it from now on."""
         command = _Command(selection)
         if selection == EVERYBODY:
             self._newest_for_all = command

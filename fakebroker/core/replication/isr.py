@@ -1,7 +1,7 @@
-"""What followers tell a partition's leader by their fetches, and who is in sync because of it.
+"""The progress that followers report to a partition's leader by their fetches, and the ISR that follows from it.
 
-Theory   A follower joins the ISR once it has reached the high watermark and the start of this leadership, and leaves it
-         when it has been behind for replica.lag.time.max.ms. Both may let the watermark move.
+Theory   A follower joins the ISR once it has reached the high watermark and the start of this leadership. It leaves
+         when it has been behind for replica.lag.time.max.ms. Both may let the high watermark move.
 Units    times are monotonic milliseconds; offsets count records.
 Source   core/.../cluster/Partition.scala @ 4.0: updateFollowerFetchState, maybeExpandIsr, isReplicaIsrEligible,
          maybeShrinkIsr.
@@ -19,7 +19,8 @@ from fakebroker.protocol.errors import KafkaError
 def update_follower_fetch_state(
     partition: Partition, replica: Replica, fetch_offset: int, caught_up_time_ms: int, now_ms: int
 ) -> bool:
-    """A modelled follower fetched from `fetch_offset`, so it has all before it. True if the high watermark moved."""
+    """Record that a modelled follower fetched from `fetch_offset`, so it has all before it. Return True if the high
+    watermark moved."""
     previous_offset = replica.log_end_offset
     replica.update_fetch_state(fetch_offset, caught_up_time_ms)
     return _follower_fetched(partition, replica, previous_offset, now_ms)
@@ -28,8 +29,9 @@ def update_follower_fetch_state(
 def update_follower_fetch_state_over_wire(
     partition: Partition, broker_id: int, fetch_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
 ) -> bool:
-    """The same for a follower that somebody else plays; `leader_end_offset` is that of the read for this fetch.
-    Raises NOT_LEADER_OR_FOLLOWER for a fetch from an earlier life of the broker."""
+    """Record a fetch over the wire from an external follower. `leader_end_offset` is that of the read for this fetch.
+    Return True if the high watermark moved. Raise NOT_LEADER_OR_FOLLOWER for a fetch from an earlier life of the
+    broker."""
     alive_epoch = partition.brokers.alive_broker_epoch(broker_id)
     if broker_epoch != -1 and alive_epoch is not None and alive_epoch > broker_epoch:
         raise KafkaError(
@@ -51,14 +53,14 @@ def _follower_fetched(partition: Partition, replica: Replica, previous_offset: i
     expanded = not replica.is_in_sync and maybe_expand_isr(partition, replica)
     changed = expanded or replica.log_end_offset != previous_offset
     moved = changed and partition.maybe_increment_leader_hw(now_ms)
-    # The answer to the fetch carries the leader's watermark.
+    # The response to the fetch carries the leader's high watermark.
     replica.log.update_high_watermark(partition.high_watermark)
     return moved
 
 
 def note_last_fetch(partition: Partition, broker_id: int, now_ms: int) -> None:
-    """A broker is about to go, or to stand still: a follower that has everything, and does not reach its leader from
-    now on, was caught up until now."""
+    """Record that a follower with all records was caught up until now. Its broker or its leader is about to stop or to
+    be paused."""
     leader_id = partition.leader_id
     if leader_id == NO_LEADER:
         return
@@ -70,7 +72,7 @@ def note_last_fetch(partition: Partition, broker_id: int, now_ms: int) -> None:
 
 
 def maybe_expand_isr(partition: Partition, replica: Replica) -> bool:
-    """Take a follower into the ISR once it has reached the watermark and the start of this leadership. A leader that
+    """Add a follower to the ISR once it has reached the high watermark and the start of this leadership. A leader that
     does not reach the controller cannot ask for it."""
     offset = replica.log_end_offset
     if partition.truth is not None or not partition.leader.broker.is_heard:
@@ -81,7 +83,7 @@ def maybe_expand_isr(partition: Partition, replica: Replica) -> bool:
 
 
 def _alter_isr(partition: Partition, isr: set[int]) -> bool:
-    """The leader wants another ISR. True if it has it at once; if the controller takes its time, it is told later."""
+    """Request another ISR from the controller. Return True if it holds at once; a slow controller replies later."""
     if partition.is_isr_in_flight:
         return False
     wanted = [broker_id for broker_id in partition.replicas if broker_id in isr]
@@ -92,8 +94,8 @@ def _alter_isr(partition: Partition, isr: set[int]) -> bool:
 
 
 def maybe_shrink_isr(partition: Partition, now_ms: int) -> bool:
-    """Drop followers that have been behind for longer than replica.lag.time.max.ms. True if the high watermark moved
-    because of it."""
+    """Remove followers that have been behind for longer than replica.lag.time.max.ms. Return True if the high watermark
+    moved because of it."""
     end_offset = partition.leader_log.log_end_offset
     out_of_sync = {
         replica.broker_id
@@ -106,8 +108,8 @@ def maybe_shrink_isr(partition: Partition, now_ms: int) -> bool:
 
 
 def next_out_of_sync_ms(partition: Partition) -> int | None:
-    """When the next follower of the ISR will have been behind for too long, if nothing happens until then; None if none
-    is behind."""
+    """Return the time at which the next follower of the ISR will have been behind for too long, if nothing happens
+    until then; None if none is behind."""
     end_offset = partition.leader_log.log_end_offset
     soonest_ms: int | None = None
     for replica in partition.followers:
@@ -119,7 +121,7 @@ def next_out_of_sync_ms(partition: Partition) -> int | None:
 
 
 def check_invariants(partition: Partition) -> None:
-    """What always holds of a partition, its ISR and its replicas."""
+    """Raise AssertionError if the partition, its ISR and its replicas disagree."""
     isr = partition.isr_ids
     assert isr or partition.leader_id == NO_LEADER, "an empty ISR"
     assert not partition.elr or not set(isr).intersection(partition.elr), "somebody is in sync, and eligible besides"
@@ -138,9 +140,9 @@ def check_invariants(partition: Partition) -> None:
     for replica in partition.followers:
         assert UNKNOWN_OFFSET <= replica.log_end_offset <= end_offset
         if replica.log_end_offset != UNKNOWN_OFFSET and not replica.is_external:
-            # Who was external may have gone back to a lower offset, and stays in the ISR for it. Where it is cut off
-            # its last fetch counts until the next one, also if it named an offset within a batch, or if the follower
-            # stood still and took an answer since.
+            # A follower that was external may have gone back to a lower offset, and stays in the ISR. For a
+            # disconnected follower the last fetch counts until the next one. That fetch may have named an offset within
+            # a batch, or the follower was paused and took a response since.
             was_external, end = replica.was_external, replica.log.log_end_offset
             is_behind = was_external or end > replica.log_end_offset
             assert end == replica.log_end_offset or (is_behind and not replica.is_connected)

@@ -1,8 +1,8 @@
-"""Questions for offsets: where does an epoch end, which record was the first at a time, where do readers stand.
+"""Offset queries: the end of an epoch, the first record at or after a time, the end of what readers may read.
 
-Theory   A consumer is told of nothing that it could not read: below the high watermark, or the last stable offset.
-         Errors as for a read. The records of a batch are gone through as a stream, in slices, as far as the first that
-         is asked for.
+Theory   A consumer gets no offset of a record that it could not read: at or above the high watermark, or the last
+         stable offset. Errors as for a read. The records of a batch are read as a stream, in slices, up to the first
+         that matches.
 Units    offsets count records; record timestamps are milliseconds of wall time.
 Source   core/.../cluster/Partition.scala @ 4.0: fetchOffsetForTimestamp, lastOffsetForLeaderEpoch; UnifiedLog.scala
          fetchOffsetByTimestamp.
@@ -43,14 +43,14 @@ EARLIEST_PENDING_UPLOAD_TIMESTAMP = -6
 def last_offset_for_leader_epoch(
     partition: Partition, broker_id: int, current_leader_epoch: int, leader_epoch: int
 ) -> tuple[int, int]:
-    """(the largest epoch up to `leader_epoch`, its end offset), both -1 if there is none; raises KafkaError."""
+    """Return (the largest epoch up to `leader_epoch`, its end offset), both -1 if there is none. Raise KafkaError."""
     replica = local_replica(partition, broker_id, current_leader_epoch, require_leader=True)
     return replica.end_offset_for_epoch(leader_epoch)
 
 
 def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> Slices[TimestampAndOffset]:
-    """The first offset at or after a time, or a special one. Raises KafkaError: OFFSET_NOT_AVAILABLE for a consumer
-    that asks for the end while the watermark has not reached the start of this leadership."""
+    """Return the first offset at or after a time, or a special one. Raise KafkaError: OFFSET_NOT_AVAILABLE for a
+    consumer that asks for the end while the high watermark has not reached the start of this leadership."""
     partition = query.partition
     replica = _asked_replica(broker_id, query)
     found: TimestampAndOffset | None = None
@@ -58,7 +58,7 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> Slices[Tim
         found = yield from _at_max_timestamp(replica.log, partition)
     elif query.timestamp_ms >= 0:
         found = yield from _at_or_after(replica.log, partition, query.timestamp_ms)
-    # In Kafka nothing happens meanwhile. What holds now is answered.
+    # In Kafka nothing changes during the search. Here the present state decides.
     replica = _asked_replica(broker_id, query)
     log = replica.log
     is_consumer = query.replica_id == CONSUMER_REPLICA_ID
@@ -102,8 +102,8 @@ def _at_or_after(log: Log, partition: Partition, timestamp_ms: int) -> Slices[Ti
             return None
         found = yield from _first_in(batch, partition, timestamp_ms, log.log_start_offset)
         if found is None:
-            offset = batch.last_offset + 1  # its only such records are before the start of the log
-        elif found.offset >= log.log_start_offset:  # or else they were deleted while they were found
+            offset = batch.last_offset + 1  # its only matching records are before the start of the log
+        elif found.offset >= log.log_start_offset:  # otherwise they were deleted during the search
             return found
 
 
@@ -117,7 +117,7 @@ def _at_max_timestamp(log: Log, partition: Partition) -> Slices[TimestampAndOffs
 def _first_in(
     batch: LoggedBatch, partition: Partition, timestamp_ms: int, offset: int
 ) -> Slices[TimestampAndOffset | None]:
-    """The first record of a batch at or after a time and an offset."""
+    """Return the first record of a batch at or after a time and an offset."""
     records = batch.records
     header = read_batch_header(records)
     search = _Search(header, batch.base_offset, timestamp_ms, offset)
@@ -128,7 +128,7 @@ def _first_in(
 
 
 class _Search(FactsStream):
-    """For the first record at or after a time and an offset."""
+    """A search for the first record at or after a time and an offset."""
 
     def __init__(self, header: BatchHeader, base_offset: int, timestamp_ms: int, offset: int) -> None:
         super().__init__(header.record_count)

@@ -1,16 +1,16 @@
 """A partition as its leader sees it: replicas, in-sync replicas, high watermark.
 
-Theory   An append goes to the leader's log and moves nothing else, unless the leader is alone in the ISR. The
-         watermark is the smallest log end offset among the leader, the ISR, and those replicas that are about to
-         join it; it moves when a follower's fetch proves progress or when the ISR changes, never backwards, and
-         not while the ISR is smaller than the effective min.insync.replicas (KIP-966, 3.7 and later).
-         What followers tell, and what it does to the ISR, is in isr.py.
+Theory   An append changes only the leader's log, unless the leader is alone in the ISR. The high watermark is the
+         smallest log end offset among the leader, the ISR, and the replicas about to join it. It moves when a
+         follower's fetch proves progress or when the ISR changes. It never moves backwards, and does not move while the
+         ISR is smaller than the effective min.insync.replicas (KIP-966, 3.7 and later). For the progress of followers
+         and its effect on the ISR, see isr.py.
 Units    times are monotonic milliseconds; offsets count records.
 Source   core/.../cluster/Partition.scala @ 4.0: makeLeader, appendRecordsToLeader, maybeIncrementLeaderHW,
          checkEnoughReplicasReachOffset.
-Differs  One object for all brokers; who does not hear of a new leader has one that is `stale` (stale_views.py).
-         Committed and maximal ISR are the same set (alter_partition.py). A follower that reaches its leader
-         learns a new watermark at once, in Kafka up to replica.fetch.wait.max.ms (500 ms) later.
+Differs  One object for all brokers; a broker that does not learn of a new leader has one that is `stale`
+         (stale_views.py). Committed and maximal ISR are the same set (alter_partition.py). A follower that reaches its
+         leader learns a new high watermark at once, in Kafka up to replica.fetch.wait.max.ms (500 ms) later.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NO_LEADER: Final = -1
 
 @final
 class Partition(Assignment):
-    """State of one partition. While `leader_id` is NO_LEADER nobody may be asked for the leader's log or watermark."""
+    """State of one partition. While `leader_id` is NO_LEADER, the leader's log and high watermark must not be read."""
 
     def __init__(
         self,
@@ -60,19 +60,20 @@ class Partition(Assignment):
         probe: Probe | None = None,
         first_leader_epoch: int = 0,
     ) -> None:
-        """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given. Whoever makes the
-        partition known tells of its first leadership (`tell_leader`)."""
+        """Create a partition and begin its first leadership. Raise ValueError if none of the brokers is alive;
+        `brokers` are all alive if not given. The caller reports the first leadership (`tell_leader`) when it makes the
+        partition known."""
         self._memory = PartitionMemory(memory or LogMemory(), self)
         super().__init__(broker_ids, brokers or BrokerRegistry(broker_ids), self._memory)
         self.topic_partition = topic_partition
         self._probe = probe or Probe()
-        self.is_deleted = False  # with its topic; or it was stale, and nobody believes in it any more
+        self.is_deleted = False  # with its topic; or it was stale, and no broker has this view any more
         self.truth: Partition | None = None  # of a stale one
-        self.stale: dict[int, Partition] | None = None  # what brokers take it for that do not hear
+        self.stale: dict[int, Partition] | None = None  # the stale views, by broker
         self._derive(config)
         self.replica_lag_time_max_ms = lag_max_ms
         self.leader_id = NO_LEADER
-        self.last_leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
+        self.last_leader = self.replicas[broker_ids[0]]  # the present leader, or the last one
         self.followers = list(self.replicas.values())  # all but the leader
         self.leader_epoch, self.leader_epoch_start_offset = first_leader_epoch - 1, 0
         self.is_under_min_isr = False
@@ -84,17 +85,16 @@ class Partition(Assignment):
             self.replicas[broker_id].begin_empty(now_ms)
 
     def as_seen_by(self, broker_id: int) -> Partition:
-        """What that broker takes it for."""
+        """Return the broker's view of this partition."""
         truth = self.truth or self
         return truth if truth.stale is None else truth.stale.get(broker_id, truth)
 
     @property
     def leader(self) -> Replica:
-        """The replica that leads."""
         return self.last_leader if self.leader_id == self.last_leader.broker_id else self.replicas[self.leader_id]
 
     @property
-    def leader_log(self) -> Log:  # not by way of `leader`: a dozen times for each produce
+    def leader_log(self) -> Log:  # not by way of `leader`: read a dozen times for each produce
         leader = self.last_leader
         return leader.log if self.leader_id == leader.broker_id else self.replicas[self.leader_id].log
 
@@ -104,25 +104,25 @@ class Partition(Assignment):
 
     @property
     def effective_min_isr(self) -> int:
-        """min.insync.replicas, but never more than there are replicas (KAFKA-15583, 3.7 and later)."""
+        """min.insync.replicas, but never more than the number of replicas (KAFKA-15583, 3.7 and later)."""
         return min(self.config.min_insync_replicas, len(self.replicas))
 
     def configure(self, config: TopicConfig) -> None:
-        """The topic has other settings. Nothing moves and nobody is woken: UnifiedLog.updateConfig does no more."""
+        """Apply other settings. No watermark moves and no request completes: UnifiedLog.updateConfig does no more."""
         if config.min_insync_replicas != self.config.min_insync_replicas:
             self.clear_elr()
         self._derive(config)
         self._set_isr(self.isr_ids)
 
     def _derive(self, config: TopicConfig) -> None:
-        """What is kept of the settings in the form in which it is asked for."""
+        """Keep the values derived from the settings."""
         self.config = config
         self.plain_rules = PlainRules(config)
         self._retention_bytes = config.retention_bytes if "delete" in config.cleanup_policy else -1
         self._min_insync_replicas = config.min_insync_replicas
 
     def change_isr(self, isr: Iterable[int]) -> None:
-        """Another ISR within a leadership."""
+        """Change the ISR within a leadership."""
         before, isr = self.isr_ids, list(isr)
         self.elr = self.elr_after(isr, self.effective_min_isr)
         self._set_isr(isr)
@@ -139,13 +139,13 @@ class Partition(Assignment):
         size = len(members)
         self.is_under_min_isr = size < len(self.replicas) and size < self._min_insync_replicas
 
-    # What the controller decides.
+    # Decisions of the controller.
 
     def set_replicas(
         self, broker_ids: Sequence[int], adding: Sequence[int], removing: Sequence[int], now_ms: int
     ) -> list[Replica]:
-        """Have these replicas from now on, and no others: those that are gone. The leader's log stays for whoever
-        reads it until the next leadership begins."""
+        """Set the replicas of the partition and return those removed. Readers may use the log of a removed leader until
+        the next leadership begins."""
         before = self.replicas
         self.replicas = {
             broker_id: before.get(broker_id) or Replica(self.brokers[broker_id], self._memory)
@@ -161,7 +161,7 @@ class Partition(Assignment):
         return [before[broker_id] for broker_id in before.keys() - self.replicas.keys()]
 
     def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
-        """Begin a new leader epoch. True if the high watermark moved because of it."""
+        """Begin a new leader epoch. Return True if the high watermark moved because of it."""
         moved = self._begin_leadership(broker_id, isr, now_ms)
         self.tell_leader()
         return moved
@@ -181,7 +181,7 @@ class Partition(Assignment):
         return self._increment_leader_hw(self.leader_log, now_ms)
 
     def lose_leader(self, isr: Iterable[int] | None = None) -> None:
-        """Nobody may lead; the ISR is `isr`, or stays."""
+        """Leave the partition without a leader. The ISR becomes `isr`, or stays."""
         self.note_last_leader(self.leader_id)
         self._set_isr(self.isr_ids if isr is None else isr)
         self.leader_id = NO_LEADER
@@ -190,7 +190,7 @@ class Partition(Assignment):
         self.tell_leader()
 
     def tell_leader(self) -> None:
-        """Say who leads, to whoever listens."""
+        """Report the leader to the listeners."""
         for listener in self._probe.listeners:
             log_end_offset = high_watermark = -1
             if self.leader_id != NO_LEADER:
@@ -202,17 +202,17 @@ class Partition(Assignment):
                 tell_stable_offset(listener, self.topic_partition, self.leader_epoch, self.leader_log, -1)
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
-        """A new ISR in the same leader epoch. True if the high watermark moved because of it."""
+        """Set a new ISR in the same leader epoch. Return True if the high watermark moved because of it."""
         self.change_isr(isr)
         return self.maybe_increment_leader_hw(now_ms)
 
-    # What the leader does.
+    # Work of the leader.
 
     def append_records_to_leader(
         self, records: bytes, is_plain: bool, required_acks: int, now: Now, guard: int = NO_GUARD
     ) -> LogAppendInfo:
-        """Validate and append one batch; raises KafkaError with the partition's error and appends nothing. `is_plain`
-        as protocol/plain_batch.py has it. For a batch that may take long: append_in_slices.py."""
+        """Validate and append one batch. Raise KafkaError with the partition's error and append nothing. See
+        protocol/plain_batch.py for `is_plain`. For a batch that may take long: append_in_slices.py."""
         self.check_min_isr(required_acks)
         log, epoch, tp = self.leader_log, self.leader_epoch, self.topic_partition
         prepared = prepare_append(log, records, is_plain, self.config, self.plain_rules, tp, epoch, now.wall_ms, guard)
@@ -229,15 +229,15 @@ class Partition(Assignment):
     def append_prepared(
         self, log: Log, prepared: tuple[LoggedBatch, int] | BatchMetadata, records: bytes, now: Now
     ) -> LogAppendInfo:
-        """Append to the leader's log what was made ready for this end of it, and is `records` as they came."""
-        if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
+        """Append a batch prepared for this end of the leader's log. `records` are the bytes of the request."""
+        if isinstance(prepared, BatchMetadata):  # a duplicate: the response of the first time, and nothing appended
             first, last, timestamp_ms = prepared.first_offset, prepared.last_offset, prepared.timestamp_ms
             return self._append_info(first, last, timestamp_ms, now, records, None)
         batch, append_time_ms = prepared
         self.last_leader.broker.check_disk()
         self._memory.make_room(batch.size)
         for follower in self.followers:
-            # A follower that has everything fetches on and on, and so was caught up until this very append.
+            # A follower that has everything fetches on and on, and so was caught up until this append.
             if follower.log_end_offset == batch.base_offset and follower.fetches_on:
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
@@ -266,13 +266,13 @@ class Partition(Assignment):
             self.delete_records_before(start_by_memory(self.leader_log, max_bytes))
 
     def drop_records(self) -> None:
-        """It is deleted: nobody reads its logs any more."""
+        """Drop all records of a deleted partition: its logs have no readers any more."""
         for replica in self.replicas.values():
             replica.log.truncate_fully_and_start_at(replica.log.log_end_offset)
         self._memory.drop()
 
     def delete_records_before(self, offset: int) -> None:
-        """Move the log start, of the followers too: their next fetch would tell them."""
+        """Move the log start of the leader, and of the followers: their next fetch would make them move it."""
         leader = self.leader
         if leader.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
             for listener in self._probe.listeners:
@@ -281,7 +281,7 @@ class Partition(Assignment):
                 follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
-        """Move the high watermark as far as the in-sync replicas allow; True if it moved."""
+        """Move the high watermark as far as the in-sync replicas allow. Return True if it moved."""
         listeners, log = self._probe.listeners, self.leader_log
         stable_before = log.last_stable_offset if listeners else -1
         moved = self._increment_leader_hw(log, now_ms)
@@ -319,7 +319,7 @@ class Partition(Assignment):
         return True
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:
-        """Whether an acks=-1 append that needs the watermark at that offset is answered now, and with what."""
+        """Return (True, error code) if an acks=-1 append up to this offset completes now, else (False, NONE)."""
         if self.high_watermark < required_offset:
             return False, _NO_ERROR
         return True, ErrorCode.not_enough_replicas_after_append if self.is_under_min_isr else _NO_ERROR

@@ -1,11 +1,11 @@
-"""Which replica a consumer had better read from: one in its own rack (KIP-392).
+"""The replica that a consumer should read from: one in its own rack (KIP-392).
 
-Theory   The leader answers a consumer that says in which rack it is. Among the in-sync replicas that have the offset it
-         takes those of that rack; if it is one of them itself, or nobody is there, the consumer stays. Else it is sent
-         to the one that is furthest, by log end, then by when it was last caught up, then by its id.
+Theory   A consumer sends its rack to the leader. Among the in-sync replicas that have the offset, the leader considers
+         those of that rack. If the leader is one of them, or there is none, the consumer stays. Otherwise it is sent to
+         the replica with the highest log end, then the latest caught-up time, then the highest id.
 Source   clients/.../common/replica/{RackAwareReplicaSelector,ReplicaView}.java; core/.../server/ReplicaManager.scala
          findPreferredReadReplica @ 4.4.
-Differs  Kafka's own selector is the only one: a class of somebody else's is not loaded, and has no effect.
+Differs  Kafka's own selector is the only one: a custom selector class is not loaded, and has no effect.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _SELECTORS: Final = frozenset(
 
 
 def is_rack_aware(config: BrokerConfig) -> bool:
-    """Whether consumers are sent to replicas in their rack."""
+    """Return True if consumers are sent to replicas in their rack."""
     return config.replica_selector_class in _SELECTORS
 
 
 def find_preferred_read_replica(partition: Partition, broker_id: int, params: FetchParams, fetch_offset: int) -> int:
-    """The broker that the reader had better ask instead of this one; -1 if none."""
+    """Return the broker that the reader should use instead of this one; -1 if none."""
     if params.is_from_follower or not params.rack_id or partition.leader_id != broker_id:
         return -1
     rack_id = params.rack_id

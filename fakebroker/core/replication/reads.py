@@ -1,9 +1,9 @@
-"""What is read from one replica of a partition, by consumers and by followers over the wire.
+"""Reads from one replica of a partition, by consumers and by followers over the wire.
 
-Theory   A consumer reads below the high watermark of the replica that it asks, or below its last stable offset if it
-         wants what is committed, and is told what was aborted there; a follower up to the leader's log end. A
-         follower's fetch first reads and then tells the leader how far it has come, so its answer carries the watermark
-         from before. Order of checks: the leader epoch (older 74, newer 75), leadership (6), the replica id (not
+Theory   A consumer reads below the high watermark of its replica. With read_committed it reads below the last stable
+         offset, and gets the aborted transactions there. A follower reads up to the leader's log end. A follower's
+         fetch first reads and then reports its position to the leader, so its response carries the earlier high
+         watermark. Order of checks: the leader epoch (older 74, newer 75), leadership (6), the replica id (not
          assigned: 75 if the request knew the epoch, else 6), divergence, the offset (1), the broker epoch (6).
 Units    offsets count records, sizes are bytes, times milliseconds; record timestamps are wall time.
 Source   core/.../server/ReplicaManager.scala readFromLog, getPartitionOrError; core/.../cluster/Partition.scala @ 4.0:
@@ -37,7 +37,7 @@ PARTITIONS_OF_A_SLICE: Final = 64
 
 @final
 class _Reading:
-    """How far a fetch has come: its results, and how many bytes are left to it."""
+    """The progress of a fetch: its results, and the number of bytes left."""
 
     __slots__ = ("has_any", "left", "results")
 
@@ -48,7 +48,7 @@ class _Reading:
 
 
 class LogReader:
-    """Reads from the replicas of one broker. With `has_selector` it sends consumers to the replica in their rack."""
+    """The reader of the replicas of one broker. With `has_selector` it sends consumers to the replica in their rack."""
 
     def __init__(self, broker_id: int, wakeups: Wakeups, quotas: ReplicationQuotas, has_selector: bool = False) -> None:
         self.broker_id = broker_id
@@ -59,8 +59,8 @@ class LogReader:
     def read_from_log(
         self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None = None
     ) -> list[PartitionFetchResponse]:
-        """What the reader can read now, partition by partition, at most `max_bytes` in all but at least one batch. The
-        positions of a follower are noted at the time given, if one is."""
+        """Read each partition, at most `max_bytes` in all but at least one batch. If `update_fetch_state_at` is given,
+        note the positions of a follower at that time."""
         reading = _Reading(params.max_bytes)
         for fetch in partitions:
             self._read_next(params, fetch, reading, update_fetch_state_at)
@@ -69,7 +69,7 @@ class LogReader:
     def read_in_slices(
         self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None
     ) -> Slices[list[PartitionFetchResponse]]:
-        """The same; between two partitions somebody else may have a turn."""
+        """Do the work of `read_from_log`; other work may run between two partitions."""
         reading = _Reading(params.max_bytes)
         for fetch in partitions:
             if len(reading.results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
@@ -94,7 +94,8 @@ class LogReader:
         reading.results.append(result)
 
     def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
-        """Whether a follower that is out of sync gets nothing, because this broker gave enough to such (KIP-73)."""
+        """Return True if an out-of-sync follower gets nothing, because this broker has used up its quota for them
+        (KIP-73)."""
         config = partition.config
         if not config.leader_replication_throttled_replicas:
             return False
@@ -144,7 +145,7 @@ def _failed(partition: Partition, code: ErrorCode) -> PartitionFetchResponse:
 
 
 def _elsewhere(broker_id: int, fetch: FetchPartition, preferred_read_replica: int) -> PartitionFetchResponse:
-    """Nothing is read for who had better ask another broker."""
+    """Return a response without records that names another broker to read from."""
     log = local_replica(fetch.partition, broker_id, fetch.current_leader_epoch, require_leader=False).log
     return PartitionFetchResponse(
         fetch.partition.topic_partition.partition,
@@ -158,14 +159,15 @@ def _elsewhere(broker_id: int, fetch: FetchPartition, preferred_read_replica: in
 
 
 def hosted_partition_error(partition: Partition, broker_id: int) -> ErrorCode | None:
-    """What a client is told of a partition that this broker has no replica of (Kafka's getPartitionOrError)."""
+    """Return the error for a partition without a replica on this broker (Kafka's getPartitionOrError)."""
     if partition.is_deleted:
         return ErrorCode.unknown_topic_or_partition if partition.truth is None else ErrorCode.not_leader_or_follower
     return None if broker_id in partition.replicas else ErrorCode.not_leader_or_follower
 
 
 def local_replica(partition: Partition, broker_id: int, current_leader_epoch: int, require_leader: bool) -> Replica:
-    """The broker's own replica; raises KafkaError if the asker lives in another epoch, or the broker does not lead."""
+    """Return the broker's own replica. Raise KafkaError if the request has another epoch, or the broker does not
+    lead."""
     if current_leader_epoch != UNDEFINED_EPOCH and current_leader_epoch != partition.leader_epoch:
         older = current_leader_epoch < partition.leader_epoch
         raise KafkaError(
@@ -180,20 +182,20 @@ def local_replica(partition: Partition, broker_id: int, current_leader_epoch: in
 
 
 def end_offset(log: Log, params: FetchParams) -> int:
-    """Up to where this kind of reader may read."""
+    """Return the offset up to which this kind of reader may read."""
     if params.is_from_follower:
         return log.log_end_offset
     return log.last_stable_offset if params.read_committed else log.high_watermark
 
 
 def readable_bytes(log: Log, offset: int, end: int, limit: int) -> int:
-    """How much a read from `offset` would give, counted up to `limit`."""
+    """Return the number of bytes that a read from `offset` would give, counted up to `limit`."""
     return min(log.size_between(offset, end), limit)
 
 
 def diverging_epoch(replica: Replica, fetch: FetchPartition) -> tuple[int, int] | None:
-    """(epoch, end offset) up to which the reader's log is this one's, if it is not wholly so. Raises
-    OFFSET_OUT_OF_RANGE if that cannot be told."""
+    """Return (epoch, end offset) up to which the reader's log matches this one; None if it matches wholly. Raise
+    OFFSET_OUT_OF_RANGE if that is unknown."""
     if fetch.last_fetched_epoch == UNDEFINED_EPOCH:
         return None
     epoch, end = replica.end_offset_for_epoch(fetch.last_fetched_epoch)
@@ -207,7 +209,7 @@ def diverging_epoch(replica: Replica, fetch: FetchPartition) -> tuple[int, int] 
 
 
 def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, max_bytes: int) -> PartitionFetchResponse:
-    """Read one partition for a Fetch; raises KafkaError."""
+    """Read one partition for a Fetch. Raise KafkaError."""
     partition = fetch.partition
     replica = local_replica(partition, broker_id, fetch.current_leader_epoch, params.fetch_only_leader)
     if params.is_from_follower:

@@ -1,12 +1,12 @@
-"""What one broker does with produce and fetch requests, once they are decoded.
+"""Produce and fetch requests on one broker, once they are decoded.
 
-Theory   Append locally, then answer now (acks 0 and 1, or nothing was appended) or park a DelayedProduce until the
-         high watermark passes. Whom an append may wake is only noted in the action queue and done at the end of the
-         request (KAFKA-8334): a completion never runs inside the append that caused it.
+Theory   Append locally. Then respond now (acks 0 and 1, or nothing was appended), or park a DelayedProduce until the
+         high watermark passes. Requests that an append may complete are only noted in the action queue and completed at
+         the end of the request (KAFKA-8334): a completion never runs inside the append that caused it.
 Units    timeouts are milliseconds.
 Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLocalLog, delayedProduceRequestRequired,
-         maybeAddDelayedProduce, addCompletePurgatoryAction, fetchMessages, fetchOffset, lastOffsetForLeaderEpoch.
-         What it reads is in reads.py and offsets.py, who waits in wakeups.py.
+         maybeAddDelayedProduce, addCompletePurgatoryAction, fetchMessages, fetchOffset, lastOffsetForLeaderEpoch. Reads
+         are in reads.py and offsets.py, parked requests in wakeups.py.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def is_valid_required_acks(required_acks: int) -> bool:
 @mypyc_attr(free_list_len=1)
 @final
 class _Action:
-    """Of the action queue: what an append did to its partition, and so whom it may wake."""
+    """An entry of the action queue: the effect of an append on its partition, which may complete parked requests."""
 
     __slots__ = ("leader_hw_change", "partition")
 
@@ -75,8 +75,8 @@ class _Action:
 
 @final
 class ReplicaManager:
-    """The replicas that live on one broker, and the requests that wait for them. Whoever asks has found the partition
-    by its name; whether this broker has it, and leads it, is looked at here."""
+    """The replicas on one broker, and the requests parked for them. The caller has found the partition by its name;
+    whether this broker has it, and leads it, is checked here."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ReplicaManager:
         self.deletion = RecordDeletion(broker_id, waiters.delete_records, followers, probe)
         self._delete_records_purgatory = waiters.delete_records
         self.produce_expirations: Counter[TopicPartition] = Counter()
-        self._on_expired = self._produce_expired  # one for all operations that wait
+        self._on_expired = self._produce_expired  # one bound method for all parked operations
         self.fetch_expirations: Counter[str] = Counter()
         quotas = followers.quotas
         quotas.start_broker(broker_id)
@@ -115,8 +115,8 @@ class ReplicaManager:
         now: Now,
         guards: Mapping[Partition, int] | None = None,
     ) -> None:
-        """Append each entry to its leader's log and call back with all answers, now or when acks=-1 is satisfied or
-        its timeout is over."""
+        """Append each entry to its leader's log. Call back with all results, now or when acks=-1 is satisfied or its
+        timeout is over."""
         status: list[ProducePartitionStatus] = []
         if not is_valid_required_acks(required_acks):
             for partition in entries:
@@ -140,13 +140,13 @@ class ReplicaManager:
     def append_records_to_leader(
         self, partition: Partition, records: bytes, is_plain: bool, required_acks: int, now: Now
     ) -> LogAppendInfo:
-        """Append one batch of a coordinator's, and wake whom that may satisfy at once. Raises KafkaError."""
+        """Append one batch of a coordinator, and complete at once the requests that it satisfies. Raise KafkaError."""
         info = partition.append_records_to_leader(records, is_plain, required_acks, now)
         self.woken_by(partition, info, now)
         return info
 
     def woken_by(self, partition: Partition, info: LogAppendInfo, now: Now) -> None:
-        """Wake at once whom an append of a coordinator's may satisfy."""
+        """Complete at once the requests that an append of a coordinator satisfies."""
         self._wakeups.after_append(partition, info.leader_hw_change is _INCREASED)
         self._followers.on_leader_append(partition, now)
 
@@ -160,8 +160,9 @@ class ReplicaManager:
         clock: Callable[[], Now],
         guards: Mapping[Partition, int] | None = None,
     ) -> Slices[None]:
-        """The same where it may take long: each entry is appended in one go, once it is looked at; between two slices
-        others may append, topics may go, leaders may change. `clock` tells the time of the slice."""
+        """Do the work of `append_records` where it may take long. Each entry is appended in one step after its
+        validation. Between two slices other appends may run, topics may be deleted, leaders may change. `clock` returns
+        the time of the slice."""
         status: list[ProducePartitionStatus] = []
         errors_left = MAX_RECORD_ERRORS
         is_valid = is_valid_required_acks(required_acks)
@@ -213,7 +214,7 @@ class ReplicaManager:
             callback(status)
 
     def refused(self, partition: Partition, internal_topics_allowed: bool) -> ProducePartitionStatus | None:
-        """What is answered for a partition that is not even asked."""
+        """Return the error for a partition that cannot be appended to, or None."""
         if not internal_topics_allowed and topic_name.is_internal(partition.topic_partition.topic):
             return _failed(partition.topic_partition, ErrorCode.invalid_topic_exception)
         if partition.is_deleted:
@@ -241,9 +242,9 @@ class ReplicaManager:
         return ProducePartitionStatus(tp, partition, info.last_offset + 1, response)
 
     def try_complete_actions(self, now: Now) -> None:
-        """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the
-        followers fetch. If one action fails the others stay queued. Whom an action wakes may append and come here as
-        well, and leave nothing (DelayedActionQueue.tryCompleteActions)."""
+        """End a request: expire operations without a timeout, complete those that its appends satisfy, and let the
+        followers fetch. If one action fails the others stay queued. A completed operation may append and call this
+        again, and empty the queue (DelayedActionQueue.tryCompleteActions)."""
         self.produce_purgatory.expire_at_once()
         self._delete_records_purgatory.expire_at_once()
         queue = self._action_queue
@@ -261,14 +262,14 @@ class ReplicaManager:
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
     ) -> None:
-        """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
+        """Read what the reader may see, or park the fetch for up to `max_wait_ms` until there are `min_bytes`."""
         self._limit(params)
         self._answer_or_wait(params, partitions, self.reader.read_from_log(params, partitions, now), callback, now)
 
     def fetch_messages_in_slices(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
     ) -> Slices[None]:
-        """The same for very many partitions."""
+        """Do the work of `fetch_messages` for very many partitions."""
         self._limit(params)
         results = yield from self.reader.read_in_slices(params, partitions, now)
         self._answer_or_wait(params, partitions, results, callback, now)
@@ -295,13 +296,13 @@ class ReplicaManager:
                 listener.parked(operation, "Fetch", params.max_wait_ms)
 
     def fetch_offset(self, query: OffsetQuery) -> Slices[TimestampAndOffset]:
-        """The answer to a question for an offset; raises KafkaError."""
+        """Return the result of an offset query. Raise KafkaError."""
         return fetch_offset_for_timestamp(self.broker_id, query)
 
     def last_offset_for_leader_epoch(
         self, partition: Partition, current_leader_epoch: int, leader_epoch: int
     ) -> tuple[int, int]:
-        """Where an epoch ends; raises KafkaError."""
+        """Return the end of an epoch. Raise KafkaError."""
         self._check_hosted(partition)
         return last_offset_for_leader_epoch(partition, self.broker_id, current_leader_epoch, leader_epoch)
 
@@ -312,7 +313,7 @@ class ReplicaManager:
 
     @property
     def num_delayed(self) -> int:
-        """How many requests wait."""
+        """The number of parked requests."""
         purgatories = (self.produce_purgatory, self.fetch_purgatory, self._delete_records_purgatory)
         return sum(purgatory.num_delayed() for purgatory in purgatories)
 

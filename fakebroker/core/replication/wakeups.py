@@ -1,15 +1,15 @@
-"""Who waits at which broker for which partition, and who is woken when something happens to it.
+"""The requests parked at each broker for each partition, and their completion by events of the partition.
 
-Theory   Each broker that runs has three purgatories: appends that wait for replication, fetches that wait for data, and
-         deletions of records that wait for the followers' log starts.
-         Whatever moves a watermark or a leader, says so here, and nobody else looks into a purgatory. A broker that
-         stops takes its purgatories with it: what is parked there is never answered.
-         In an append nobody is woken: that is noted, and done at the end of the request (replica_manager.py).
+Theory   Each running broker has three purgatories: appends parked for replication, fetches parked for data, and
+         deletions of records parked for the followers' log starts. Every change of a high watermark or a leader is
+         reported here; no other code completes operations of a purgatory. A broker that stops takes its purgatories
+         with it: requests parked there get no response. An append completes nothing at once: it is noted, and done at
+         the end of the request (replica_manager.py).
 Units    monotonic milliseconds.
 Source   core/.../server/ReplicaManager.scala @ 4.0: tryCompleteDelayedRequests of DelayedOperations,
          completeDelayedOperationsWhenNotPartitionLeader; addCompletePurgatoryAction.
-Differs  One object for all brokers. A follower that is alive learns a new watermark at once, so consumers that wait
-         there are woken with it.
+Differs  One object for all brokers. A live follower learns a new high watermark at once, which completes the consumer
+         fetches parked there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PRODUCE, _FETCH, _DELETE_RECORDS = 0, 1, 2
 
 @final
 class PartitionWaiters:
-    """Who waits at one broker for something to happen to a partition."""
+    """The purgatories of one broker."""
 
     __slots__ = ("delete_records", "fetch", "produce")
 
@@ -46,16 +46,16 @@ class PartitionWaiters:
 
 
 class Wakeups:
-    """The purgatories of all brokers that run, by broker id."""
+    """The purgatories of all running brokers, by broker id."""
 
     def __init__(self, deadlines: Deadlines, clock: HasNow) -> None:
         self._deadlines = deadlines
         self._clock = clock
         self._waiters: dict[int, PartitionWaiters] = {}
-        self._held: dict[int, PartitionWaiters] = {}  # of brokers that stand still
+        self._held: dict[int, PartitionWaiters] = {}  # of paused brokers
 
     def start_broker(self, broker_id: int, config: BrokerConfig, now_ms: int) -> PartitionWaiters:
-        """Empty purgatories for a broker that starts."""
+        """Create empty purgatories for a broker that starts."""
         waiters = PartitionWaiters(
             DelayedOperationPurgatory("Produce", now_ms, config.producer_purgatory_purge_interval_requests),
             DelayedOperationPurgatory("Fetch", now_ms, config.fetch_purgatory_purge_interval_requests, self._clock),
@@ -71,20 +71,20 @@ class Wakeups:
         self._deadlines.add(waiters.delete_records, (TIMEOUTS, broker_id, _DELETE_RECORDS))
 
     def stop_broker(self, broker_id: int) -> None:
-        """Forget whoever waits at a broker."""
+        """Drop the requests parked at a broker."""
         if broker_id in self._waiters:
             self.pause_broker(broker_id)
         del self._held[broker_id]
 
     def pause_broker(self, broker_id: int) -> None:
-        """Nobody who waits at a broker is woken, nor does his time come, until it is resumed."""
+        """Hold the requests parked at a broker: none completes or expires until it is resumed."""
         waiters = self._held[broker_id] = self._waiters.pop(broker_id)
         self._deadlines.remove(waiters.produce)
         self._deadlines.remove(waiters.fetch)
         self._deadlines.remove(waiters.delete_records)
 
     def resume_broker(self, broker_id: int, now_ms: int) -> None:
-        """First the timeouts that are late, and then whoever was woken meanwhile."""
+        """Expire the requests with a late timeout, then complete those satisfied meanwhile."""
         waiters = self._held.pop(broker_id)
         self._add(broker_id, waiters)
         for purgatory in (waiters.produce, waiters.fetch, waiters.delete_records):
@@ -93,7 +93,8 @@ class Wakeups:
             purgatory.check_and_complete_all()
 
     def after_append(self, partition: Partition, has_moved_watermark: bool) -> None:
-        """The leader has appended something. Where the watermark did not move, only followers over the wire read it."""
+        """Complete requests after an append of the leader. If the high watermark did not move, only followers over the
+        wire can read it."""
         waiters = self._waiters.get(partition.leader_id)
         if waiters is None:
             return
@@ -106,7 +107,8 @@ class Wakeups:
             waiters.fetch.check_and_complete(key)
 
     def try_complete_delayed_requests(self, partition: Partition) -> None:
-        """The watermark moved, not by an append: who waits for it at the leader and at the followers is looked at."""
+        """Re-check the requests parked at the leader and at the followers after a move of the high watermark that was
+        no append."""
         waiters = self._waiters.get(partition.leader_id)
         key = partition.topic_partition
         if waiters is not None:
@@ -115,8 +117,8 @@ class Wakeups:
         self._complete_fetches_of_followers(partition, key)
 
     def complete_when_not_leader(self, partition: Partition, broker_ids: Iterable[int]) -> None:
-        """These brokers do not lead the partition (any more), or have it no more: who waits there is told so; but for
-        DeleteRecords, at which Kafka does not look then, so it waits until its time is over."""
+        """Re-check the requests parked at brokers that no longer lead the partition, or no longer have it. Kafka does
+        not re-check DeleteRecords then, so it is parked until its timeout."""
         key = partition.topic_partition
         for broker_id in broker_ids:
             waiters = self._waiters.get(broker_id)
@@ -125,7 +127,7 @@ class Wakeups:
                 waiters.fetch.check_and_complete(key)
 
     def on_low_watermark(self, partition: Partition) -> None:
-        """A follower has told the leader where its log starts."""
+        """Re-check DeleteRecords after a follower reported its log start."""
         waiters = self._waiters.get(partition.leader_id)
         if waiters is not None:
             waiters.delete_records.check_and_complete(partition.topic_partition)

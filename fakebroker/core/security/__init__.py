@@ -1,1 +1,1 @@
-"""Who a client is, by which door it came, and what it may do."""
+"""Security: the principal of a client, its listener, and its permissions."""

@@ -1,6 +1,7 @@
-"""What a principal may do to a resource, as the answers that tell it have it: a bit for each AclOperation.
+"""The operations that a principal may do on a resource, as in responses: a bit for each AclOperation.
 
-Theory   Bit n stands for the operation with code n. Without an authorizer everybody may do all that the resource knows.
+Theory   Bit n stands for the operation with code n. Without an authorizer every principal may do all operations of the
+         resource.
 Source   server/.../security/authorizer/AclEntry.java supportedOperations; clients/.../acl/AclOperation.java;
          core/.../server/AuthHelper.scala authorizedOperations; MetadataResponse.json, DescribeClusterResponse.json
 """

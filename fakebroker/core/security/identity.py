@@ -1,7 +1,7 @@
-"""Who a client is, and by which listener it came in.
+"""The principal of a client, and the listener of its connection.
 
 Source   clients/.../common/security/auth/KafkaPrincipal.java; clients/.../common/network/ListenerName.java @ 4.0.
-Differs  One listener, without TLS or SASL, so everybody is ANONYMOUS.
+Differs  One listener, without TLS or SASL, so every client is ANONYMOUS.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class KafkaPrincipal(NamedTuple):
-    """Whom quotas, and one day ACLs, are about."""
+    """The subject of quotas, and later of ACLs."""
 
     principal_type: str
     name: str
@@ -20,8 +20,8 @@ class KafkaPrincipal(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """A door of a broker: its name, and what is spoken there. `address` is the one by which a client came in, if
-    clients are told to find all brokers at the address that they use themselves."""
+    """A listener of a broker: its name and protocol. `address` is the one that the client used, if clients are to reach
+    all brokers at the address that they use themselves."""
 
     name: str
     security_protocol: str

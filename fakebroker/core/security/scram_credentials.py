@@ -1,8 +1,8 @@
-"""What users prove their passwords with (SCRAM, RFC 5802), of the whole cluster: kept, and told without what is secret.
+"""The SCRAM credentials of users (RFC 5802), for the whole cluster: kept, and described without secrets.
 
 Source   metadata/.../controller/ScramControlManager.java @ 4.0; clients/.../security/scram/internals/
          {ScramMechanism,ScramFormatter}.java
-Differs  What is kept is the salted password as it came, not the keys that follow from it: no listener asks for them.
+Differs  The salted password is kept as it came, not the keys derived from it: no listener uses them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _USERS_OF_A_SLICE: Final = 200
 
 
 class ScramCredential(NamedTuple):
-    """Of a user, for one mechanism."""
+    """The credential of a user for one mechanism."""
 
     iterations: int
     salt: bytes
@@ -30,24 +30,24 @@ class ScramCredential(NamedTuple):
 
 @final
 class ScramCredentials:
-    """By user and number of the mechanism."""
+    """The credentials by user and number of the mechanism."""
 
     def __init__(self) -> None:
         self._users: dict[str, dict[int, ScramCredential]] = {}
 
     def users(self) -> list[str]:
-        """Who has any, sorted."""
+        """Return the users with credentials, sorted."""
         return sorted(self._users)
 
     def of(self, user: str) -> Mapping[int, ScramCredential]:
-        """By mechanism, in their order."""
+        """Return a user's credentials by mechanism, in the order of their numbers."""
         return dict(sorted(self._users.get(user, {}).items()))
 
     def alter(
         self, deletions: Sequence[tuple[str, int]], upsertions: Sequence[tuple[str, int, ScramCredential]]
     ) -> Slices[dict[str, KafkaError | None]]:
-        """Delete and set credentials: what became of each user. Who is named twice, without an error before, loses
-        both."""
+        """Delete and set credentials. Return the error of each user. If a user is named twice, without an error before,
+        neither change is made and the user gets an error."""
         errors: dict[str, KafkaError] = {}
         deleted: dict[str, int] = {}
         set_: dict[str, tuple[int, ScramCredential]] = {}
@@ -79,7 +79,7 @@ class ScramCredentials:
         for user, (mechanism, credential) in set_.items():
             if credential.salted_password:
                 self._users.setdefault(user, {})[mechanism] = credential
-            else:  # Java makes no key of nothing
+            else:  # Java makes no key of an empty password
                 errors[user] = KafkaError(ErrorCode.unknown_server_error, "")
         done: dict[str, KafkaError | None] = dict.fromkeys((*deleted, *set_))
         return done | errors

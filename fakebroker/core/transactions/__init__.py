@@ -1,1 +1,1 @@
-"""Transactions: their marks in the logs of others."""
+"""Transactions: the coordinator, and the transaction markers in partitions."""

@@ -1,9 +1,9 @@
-"""What the leaders of partitions ask coordinators: whether these belong to a transaction, or to add them to it.
+"""The requests from leaders of partitions to transaction coordinators: verify partitions, or add them.
 
-Theory   A broker has one such request under way to another one. What is asked meanwhile goes with the next, all at
-         once, and that is answered as a whole: who asks about one transaction may wait for the replication of another.
-         Of two questions about the same transaction that wait, the older one is told that it is out of date.
-         A coordinator that does not answer in request.timeout.ms is taken for gone.
+Theory   A broker has one such request in flight to each other broker. Queries that come meanwhile go together with the
+         next request, which gets its response as a whole: a query about one transaction may wait for the replication of
+         another. Of two queries about the same transaction that wait, the older one fails. A coordinator that does not
+         respond in request.timeout.ms is taken for gone.
 Units    milliseconds.
 Source   core/.../server/AddPartitionsToTxnManager.scala @ 4.0.
 """
@@ -22,7 +22,7 @@ Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 @final
 class Question:
-    """Of one transaction; `adds` with version 2 of transactions."""
+    """A query about one transaction. `adds`: add the partitions, with transaction version 2; otherwise verify them."""
 
     __slots__ = ("adds", "answered", "partitions", "producer", "transactional_id")
 
@@ -45,7 +45,7 @@ class Question:
 
 
 class _Request:
-    """One to a broker: it is over when all of its questions are answered, or its time is."""
+    """A request to one broker. It is over when all of its queries have a result, or at its timeout."""
 
     __slots__ = ("answers", "is_over", "questions")
 
@@ -57,8 +57,8 @@ class _Request:
 
 @final
 class AddPartitionsToTxnManager:
-    """Of one broker. `ask` puts a question to a broker, and has it answered now or later, once; `later` does something
-    when so much time has passed."""
+    """The manager of one broker. `ask` puts a query to a broker, which calls back once, now or later; `later` calls a
+    function after a delay in ms."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class AddPartitionsToTxnManager:
         self._ask = ask
         self._later = later
         self._request_timeout_ms = request_timeout_ms
-        self._waiting: dict[int, dict[str, Question]] = {}  # by broker, if a request to it is under way
+        self._waiting: dict[int, dict[str, Question]] = {}  # by broker, if a request to it is in flight
 
     def add_or_verify_transaction(self, broker_id: int, question: Question) -> None:
-        """Ask the broker that coordinates it."""
+        """Send the query to its coordinator, now or with the next request."""
         waiting = self._waiting.get(broker_id)
         if waiting is None:
             self._send(broker_id, [question])
@@ -84,12 +84,12 @@ class AddPartitionsToTxnManager:
                 question.fail(ErrorCode.invalid_producer_epoch)
                 return
             del waiting[question.transactional_id]
-            # With the same epoch its producer has most likely sent it again.
+            # With the same epoch the producer has most likely retried.
             other.fail(ErrorCode.network_exception if other_epoch == epoch else ErrorCode.invalid_producer_epoch)
         waiting[question.transactional_id] = question
 
     def close(self) -> None:
-        """The broker stops: who has asked is gone."""
+        """Drop the waiting queries: the broker stops."""
         self._waiting.clear()
 
     def _send(self, broker_id: int, questions: Sequence[Question]) -> None:
@@ -117,7 +117,7 @@ class AddPartitionsToTxnManager:
             self._over(broker_id, request)
 
     def _over(self, broker_id: int, request: _Request) -> None:
-        """Tell who has asked, and send what has come meanwhile."""
+        """Return the results, and send the queries that came meanwhile."""
         if request.is_over:
             return
         request.is_over = True

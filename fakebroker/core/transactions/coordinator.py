@@ -1,10 +1,10 @@
-"""The transaction coordinator of one broker: what producers ask it.
+"""The transaction coordinator of one broker: the requests of producers.
 
-Theory   A producer takes its transactional id's producer id, with an epoch that fences whoever had it before
-         (InitProducerId); tells which partitions it is about to write (AddPartitionsToTxn; since version 2 the
-         partitions' leaders do that for it); and has the coordinator decide (EndTxn). It is answered once that is
-         replicated; the marks are written behind its back. Whoever asks while something is under way is told to come
-         again (CONCURRENT_TRANSACTIONS).
+Theory   A producer gets the producer id of its transactional id, with an epoch that fences the previous producer
+         (InitProducerId). It names the partitions that it will write to (AddPartitionsToTxn; since version 2 the
+         partitions' leaders do that for it), and asks for a decision (EndTxn). The response comes once the decision is
+         replicated; the transaction markers are written after it. A request during another change gets
+         CONCURRENT_TRANSACTIONS.
 Units    times are wall milliseconds.
 Source   core/.../coordinator/transaction/TransactionCoordinator.scala @ 4.4.
 """
@@ -42,8 +42,8 @@ Then = Callable[[ErrorCode], None]
 
 @final
 class TransactionCoordinator:
-    """`transaction_version` is the one that the cluster has, whatever its clients speak. `then` of each operation is
-    called once, now or later."""
+    """The coordinator of one broker. `transaction_version` is that of the cluster, whatever its clients use. Each
+    operation calls its `then` once, now or later."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class TransactionCoordinator:
     def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None, then: ProducerThen
     ) -> None:
-        """Give a producer its id and the next epoch. An open transaction is aborted first, and the producer is told to
-        come again. `expected` is what it has, if it goes on (KIP-360)."""
+        """Give a producer its id and the next epoch. An open transaction is aborted first, and the producer has to
+        retry. `expected` is its present id and epoch, if it goes on (KIP-360)."""
         try:
             found, transit = self._prepare_init(transactional_id, timeout_ms, expected)
         except (KafkaError, Answered) as answer:
@@ -138,7 +138,7 @@ class TransactionCoordinator:
         then: Then,
         api: str = "AddPartitionsToTxn",
     ) -> None:
-        """The producer is about to write there. It is answered when that is replicated."""
+        """Add partitions to the transaction. `then` is called when that is replicated."""
         try:
             found = self._found_of(transactional_id, producer, waits_for_change=True)
             transaction, now = found.transaction, found.transaction.now
@@ -156,7 +156,7 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Whether they belong to the transaction: what a partition's leader asks before the first append to it."""
+        """Return the error of each partition, NONE if it is in the transaction, before a leader's first append."""
         try:
             found = self._found_of(transactional_id, producer)
             if found.transaction.now.state in _DECIDED:
@@ -168,7 +168,7 @@ class TransactionCoordinator:
         return {each: _NO_ERROR if each in added else ErrorCode.transaction_abortable for each in partitions}
 
     def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch, waits_for_change: bool = False) -> Found:
-        """`waits_for_change`: while one is under way nobody is told who is fenced."""
+        """Return a valid producer's transaction. `waits_for_change`: refuse a pending change before any fencing."""
         if not transactional_id:
             raise Answered(ErrorCode.invalid_request)
         found = self.states.find(transactional_id)
@@ -190,7 +190,7 @@ class TransactionCoordinator:
         transaction_version: int,
         then: ProducerThen,
     ) -> None:
-        """Commit or abort. With version 2 the answer has the producer's next epoch."""
+        """Commit or abort. With version 2 the response has the producer's next epoch."""
         self._end(transactional_id, producer, result, transaction_version, then, "EndTxn", is_from_client=True)
 
     def _end(
@@ -245,7 +245,7 @@ class TransactionCoordinator:
         result: int,
         then: ProducerThen,
     ) -> None:
-        """The decision is replicated: the producer is answered, whatever becomes of the marks."""
+        """Respond to the producer after the decision is replicated, and send the transaction markers."""
         try:
             found = self.states.find(transactional_id)
             assert found is not None
@@ -273,10 +273,10 @@ class TransactionCoordinator:
         if error is ErrorCode.producer_fenced and (found := self.states.find(transactional_id)) is not None:
             self.states.points.fenced(found.transaction, producer, api)
 
-    # What happens by itself.
+    # Work without a request.
 
     def abort_timed_out_transactions(self) -> Slices[None]:
-        """Fence their producers and abort them, one at a time: each takes three records and a mark or more."""
+        """Fence the producers of timed-out transactions and abort them, one at a time."""
         now_ms = self._now().wall_ms
         for transactional_id in self.states.timed_out(now_ms):
             if transactional_id is not None:
@@ -301,12 +301,12 @@ class TransactionCoordinator:
             ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
             ABORT,
             self._transaction_version(),
-            lambda error, _: None,  # who was late hears of it when he comes
+            lambda error, _: None,  # the late producer gets the error with its next request
             "the producer was fenced",
         )
 
     def go_on_with(self, decided: list[Found]) -> Slices[None]:
-        """Their partition was loaded here, and their marks are to be written, one at a time."""
+        """Send the markers of decided transactions, one at a time, after their partition was loaded."""
         for epoch, transaction in decided:
             if self.states.is_current(epoch, transaction):
                 result = COMMIT if transaction.now.state is PREPARE_COMMIT else ABORT
@@ -316,7 +316,7 @@ class TransactionCoordinator:
 
 
 def _may_go_on(now: TransitMetadata, expected: ProducerIdAndEpoch) -> bool:
-    """It was just made, has this id, or had it when its epochs were used up and did not hear of the next one."""
+    """Return True if the id is new or `expected`, or the producer missed the response with the next id."""
     return (
         now.producer_epoch == NONE
         or expected.producer_id == now.producer_id

@@ -1,8 +1,8 @@
-"""Whether a transaction may end as its producer says, and how it then stands.
+"""The validity of an EndTxn, and the state of the transaction after it.
 
-Theory   Version 1: the producer's epoch stays, so a repetition looks like the first request, and is answered by what
-         became of that. Version 2: each end has an epoch of its own; one with the epoch of now is no repetition but the
-         next end, which may abort a transaction that never began.
+Theory   Version 1: the producer's epoch stays, so a retry looks like the first request, and gets the result of that.
+         Version 2: each end has an epoch of its own. A request with the present epoch is no retry but the next end,
+         which may abort a transaction that never began.
 Source   core/.../coordinator/transaction/TransactionCoordinator.scala endTransaction, endTransactionWithTV1 @ 4.4.
 """
 
@@ -38,7 +38,7 @@ NOBODY: Final = ProducerIdAndEpoch()
 
 
 class Answered(Exception):
-    """The request is answered without a change."""
+    """The request gets this error code without a change of the transaction."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
@@ -48,7 +48,8 @@ class Answered(Exception):
 @mypyc_attr(acyclic=True)
 @final
 class End:
-    """`result` is ABORT or COMMIT; `is_from_client`, or by the coordinator itself, which has fenced the producer."""
+    """A request to end a transaction. `result` is ABORT or COMMIT. `is_from_client` is False for the coordinator
+    itself, which has fenced the producer."""
 
     __slots__ = ("is_from_client", "now_ms", "producer", "result", "transaction_version")
 
@@ -67,7 +68,7 @@ def decision(result: int) -> TransactionState:
 
 
 def prepare_end(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
-    """The decision, prepared. Raises Answered."""
+    """Return the prepared decision. Raise Answered."""
     if end.transaction_version >= EPOCH_BUMP:
         return _prepare_v2(transaction, end, generate_producer_id)
     return _prepare_v1(transaction, end)
@@ -95,7 +96,7 @@ def _prepare_v1(transaction: TransactionMetadata, end: End) -> TransitMetadata:
 def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
     now, (producer_id, epoch), state = transaction.now, end.producer, transaction.now.state
     is_fence = transaction.pending_state is PREPARE_EPOCH_FENCE
-    # Sent again, with what the first time made of it: the next producer id, or the next epoch.
+    # A retry, after the first request brought the next producer id, or the next epoch.
     has_next_id = (
         not is_fence and now.prev_producer_id == producer_id and epoch == MAX_EPOCH - 1 and now.producer_epoch == 0
     )
@@ -112,7 +113,7 @@ def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id
     if state in _COMPLETE and is_again:
         raise Answered(ErrorCode.none if state is _complete(end.result) else ErrorCode.invalid_txn_state)
     if state is not ONGOING and end.result == COMMIT:
-        raise Answered(ErrorCode.invalid_txn_state)  # nothing was begun that could be committed
+        raise Answered(ErrorCode.invalid_txn_state)  # no transaction to commit
     next_producer_id = generate_producer_id() if transaction.is_epoch_exhausted else NONE
     if is_fence and end.result == ABORT:
         transaction.pending_state = None

@@ -1,5 +1,5 @@
-"""What brokers ask each other, and what comes back: heard once who asked does not stand still, answered at the latest
-when who was asked goes."""
+"""Requests between brokers: a paused broker gets its responses when it is resumed, and a broker that stops fails the
+requests that it has."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class Hearing:
-    """Of one broker, whose process `is_paused` or not."""
+    """The requests of one broker, which may be paused."""
 
     def __init__(self) -> None:
         self.is_paused = False
         self._came: list[Callable[[], None]] = []
-        self._in_hand: dict[int, tuple[Iterable[TopicPartition], Answered]] = {}  # what other brokers have asked
+        self._in_hand: dict[int, tuple[Iterable[TopicPartition], Answered]] = {}  # requests of other brokers
         self._asked = 0
 
     def of(self, answered: Answered) -> Answered:
-        """The same, heard once the broker does not stand still."""
+        """Return `answered`, delayed while the broker is paused."""
 
         def hear(errors: Mapping[TopicPartition, ErrorCode]) -> None:
             if self.is_paused:
@@ -34,7 +34,7 @@ class Hearing:
         return hear
 
     def taken_in_hand(self, partitions: Iterable[TopicPartition], answered: Answered) -> Answered:
-        """What another broker asks: it is answered once, if not before then by `answer_all`."""
+        """Register a request of another broker. Return its callback, which works once, and only before `answer_all`."""
         self._asked += 1
         number = self._asked
         self._in_hand[number] = partitions, answered
@@ -46,7 +46,7 @@ class Hearing:
         return tell
 
     def answer_all(self, code: ErrorCode) -> None:
-        """Whoever asked loses the connection."""
+        """Fail all registered requests: the other brokers lose the connection."""
         in_hand, self._in_hand = self._in_hand, {}
         for partitions, answered in in_hand.values():
             answered(dict.fromkeys(partitions, code))
@@ -55,13 +55,13 @@ class Hearing:
         self.is_paused = True
 
     def resume(self) -> None:
-        """It hears what came meanwhile, in order."""
+        """Deliver the responses that came meanwhile, in order."""
         self.is_paused = False
         came, self._came = self._came, []
         for hear in came:
             hear()
 
     def close(self) -> None:
-        """It hears nothing any more that came meanwhile."""
+        """Drop the responses that came meanwhile."""
         self.is_paused = False
         self._came.clear()

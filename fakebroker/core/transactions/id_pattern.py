@@ -1,4 +1,4 @@
-"""Which transactional ids a list is to have.
+"""The pattern of transactional ids in ListTransactions.
 
 Source   core/.../coordinator/transaction/TransactionStateManager.scala listTransactionStates @ 4.4, which has RE2/J.
 """
@@ -14,12 +14,12 @@ from fakebroker.protocol.errors import KafkaError
 
 @final
 class IdPattern:
-    """Which transactional ids match as a whole; all of them an empty pattern."""
+    """A pattern that matches whole transactional ids. An empty pattern matches all of them."""
 
     __slots__ = ("_pattern", "_text")
 
     def __init__(self, text: str) -> None:
-        """Raises INVALID_REGULAR_EXPRESSION."""
+        """Compile the pattern. Raise INVALID_REGULAR_EXPRESSION."""
         self._text = text
         try:
             self._pattern = Pattern(text) if text else None
@@ -27,14 +27,14 @@ class IdPattern:
             raise self._refused(error) from None
 
     def matches(self, transactional_id: str) -> bool:
-        """Raises INVALID_REGULAR_EXPRESSION if the pattern takes too long for this id."""
+        """Return True if the id matches. Raise INVALID_REGULAR_EXPRESSION if the pattern takes too long for this id."""
         try:
             return self._pattern is None or self._pattern.matches(transactional_id)
         except PatternError as error:
             raise self._refused(error) from None
 
     def work(self, transactional_id: str) -> int:
-        """What `matches` takes (`Pattern.work`)."""
+        """Return the work of `matches` (`Pattern.work`)."""
         return 0 if self._pattern is None else self._pattern.work(transactional_id)
 
     def _refused(self, error: PatternError) -> KafkaError:

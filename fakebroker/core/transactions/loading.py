@@ -1,7 +1,7 @@
-"""Reads the log of a coordinator: what was written last of each transactional id.
+"""Read the log of a coordinator: the last record of each transactional id.
 
-Theory   An id with many partitions has written all of them with each of its changes, so only what is still there in the
-         end is read through; of what was written over the id is all that is looked at.
+Theory   Each change of an id writes all of its partitions. So a value is decoded only if it is the last of its id; of
+         overwritten records only the id is read.
 Source   core/.../coordinator/transaction/TransactionStateManager.scala loadTransactionMetadata @ 4.4.
 """
 
@@ -16,11 +16,11 @@ from fakebroker.protocol.record_batch import decode_records
 from fakebroker.protocol.slices import Slices
 
 _RECORDS_OF_A_SLICE: Final = 64
-_BYTES_OF_A_RECORD: Final = 256  # of a long one, that take as long as a short one
+_BYTES_OF_A_RECORD: Final = 256  # the part of a long record that takes as long as a short one
 
 
 def read_log(log: Log) -> Slices[list[TransactionMetadata]]:
-    """In the order in which the ids stand in the log first. Raises InvalidRecordError."""
+    """Return the transactions in the order of the first record of each id. Raise InvalidRecordError."""
     written: dict[str, tuple[bytes | None, bytes]] = {}
     done = 0
     for batch in log.batches_from(log.log_start_offset):

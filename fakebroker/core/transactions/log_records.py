@@ -1,4 +1,4 @@
-"""What is written of a transaction, and what is read of it.
+"""The records of a transaction in __transaction_state, written and read.
 
 Source   transaction-coordinator/.../TransactionLog.java @ 4.4.
 Differs  Topics and partitions are in ascending order; in Kafka they come out of hash tables.
@@ -25,11 +25,11 @@ _TAGGED_SINCE: Final = 1
 def transaction_record(
     transactional_id: str, transit: TransitMetadata | None, version: int
 ) -> tuple[bytes, bytes | None]:
-    """Key and value, which is None for an id that is forgotten.
+    """Return key and value. The value is None, a tombstone, for a removed id.
 
-    Raises UNSUPPORTED_VERSION for what a client of version 2 wants while transaction.version is 0: that cannot be
-    written. As in Kafka its change then stays pending, and whoever asks is told CONCURRENT_TRANSACTIONS, until the
-    coordinator moves."""
+    Raise UNSUPPORTED_VERSION for a version 2 client while transaction.version is 0: that cannot be written. As in Kafka
+    the change then stays pending, and requests get CONCURRENT_TRANSACTIONS, until the coordinator moves.
+    """
     key = encode_key(transactional_id)
     if transit is None:
         return key, None
@@ -56,13 +56,13 @@ def transaction_record(
 
 
 def read_id(key: bytes | None) -> str | None:
-    """Whose record it is; None of a record of another kind. Raises InvalidRecordError."""
+    """Return the transactional id of a record; None for a record of another kind. Raise InvalidRecordError."""
     read = decode_record(key, None)
     return None if read is None else read[0]
 
 
 def read_transaction(key: bytes | None, value: bytes | None) -> tuple[str, TransactionMetadata | None] | None:
-    """The id and how its transaction stands, None if it was forgotten; None of a record of another kind."""
+    """Return the id and its transaction, None for a tombstone. Return None for a record of another kind."""
     read = decode_record(key, value)
     if read is None:
         return None

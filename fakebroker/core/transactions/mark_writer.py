@@ -1,9 +1,9 @@
-"""Writes the marks that coordinators ask a broker for, to the partitions that it leads.
+"""Write the transaction markers that coordinators request from a broker, to the partitions that it leads.
 
-Theory   Each partition on its own: one that is not there, or not led here, is told so; one of __consumer_offsets is
-         written through the coordinator of its groups, which takes over or drops the offsets. It is answered when all
-         are replicated, or their time is over. Very many are written some at a time, and others have their turn in
-         between, as Kafka appends them partition by partition beside all other requests.
+Theory   Each partition gets its own result: an error if it does not exist or is not led here. One of __consumer_offsets
+         is written through its group coordinator, which commits or drops the offsets. The response comes when all
+         markers are replicated, or at the timeout. Very many markers are written in slices, so other work runs in
+         between; Kafka appends them partition by partition beside all other requests.
 Units    milliseconds.
 Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4.
 """
@@ -28,14 +28,14 @@ from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _NO_ERROR: Final = ErrorCode.none
-_MARKS_OF_A_SLICE: Final = 16  # each is an append with its replicas
+_MARKS_OF_A_SLICE: Final = 16  # each is an append with its replication
 
 Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 CompleteOffsets = Callable[[int, Mark, Callable[[ErrorCode], None]], None]
 
 
 class _Answer:
-    """What has become of the marks of one request, until all have told."""
+    """The results for the markers of one request. It responds when all are known."""
 
     __slots__ = ("_answered", "_errors", "_left")
 
@@ -63,7 +63,7 @@ class _Answer:
 
 @final
 class MarkWriter:
-    """Of one broker. `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
+    """The writer of one broker. `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class MarkWriter:
         self._request_timeout_ms = request_timeout_ms
 
     def write(self, entry: TxnMarkerEntry, answered: Answered) -> None:
-        """Whatever coordinator asks. It is answered once, now or later; a partition that is named twice gets one
-        mark."""
+        """Write the markers of any coordinator. `answered` is called once, now or later. A partition named twice gets
+        one marker."""
         partitions = entry.partitions
         if len(partitions) > 1:
             partitions = tuple(dict.fromkeys(partitions))

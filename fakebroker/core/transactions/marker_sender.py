@@ -1,16 +1,15 @@
-"""Sends the marks of decided transactions to the leaders of their partitions, until all are written.
+"""Send the transaction markers of decided transactions to the leaders of their partitions, until all are written.
 
-Theory   Once a decision is replicated, each partition's leader is sent a mark. What cannot be written now is sent
-         again: another one leads by now, or too few replicas are in sync. A partition that is not there any more, or
-         that nobody leads, is left out: there the transaction hangs. When no partition is left the transaction is
-         complete, which is written as well.
-         A broker is sent one request at a time: a mark that cannot be replicated holds up all that are behind it, for
-         request.timeout.ms at most (max.in.flight.requests.per.connection=1 between brokers).
-         Whose partitions are very many has them sorted by their leaders some at a time.
+Theory   Once a decision is replicated, each partition's leader gets a marker. A marker that cannot be written now is
+         sent again: another broker leads by then, or too few replicas are in sync. A partition that no longer exists,
+         or has no leader, is left out: there the transaction hangs. When no partition is left the transaction is
+         complete, which is written as well. A broker gets one request at a time
+         (max.in.flight.requests.per.connection=1 between brokers). A marker that cannot be replicated holds up all
+         markers behind it, for request.timeout.ms at most. Very many partitions are sorted by their leaders in slices.
 Units    milliseconds.
 Source   core/.../coordinator/transaction/{TransactionMarkerChannelManager,TransactionMarkerRequestCompletionHandler}
          .scala @ 4.4.
-Differs  No thread: what is to be sent again is so after a moment, of which nobody knows how long it is in Kafka.
+Differs  No thread: a retry comes after a fixed delay, which in Kafka is not known.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _AGAIN: Final = frozenset(
         ErrorCode.not_enough_replicas_after_append,
         ErrorCode.request_timed_out,
         ErrorCode.kafka_storage_error,
-        ErrorCode.network_exception,  # the broker stopped before it answered: wasDisconnected
+        ErrorCode.network_exception,  # the broker stopped before it responded: wasDisconnected
     }
 )
 
@@ -49,7 +48,7 @@ _AGAIN: Final = frozenset(
 @mypyc_attr(acyclic=True)
 @final
 class TxnMarkerEntry:
-    """What one leader is asked to write."""
+    """The request to one leader to write markers."""
 
     __slots__ = ("marker", "partitions", "producer_epoch", "producer_id", "transaction_version")
 
@@ -71,7 +70,7 @@ class TxnMarkerEntry:
 @mypyc_attr(acyclic=True)
 @final
 class PendingCompleteTxn:
-    """A transaction that is decided, and how it will be when all marks are written."""
+    """A decided transaction, and its state when all markers are written."""
 
     __slots__ = ("complete", "coordinator_epoch", "transaction", "transactional_id")
 
@@ -89,25 +88,25 @@ class PendingCompleteTxn:
 
 
 class MarkerChannel(Protocol):
-    """The other brokers."""
+    """The interface to the other brokers."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """None if there is no such partition, or nobody leads it now."""
+        """Return the leader, or None if the partition does not exist or has none now."""
 
     def send(
         self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
     ) -> bool:
-        """Ask a broker to write marks; False if it is not there."""
+        """Send markers to a broker. Return False if it is not there."""
 
     def in_slices(self, where: str, slices: Slices[None]) -> None:
-        """The first slice now, the others as others have their turn. `where` is told with a bug."""
+        """Run the first slice now, the others between other work. `where` is reported with a bug."""
 
     def again_later(self, action: Callable[[], None]) -> None:
-        """Do it in a moment."""
+        """Call `action` after a short delay."""
 
 
 class _Lane:
-    """The way to one broker: what waits until the request that is under way is answered."""
+    """The queue to one broker: the entries that wait for the response to the request in flight."""
 
     __slots__ = ("is_busy", "is_sending", "waiting")
 
@@ -119,7 +118,7 @@ class _Lane:
 
 @final
 class MarkerSender:
-    """Of one coordinator."""
+    """The marker sender of one coordinator."""
 
     def __init__(self, states: TransactionStateManager, channel: MarkerChannel) -> None:
         self._states = states
@@ -134,13 +133,13 @@ class MarkerSender:
     def add(
         self, coordinator_epoch: int, marker_type: int, transaction: TransactionMetadata, complete: TransitMetadata
     ) -> None:
-        """A decision was written."""
+        """Send the markers of a written decision."""
         pending = PendingCompleteTxn(transaction.transactional_id, coordinator_epoch, transaction, complete)
         self._pending[transaction.transactional_id] = pending
         self._send(pending, marker_type, transaction.now.partitions)
 
     def remove(self, is_of_partition: Callable[[str], bool]) -> None:
-        """Somebody else coordinates these ids now."""
+        """Drop the transactions that another broker coordinates now."""
         if not self._pending:
             return
         for transactional_id in [each for each in self._pending if is_of_partition(each)]:
@@ -181,7 +180,7 @@ class MarkerSender:
         marker = EndTransactionMarker(marker_type, pending.coordinator_epoch)
         for leader_id, led in by_leader.items():
             if leader_id is None:
-                pending.transaction.remove_partitions(led)  # Kafka thinks that they were deleted, and need no mark
+                pending.transaction.remove_partitions(led)  # Kafka takes them for deleted, which need no marker
                 continue
             entry = TxnMarkerEntry(now.producer_id, now.producer_epoch, marker, now.transaction_version, tuple(led))
             lane = self._lanes.get(leader_id)
@@ -192,7 +191,7 @@ class MarkerSender:
         self._maybe_complete(pending)
 
     def _send_next(self, leader_id: int, lane: _Lane) -> None:
-        """What waits for its turn at a broker, as long as that answers at once."""
+        """Send waiting entries to a broker, as long as it responds at once."""
         if lane.is_sending:
             return
         self._send_some(leader_id, lane)
@@ -248,7 +247,7 @@ class MarkerSender:
     def _answered(
         self, pending: PendingCompleteTxn, marker_type: int, errors: Mapping[TopicPartition, ErrorCode]
     ) -> None:
-        """TransactionMarkerRequestCompletionHandler.onComplete."""
+        """Process a response (TransactionMarkerRequestCompletionHandler.onComplete)."""
         if not self._is_pending(pending) or not self._is_current(pending):
             return
         for code in errors.values():
@@ -260,7 +259,7 @@ class MarkerSender:
             return
         codes = set(errors.values())
         if codes & {ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced}:
-            del self._pending[pending.transactional_id]  # somebody else has gone on with it
+            del self._pending[pending.transactional_id]  # another coordinator has gone on with it
             return
         unexpected = codes - _AGAIN - {_NO_ERROR}
         assert not unexpected, f"marks of {pending.transactional_id}: {unexpected}"

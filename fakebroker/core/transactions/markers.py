@@ -1,7 +1,7 @@
-"""The marks that end transactions, written by the leader of each partition for their coordinator.
+"""Transaction markers, written by the leader of each partition for the coordinator.
 
-Theory   A mark is appended like a batch of a client with acks=all, but it has no sequence; it is answered when it is
-         replicated, or when its time is over.
+Theory   A marker is appended like a client's batch with acks=all, but it has no sequence. The response comes when it is
+         replicated, or at the timeout.
 Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest; storage/.../log/ProducerAppendInfo.java
          appendEndTxnMarker @ 4.4.
 """
@@ -28,7 +28,7 @@ _ACKS: Final = -1
 @mypyc_attr(acyclic=True)
 @final
 class Mark:
-    """What ends one transaction. `transaction_version` 2: each transaction has an epoch of its own."""
+    """The marker that ends one transaction. With `transaction_version` 2 each transaction has an epoch of its own."""
 
     __slots__ = ("marker", "producer_epoch", "producer_id", "transaction_version")
 
@@ -42,7 +42,7 @@ class Mark:
 
 
 class Producer(NamedTuple):
-    """Who writes in a transaction; the guard says that its coordinator was asked."""
+    """The producer of a transactional batch. The guard shows that its coordinator was asked."""
 
     producer_id: int
     producer_epoch: int
@@ -50,7 +50,7 @@ class Producer(NamedTuple):
 
 
 def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int = _ACKS) -> LogAppendInfo:
-    """Append it to the leader's log, as with acks=all unless told otherwise. Raises KafkaError."""
+    """Append the marker to the leader's log, with acks=all by default. Raise KafkaError."""
     partition.check_min_isr(required_acks)
     log = partition.leader_log
     offset, wall_ms = log.log_end_offset, now.wall_ms
@@ -63,7 +63,7 @@ def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int =
 
 
 def append_in_transaction(partition: Partition, data: bytes, count: int, producer: Producer, now: Now) -> LogAppendInfo:
-    """What a coordinator writes for a producer's transaction: a batch of so many records, without sequences. Raises
+    """Append a coordinator's batch for a producer's transaction: `count` records without sequences. Raise
     KafkaError."""
     log, wall_ms = partition.leader_log, now.wall_ms
     offset, (producer_id, epoch, guard) = log.log_end_offset, producer
@@ -76,7 +76,7 @@ def append_in_transaction(partition: Partition, data: bytes, count: int, produce
 def write_marks(
     replicas: ReplicaManager, timeout_ms: int, marks: Mapping[Partition, Mark], callback: ProduceCallback, now: Now
 ) -> None:
-    """Append one mark to each partition, and call back when they are replicated or their time is over."""
+    """Append one marker to each partition, and call back when they are replicated or at the timeout."""
     status: list[ProducePartitionStatus] = []
     for partition, mark in marks.items():
         entry = replicas.refused(partition, internal_topics_allowed=True)

@@ -1,11 +1,11 @@
-"""What a coordinator knows of one transactional id, and how that may change.
+"""The state of one transactional id at its coordinator, and its changes.
 
-Theory   A change is made in two steps. What is to come is prepared, and written to the log; once it is replicated the
-         change is complete. In between there is a pending state, and whoever wants another change is told
-         CONCURRENT_TRANSACTIONS.
-         Version 2 of transactions (KIP-890) gives each transaction an epoch of its own: the decision bumps it, the
-         marks carry the new one, so nothing that is late can reach into the next transaction. When the epochs of a
-         producer id are used up the decision brings the next id, which holds once all marks are written.
+Theory   A change is made in two steps. The next state is prepared and written to the log; once it is replicated the
+         change is complete. In between there is a pending state, and a request for another change gets
+         CONCURRENT_TRANSACTIONS. Transaction version 2 (KIP-890) gives each transaction an epoch of its own. The
+         decision bumps it and the markers carry the new one, so a late request cannot reach into the next transaction.
+         When the epochs of a producer id are used up, the decision has the next id, which holds once all markers are
+         written.
 Units    times are wall milliseconds; NONE is "none" of ids, epochs and times.
 Source   transaction-coordinator/.../{TransactionMetadata,TxnTransitMetadata}.java @ 4.4.
 """
@@ -42,7 +42,7 @@ _NO_PARTITIONS: Final[frozenset[TopicPartition]] = frozenset()
 @mypyc_attr(acyclic=True)
 @final
 class TransactionMetadata:
-    """`now` is how it stands, as it was written last; `pending_state` is where it is about to go."""
+    """One transactional id. `now` is its last written state; `pending_state` is the next one, while it is written."""
 
     __slots__ = ("has_failed_epoch_fence", "noted_ms", "now", "pending_state", "transactional_id")
 
@@ -51,32 +51,32 @@ class TransactionMetadata:
         self.now = now
         self.pending_state: TransactionState | None = None
         self.has_failed_epoch_fence = False
-        self.noted_ms = NEVER_MS  # of who watches over its time-out (time_outs.py)
+        self.noted_ms = NEVER_MS  # for its timeout (time_outs.py)
 
     @classmethod
     def empty(cls, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> TransactionMetadata:
-        """Of an id that nobody has used."""
+        """Create the state of an unused id."""
         now = TransitMetadata(producer_id, NONE, NONE, NONE, NONE, timeout_ms, EMPTY, frozenset(), NONE, now_ms)
         return cls(transactional_id, now)
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """The last epoch but one is for whoever is fenced, the last for their fence."""
+        """True if the epochs are used up. The last epoch but one is for the fenced producer, the last for its fence."""
         return self.now.producer_epoch >= MAX_EPOCH - 1
 
     @property
     def is_two_phase_commit(self) -> bool:
-        """It has no time-out (KIP-939)."""
+        """True if the transaction has no timeout (KIP-939)."""
         return self.now.timeout_ms == 2**31 - 1
 
-    # What is to come. Each sets the pending state.
+    # Preparations. Each sets the pending state.
 
     def prepare_no_transit(self) -> TransitMetadata:
-        """How it stands: nothing is pending."""
+        """Return the present state: nothing is pending."""
         return self.now
 
     def prepare_fence_producer_epoch(self) -> TransitMetadata:
-        """Nobody who has the epoch of now may go on; it is not bumped twice for the same fence."""
+        """Prepare to fence the present epoch. It is not bumped twice for the same fence."""
         epoch = self.now.producer_epoch
         if not self.has_failed_epoch_fence and epoch != MAX_EPOCH:
             epoch += 1
@@ -85,9 +85,9 @@ class TransactionMetadata:
     def prepare_increment_producer_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> TransitMetadata:
-        """For a producer that begins, or goes on with `expected_epoch` (KIP-360): once more with the epoch before is
-        answered as before. Raises PRODUCER_FENCED; UNKNOWN_SERVER_ERROR, as Kafka does, if epochs are used up and
-        `expected_epoch` is not the one of now."""
+        """Prepare the next epoch for a producer that begins, or goes on with `expected_epoch` (KIP-360). A retry with
+        the epoch before gets the same result. Raise PRODUCER_FENCED. Raise UNKNOWN_SERVER_ERROR, as Kafka does, if
+        epochs are used up and `expected_epoch` is not the present one."""
         if self.is_epoch_exhausted:
             raise KafkaError(
                 ErrorCode.unknown_server_error,
@@ -109,7 +109,7 @@ class TransactionMetadata:
     def prepare_producer_id_rotation(
         self, producer_id: int, timeout_ms: int, now_ms: int, record_last_epoch: bool
     ) -> TransitMetadata:
-        """The epochs of the producer id are used up."""
+        """Prepare the next producer id: the epochs of the present one are used up."""
         assert self.now.state not in (ONGOING, PREPARE_ABORT, PREPARE_COMMIT)
         last_epoch = self.now.producer_epoch if record_last_epoch else NONE
         return self._prepare(self._begun(producer_id, 0, last_epoch, timeout_ms, now_ms))
@@ -129,7 +129,7 @@ class TransactionMetadata:
     def prepare_add_partitions(
         self, partitions: frozenset[TopicPartition], now_ms: int, transaction_version: int
     ) -> TransitMetadata:
-        """The first ones begin the transaction."""
+        """Prepare to add partitions. The first ones begin the transaction."""
         begins = self.now.state in (EMPTY, COMPLETE_ABORT, COMPLETE_COMMIT)
         return self._prepare(
             self.now.with_partitions(
@@ -148,7 +148,7 @@ class TransactionMetadata:
         now_ms: int,
         no_partition_added: bool = False,
     ) -> TransitMetadata:
-        """The decision. `no_partition_added`: of a transaction that never began (version 2)."""
+        """Prepare the decision. `no_partition_added`: the transaction never began (version 2)."""
         epoch, last_epoch = self.now.producer_epoch, self.now.last_producer_epoch
         if transaction_version >= EPOCH_BUMP:
             last_epoch = epoch
@@ -167,7 +167,7 @@ class TransactionMetadata:
         )
 
     def prepare_complete(self, now_ms: int) -> TransitMetadata:
-        """All marks are written."""
+        """Prepare completion, after all markers are written."""
         self.has_failed_epoch_fence = False
         now = self.now
         producer_id, epoch = now.producer_id, now.producer_epoch
@@ -185,7 +185,7 @@ class TransactionMetadata:
         )
 
     def prepare_dead(self) -> TransitMetadata:
-        """The id is to be forgotten."""
+        """Prepare to remove the id."""
         return self._prepare(self.now.but(state=DEAD, partitions=frozenset()))
 
     def _prepare(self, transit: TransitMetadata) -> TransitMetadata:
@@ -196,10 +196,10 @@ class TransactionMetadata:
         self.pending_state = transit.state
         return transit.but(prev_producer_id=self.now.producer_id)
 
-    # What has come.
+    # Completions.
 
     def complete_transition_to(self, transit: TransitMetadata) -> None:
-        """It is written and replicated. A fence and a death are never written."""
+        """Complete a change that is written and replicated. A fence and a removal are never written."""
         assert transit.state is self.pending_state
         assert transit.state not in (PREPARE_EPOCH_FENCE, DEAD)
         assert self._is_valid(transit), f"{self.now} to {transit}"
@@ -207,12 +207,12 @@ class TransactionMetadata:
         self.pending_state = None
 
     def fence(self, producer_epoch: int) -> None:
-        """Before it is aborted (version 1): who had it so far has the epoch before."""
+        """Set the epoch of a fence before the abort (version 1): the fenced producer has the epoch before."""
         self.pending_state = None
         self.now = self.now.but(producer_epoch=producer_epoch, last_producer_epoch=NONE)
 
     def remove_partitions(self, partitions: Collection[TopicPartition]) -> None:
-        """Their marks are written."""
+        """Remove the partitions with written markers."""
         assert self.now.state in (PREPARE_COMMIT, PREPARE_ABORT)
         left = self.now.partitions.difference(partitions)
         self.now = self.now.but(partitions=left or _NO_PARTITIONS)

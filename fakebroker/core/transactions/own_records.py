@@ -1,4 +1,4 @@
-"""What a coordinator writes to its own log: batches that it has just made, so nobody looks at their records.
+"""Append a coordinator's own batches to its log, without the checks of records.
 
 Source   core/.../coordinator/transaction/TransactionStateManager.scala appendTransactionToLog @ 4.4.
 """
@@ -15,7 +15,7 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.protocol.errors import KafkaError
 
-_ACKS: Final = -1  # of all that is written: TransactionLog.EnforcedRequiredAcks
+_ACKS: Final = -1  # for all appends: TransactionLog.EnforcedRequiredAcks
 
 
 def write_own(
@@ -27,8 +27,7 @@ def write_own(
     callback: ProduceCallback,
     now: Now,
 ) -> None:
-    """Append a plain batch of so many records, with the time of now, and call back when it is replicated or its time is
-    over."""
+    """Append a plain batch of `count` records, stamped now, and call back when it is replicated or at the timeout."""
     entry = replicas.refused(partition, True)
     if entry is None:
         try:

@@ -1,4 +1,4 @@
-"""What a coordinator tells of its transactions, to whoever listens at the probe."""
+"""The probe points of a transaction coordinator."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class CoordinatorPoints:
-    """Of one coordinator: the points that tell how its transactions go on."""
+    """The points of one coordinator that report the progress of its transactions."""
 
     def __init__(self, probe: Probe, broker_id: int) -> None:
         self._probe = probe
         self._broker_id = broker_id
 
     def prepared(self, transaction: TransactionMetadata, transit: TransitMetadata, reason: str) -> None:
-        """It is written next."""
+        """Report a prepared change, which is written next."""
         for listener in self._probe.listeners:
             listener.transition_prepared(
                 transaction.transactional_id,
@@ -34,7 +34,7 @@ class CoordinatorPoints:
             )
 
     def completed(self, transactional_id: str, transit: TransitMetadata) -> None:
-        """It is replicated, and made."""
+        """Report a replicated and completed change."""
         for listener in self._probe.listeners:
             listener.transition_completed(
                 transactional_id,
@@ -50,7 +50,7 @@ class CoordinatorPoints:
             listener.transition_failed(transactional_id, self._broker_id, transit.state.value, error)
 
     def fenced(self, transaction: TransactionMetadata, producer: tuple[int, int], api: str) -> None:
-        """A request of this producer is about to be refused."""
+        """Report a request of this producer that is about to be refused."""
         for listener in self._probe.listeners:
             listener.producer_fenced(
                 transaction.transactional_id, self._broker_id, *producer, transaction.now.producer_epoch, api
@@ -63,7 +63,7 @@ class CoordinatorPoints:
         is_commit: bool,
         partitions: Collection[TopicPartition],
     ) -> None:
-        """They are about to be written."""
+        """Report markers that are about to be written."""
         now = transaction.now
         for listener in self._probe.listeners:
             listener.markers_sent(

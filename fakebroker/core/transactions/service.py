@@ -1,13 +1,13 @@
-"""The transactions of one broker, from its start to its stop: its coordinator, what it does by itself, and the way from
-it to the other brokers.
+"""The transactions of one broker, from its start to its stop: its coordinator, its periodic work, and its requests to
+other brokers.
 
-Theory   A broker that is elected reads its partition of __transaction_state in slices; until then it says that it is
-         loading. Marks go to the brokers that lead now, each through its own replicas, as a request between brokers
-         would. What cannot be sent is sent again after a while.
+Theory   A broker that is elected reads its partition of __transaction_state in slices; until then it is loading.
+         Markers go to the present leaders, each through its own replicas, as a request between brokers would. A marker
+         that cannot be sent is sent again after a delay.
 Units    monotonic milliseconds.
 Source   core/.../coordinator/transaction/TransactionCoordinator.scala startup, onElection, onResignation;
          core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4.
-Differs  No network between brokers: a mark is written in the moment in which it is sent.
+Differs  No network between brokers: a marker is written at the moment at which it is sent.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import TimerTask
 
 _TIMERS: Final = 3  # of a broker's deadlines, behind the purgatories and the groups
-_AGAIN_MS: Final = 20  # until a mark that could not be sent is sent again
+_AGAIN_MS: Final = 20  # until a marker that could not be sent is sent again
 
 
 class _Later(TimerTask):
-    """A call."""
+    """A delayed call."""
 
     __slots__ = ("_call",)
 
@@ -58,8 +58,8 @@ class _Later(TimerTask):
 
 @final
 class TransactionService:
-    """`peer` gives that of any broker that runs; `transaction_version` is the level of the feature;
-    `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
+    """The transactions of one broker. `peer` returns that of any running broker; `transaction_version` is the level of
+    the feature; `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class TransactionService:
 
     @property
     def num_partitions(self) -> int:
-        """Of __transaction_state."""
+        """The number of partitions of __transaction_state."""
         topic = self._metadata.topic(TRANSACTION_STATE_TOPIC_NAME)
         return self._configs.current.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
 
     @property
     def verifies(self) -> bool:
-        """Partitions of this broker ask whether they belong to a transaction; it may be altered at any time."""
+        """True if this broker verifies transactional batches with the coordinator. It may be altered at any time."""
         config = self._configs.of(self.replicas.broker_id)
         return config.transaction_partition_verification_enable
 
@@ -167,10 +167,10 @@ class TransactionService:
         ]
         return now.mono_at(min(ends_ms)) if ends_ms else NEVER_MS
 
-    # Who is elected.
+    # Elections.
 
     def on_election(self, index: int, leader_epoch: int) -> None:
-        """This broker leads a partition of __transaction_state."""
+        """Load a partition of __transaction_state that this broker now leads."""
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
         self.in_turns.go_on("loading transactions", self._loaded(index, leader_epoch))
 
@@ -179,27 +179,27 @@ class TransactionService:
         yield from self.coordinator.go_on_with(decided)
 
     def on_resignation(self, index: int) -> None:
-        """It does not, or not any more."""
+        """Unload a partition that this broker does not lead, or no longer leads."""
         self.states.unload(index)
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
 
     def pause(self) -> None:
-        """The broker stands still: no time comes for it, and it hears no answers."""
+        """Pause: no deadline of the broker comes, and it receives no responses."""
         self._hearing.pause()
         self._deadlines.remove(self._timers)
 
     def resume(self) -> None:
-        """It goes on; what is late comes next, and now it hears what it was answered."""
+        """Resume: late deadlines come next, and the broker receives its responses."""
         self._deadlines.add(self._timers, (TIMEOUTS, self.replicas.broker_id, _TIMERS))
         self._hearing.resume()
 
     def _unless_paused(self, where: str, slices: Slices[None]) -> None:
-        """What is done from time to time; the next of its times will do."""
+        """Start periodic work, unless the broker is paused: the next of its times will do."""
         if not self._hearing.is_paused:
             self.in_turns.go_on(where, slices)
 
     def close(self) -> None:
-        """The broker stops; who has asked it loses the connection."""
+        """Stop: the brokers with a request here lose the connection."""
         self.states.close()
         self._sender.remove(lambda transactional_id: True)
         if not self._hearing.is_paused:
@@ -215,7 +215,7 @@ class TransactionService:
     def _in(self, delay_ms: int, call: Callable[[], None]) -> None:
         self._timers.timer.add(_Later(delay_ms, call), self._clock.now.mono_ms)
 
-    # The way to the other brokers.
+    # Requests to other brokers.
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         found = self._metadata.find_partition(partition.topic, partition.partition)
@@ -230,7 +230,8 @@ class TransactionService:
         return True
 
     def taken_in_hand(self, partitions: Iterable[TopicPartition], answered: Answered) -> Answered:
-        """What another broker asks: it is answered once, if not before then when this one stops."""
+        """Register a request of another broker. Return its callback, which works once, and only before this broker
+        stops."""
         return self._hearing.taken_in_hand(partitions, answered)
 
     def ask_coordinator(
@@ -241,7 +242,7 @@ class TransactionService:
         adds: bool,
         then: Answered,
     ) -> None:
-        """For a partition's leader: whether these belong to the transaction, or have them added to it (version 2)."""
+        """Verify for a partition's leader that these belong to the transaction, or add them to it (version 2)."""
 
         def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
             if self._is_closed:
@@ -259,7 +260,7 @@ class TransactionService:
             self._questions.add_or_verify_transaction(found.leader_id, question)
 
     def _ask(self, broker_id: int, question: Question, answered: Answered) -> None:
-        """AddPartitionsToTxn, as brokers send it to each other."""
+        """Send AddPartitionsToTxn to another broker."""
         transactional_id, producer, partitions = question.transactional_id, question.producer, question.partitions
         peer = self._peer(broker_id)
         if peer is None:

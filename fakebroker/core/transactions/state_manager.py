@@ -1,9 +1,10 @@
 """The transactions that one broker coordinates: by partition of __transaction_state, in memory and in its log.
 
-Theory   Whoever leads the partition that a transactional id's hash says coordinates it. What is in memory is what is
-         replicated: a change is appended with acks=all and the transaction's own time-out, and made when that is
-         answered. When the leader changes the next one reads the log, and goes on with the marks of what was decided.
-         The coordinator's epoch is the leader epoch of the partition: what was begun in an older one comes to nothing.
+Theory   The hash of a transactional id gives a partition, and its leader is the coordinator. The state in memory is
+         replicated: a change is appended with acks=all and the transaction's own timeout, and made when that is
+         acknowledged. When the leader changes, the next one reads the log, and goes on with the markers of decided
+         transactions. The coordinator's epoch is the leader epoch of the partition: work begun in an older one has no
+         effect.
 Units    times are wall milliseconds.
 Source   core/.../coordinator/transaction/TransactionStateManager.scala @ 4.4.
 Differs  One thread, so no locks.
@@ -37,7 +38,7 @@ _REQUEST_TIMEOUT_MS: Final = 30_000  # request.timeout.ms
 _MOST_KNOWN: Final = 10_000
 _TOMBSTONES_OF_A_BATCH: Final = 256
 
-# What clients hear of errors of the log.
+# The errors that clients get for errors of the log.
 _APPEND_ERRORS: Final = {
     ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
     ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
@@ -53,7 +54,7 @@ Then = Callable[[ErrorCode], None]
 
 
 class Found(NamedTuple):
-    """A transaction, with the coordinator's epoch in which that is so."""
+    """A transaction, and the coordinator epoch in which it was found."""
 
     coordinator_epoch: int
     transaction: TransactionMetadata
@@ -72,7 +73,7 @@ class _Coordinated:
 
 @final
 class _Change:
-    """One that is being written."""
+    """A change that is being written."""
 
     __slots__ = ("_coordinator_epoch", "_keeps_pending", "_states", "_then", "_transactional_id", "_transit")
 
@@ -101,8 +102,8 @@ class _Change:
 
 @final
 class TransactionStateManager:
-    """Of one broker. `find_partition` gives those of __transaction_state, `log_version` is the version in which its
-    values are written."""
+    """The transactions of one coordinator. `find_partition` returns a partition of __transaction_state, `log_version`
+    the version of the written values."""
 
     def __init__(
         self,
@@ -119,12 +120,12 @@ class TransactionStateManager:
         self._log_version = log_version
         self._now = now
         self._partitions: dict[int, _Coordinated] = {}
-        self._known: dict[str, int] = {}  # partitions by id, of which a transaction asks ten times
+        self._known: dict[str, int] = {}  # partitions by id: a transaction needs its partition ten times
         self._known_count = 0
         self.time_outs = TimeOuts(self._is_current)
 
     def partition_for(self, transactional_id: str) -> int:
-        """Of __transaction_state."""
+        """Return the partition of __transaction_state for this id."""
         count = self._num_partitions()
         if count != self._known_count or len(self._known) >= _MOST_KNOWN:
             self._known.clear()
@@ -134,10 +135,11 @@ class TransactionStateManager:
             index = self._known[transactional_id] = abs(java_hash(transactional_id)) % count
         return index
 
-    # Who is elected.
+    # Elections.
 
     def load(self, index: int, epoch: int) -> Slices[list[Found]]:
-        """This broker leads a partition: read its log, in slices. Gives what was decided and is not complete."""
+        """Read the log of a partition that this broker now leads, in slices. Return the decided transactions that are
+        not complete."""
         loaded = self._partitions[index] = _Coordinated(epoch)
         partition = self._find_partition(index)
         decided: list[Found] = []
@@ -153,12 +155,12 @@ class TransactionStateManager:
                 if number % _LOADED_IN_A_SLICE == 0:
                     yield
         if self._partitions.get(index) is not loaded:
-            return []  # it was resigned meanwhile
+            return []  # the broker resigned meanwhile
         loaded.is_loading = False
         return decided
 
     def unload(self, index: int) -> None:
-        """It does not lead it any more."""
+        """Drop a partition that this broker no longer leads."""
         self._partitions.pop(index, None)
 
     def close(self) -> None:
@@ -168,10 +170,10 @@ class TransactionStateManager:
     def is_loading(self) -> bool:
         return any(each.is_loading for each in self._partitions.values())
 
-    # What is in memory.
+    # The state in memory.
 
     def find(self, transactional_id: str) -> Found | None:
-        """Raises COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
+        """Return the transaction of this id, or None. Raise COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
         return self._loaded(transactional_id).transactions.get(transactional_id)
 
     def put_if_not_there(self, transaction: TransactionMetadata) -> Found:
@@ -192,21 +194,22 @@ class TransactionStateManager:
         return found is not None and found.transaction is transaction
 
     def is_current(self, coordinator_epoch: int, transaction: TransactionMetadata) -> bool:
-        """Whether it is coordinated here, in that epoch."""
+        """Return True if the transaction is coordinated here, in that epoch."""
         loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
         return loaded is not None and loaded.epoch == coordinator_epoch and self._is_current(transaction)
 
     def all(self) -> Iterator[Found]:
-        """As they are when each partition's turn comes: what changes meanwhile does no harm."""
+        """Yield all transactions, those of each partition as they are at its turn. Changes meanwhile do no harm."""
         for loaded in list(self._partitions.values()):
             yield from list(loaded.transactions.values())
 
     def timed_out(self, now_ms: int) -> Iterator[str | None]:
-        """Open for longer than their producers said; None now and then, for whoever works in slices."""
+        """Yield the ids of transactions that are open for longer than their timeout; and None at times, as the end of a
+        slice."""
         for each in self.time_outs.over(now_ms):
             yield None if each is None else each.transactional_id
 
-    # What is written.
+    # Appends.
 
     def append(
         self,
@@ -217,8 +220,9 @@ class TransactionStateManager:
         then: Then,
         keeps_pending: Callable[[ErrorCode], bool] = lambda error: False,
     ) -> None:
-        """Write a change that was prepared, and make it once it is replicated; `then` is told how that ended. After an
-        error it is forgotten, unless it `keeps_pending`. `reason` is for listeners. Raises UNSUPPORTED_VERSION."""
+        """Write a prepared change, complete it once it is replicated, and pass the result to `then`. After an error the
+        change is dropped, unless `keeps_pending` of the error is True. `reason` is for listeners. Raise
+        UNSUPPORTED_VERSION."""
         try:
             found = self.find(transactional_id)
         except KafkaError as error:
@@ -243,7 +247,7 @@ class TransactionStateManager:
         append_error: ErrorCode,
         keeps_pending: Callable[[ErrorCode], bool],
     ) -> ErrorCode:
-        """The append was answered: make the change, or forget it. What is told of that."""
+        """Complete the change after a successful append, or drop it. Return the error for the client."""
         error = _NONE if append_error is _NONE else _APPEND_ERRORS.get(append_error, append_error)
         try:
             found = self.find(transactional_id)
@@ -263,11 +267,11 @@ class TransactionStateManager:
             self.time_outs.note(found.transaction)
         return _NONE
 
-    # What expires.
+    # Expiration.
 
     def remove_expired(self, expiration_ms: int) -> Slices[None]:
-        """Write a tombstone of each id that was not used for so long, and forget it once that is replicated. Some at a
-        time, where Kafka has as many in a batch as it may hold."""
+        """Write a tombstone for each id that was unused for so long, and remove it once that is replicated. They go in
+        small batches; Kafka's batches are as large as allowed."""
         now_ms = self._now().wall_ms
         for index, loaded in list(self._partitions.items()):
             expired: list[TransactionMetadata] = []

@@ -3,11 +3,11 @@
                      from                                                        to
     Empty            a producer with this id begins                              Ongoing, Empty, PrepareAbort (v2), Dead
     Ongoing          it adds partitions                                          Ongoing, Prepare*, PrepareEpochFence
-    PrepareCommit    it was decided; its marks are being written                 CompleteCommit
+    PrepareCommit    it was decided; its markers are being written               CompleteCommit
     PrepareAbort     the same                                                    CompleteAbort
-    CompleteCommit   all marks are written                                       Ongoing, Empty, PrepareAbort (v2), Dead
+    CompleteCommit   all markers are written                                     Ongoing, Empty, PrepareAbort (v2), Dead
     CompleteAbort    the same                                                    Ongoing, Empty, PrepareAbort (v2), Dead
-    PrepareEpochFence  another producer with this id, or its time, ends it       PrepareAbort
+    PrepareEpochFence  another producer with this id, or the timeout, ends it    PrepareAbort
     Dead             it was not used for transactional.id.expiration.ms          nothing
 
 Source   transaction-coordinator/.../TransactionState.java @ 4.4.
@@ -20,7 +20,7 @@ from typing import Final
 
 
 class TransactionState(Enum):
-    """`number` stands in the log, the value is what Kafka's APIs call it."""
+    """The states. `number` is used in the log, the value in Kafka's APIs."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -38,7 +38,7 @@ class TransactionState(Enum):
 
 STATES: Final = tuple(TransactionState)
 
-# A member of an enum is looked up by its name each time, and these are asked for a hundred times in each transaction.
+# A member of an enum is looked up by its name each time, and each transaction needs these a hundred times.
 EMPTY: Final = TransactionState.EMPTY
 ONGOING: Final = TransactionState.ONGOING
 PREPARE_COMMIT: Final = TransactionState.PREPARE_COMMIT
@@ -65,8 +65,8 @@ _VALID_BY_NUMBER: Final = tuple(tuple(VALID_PREVIOUS_STATES[state]) for state in
 
 
 def may_follow(state: TransactionState, previous: TransactionState) -> bool:
-    """The same, without the hash of a state, which Python takes of its name."""
+    """Return True if the transition is valid. It avoids the hash of a state, which Python computes from its name."""
     return previous in _VALID_BY_NUMBER[STATES.index(state)]
 
 
-EXPIRATION_ALLOWED: Final = _IDLE  # of the transactional id, when nobody has used it for long
+EXPIRATION_ALLOWED: Final = _IDLE  # of the transactional id, when it is unused for long

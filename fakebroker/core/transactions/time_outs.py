@@ -1,12 +1,11 @@
-"""When the open transactions of one coordinator have had their time: a heap, so that nobody has to look at all of them.
+"""The timeouts of the open transactions of one coordinator: a heap, so that no check reads all transactions.
 
-Theory   Each transactional id stands in it once at most, with the time at which its transaction of then would be over.
-         Most have ended by that time, and another may be open: that is seen when their turn comes, and the id goes back
-         with the time of that one. So 10,000 open transactions cost nothing until the first of them is late.
-         Those that are late are handed out one by one, and stand in a list behind that until it is known what became of
-         them: 10,000 that are late at once are no work in one piece.
+Theory   Each transactional id is in it at most once, with the end time of the transaction that was open then. Most have
+         ended by that time, and another may be open. That is found at its turn, and the id goes back with the new end
+         time. So 10,000 open transactions cost nothing until the first of them is late. Late ones are handed out one by
+         one, and are then kept in a list until they have ended: 10,000 late ones at once do not need one long slice.
 Units    wall milliseconds.
-Differs  Kafka looks at all transactions every transaction.abort.timed.out.transaction.cleanup.interval.ms.
+Differs  Kafka reads all transactions every transaction.abort.timed.out.transaction.cleanup.interval.ms.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from fakebroker.core.clock import NEVER_MS
 from fakebroker.core.transactions.metadata import TransactionMetadata
 from fakebroker.core.transactions.states import ONGOING
 
-_AT_ONCE: Final = 64  # that have ended and are only put back
+_AT_ONCE: Final = 64  # ended transactions that are only put back
 
 
 @final
 class TimeOuts:
-    """`is_current` tells whether a transaction is still coordinated here."""
+    """The timeouts of one coordinator. `is_current` returns True if a transaction is still coordinated here."""
 
     __slots__ = ("_count", "_heap", "_is_current", "_late")
 
     def __init__(self, is_current: Callable[[TransactionMetadata], bool]) -> None:
         self._is_current = is_current
-        self._count = 0  # of all that were ever noted: no two of the same time are compared further
+        self._count = 0  # of all that were ever added: it orders entries of the same time
         self._heap: list[tuple[int, int, TransactionMetadata]] = []
-        self._late: deque[TransactionMetadata] = deque()  # handed out; whoever has ended since is still here
+        self._late: deque[TransactionMetadata] = deque()  # handed out; those that ended since are still here
 
     def __len__(self) -> int:
         return len(self._heap) + len(self._late)
@@ -42,7 +41,7 @@ class TimeOuts:
         return len(self) > 0
 
     def note(self, transaction: TransactionMetadata) -> None:
-        """It is open, now or after a change."""
+        """Add a transaction that is open, now or after a change."""
         ends_ms = _ends_ms(transaction)
         if ends_ms < transaction.noted_ms:
             transaction.noted_ms = ends_ms
@@ -50,7 +49,7 @@ class TimeOuts:
             heappush(self._heap, (ends_ms, self._count, transaction))
 
     def first_ms(self) -> int:
-        """No transaction is over before this time; NEVER_MS if none is open."""
+        """Return a time before which no transaction times out; NEVER_MS if none is open."""
         heap, late_ms = self._heap, self._first_late_ms()
         for _ in range(_AT_ONCE):
             if not heap:
@@ -74,9 +73,9 @@ class TimeOuts:
         return late[0].noted_ms if late else NEVER_MS
 
     def over(self, now_ms: int) -> Iterator[TransactionMetadata | None]:
-        """Those whose time ended before, the earliest first, once each. They are told again, by the next call, as long
-        as they are open; whoever asks may do something about each before he takes the next. None now and then, where
-        many had to be looked at to find the next."""
+        """Yield the transactions that timed out before, the earliest first, once each. The next call yields them again
+        as long as they are open. The caller may change each before it takes the next. None is yielded at times, where
+        many had to be read to find the next."""
         looked_at = 0
         for _ in range(len(self._late)):
             if not self._late:
@@ -103,7 +102,7 @@ class TimeOuts:
                 yield None
 
     def _put_back(self, transaction: TransactionMetadata) -> None:
-        """It has ended, or another transaction of this id is open."""
+        """Put back an id with its next open transaction, if there is one."""
         transaction.noted_ms = NEVER_MS
         if self._is_open(transaction):
             self.note(transaction)

@@ -1,4 +1,4 @@
-"""How one transaction stands, or is about to: what is written of it.
+"""The written state of one transaction, present or next.
 
 Units    times are wall milliseconds; NONE is "none" of ids, epochs and times.
 Source   transaction-coordinator/.../TxnTransitMetadata.java @ 4.4.
@@ -14,14 +14,14 @@ from timingwheel.mypyc import mypyc_attr
 
 NONE: Final = -1
 MAX_EPOCH: Final = 2**15 - 1
-EPOCH_BUMP: Final = 2  # the version of transactions since which each of them has an epoch of its own
+EPOCH_BUMP: Final = 2  # the transaction version from which on each transaction has its own epoch
 
 
-ByTopic = list[tuple[str, list[int]]]  # in ascending order, and so are the partitions of each
+ByTopic = list[tuple[str, list[int]]]  # in ascending order, as are the partitions of each
 
 
 def by_topic(partitions: frozenset[TopicPartition]) -> ByTopic:
-    """In the order in which they are written and told."""
+    """Return the partitions in the order in which they are written and reported."""
     if len(partitions) == 1:
         (only,) = partitions
         return [(only.topic, [only.partition])]
@@ -29,7 +29,7 @@ def by_topic(partitions: frozenset[TopicPartition]) -> ByTopic:
 
 
 def with_more(before: ByTopic, partitions: frozenset[TopicPartition]) -> ByTopic:
-    """The same with more of them."""
+    """Return the partitions of `before` with more of them."""
     more: dict[str, list[int]] = {}
     for topic, index in partitions:
         more.setdefault(topic, []).append(index)
@@ -42,8 +42,8 @@ def with_more(before: ByTopic, partitions: frozenset[TopicPartition]) -> ByTopic
 @mypyc_attr(acyclic=True)
 @final
 class TransitMetadata:
-    """All that is written of a transaction, in the state that it is about to have. `transaction_version` is the one
-    that the client speaks. Nobody changes it: `but` gives another one."""
+    """All that is written of a transaction, in its next state. `transaction_version` is that of the client. It is
+    immutable: `but` returns a changed copy."""
 
     __slots__ = (
         "_by_topic", "last_producer_epoch", "last_update_ms", "next_producer_id", "partitions", "prev_producer_id",
@@ -79,7 +79,7 @@ class TransitMetadata:
 
     @property
     def by_topic(self) -> ByTopic:
-        """The partitions, as they are written and told. Nobody changes them: it is made once for as long as they stay
+        """The partitions, as they are written and reported. Do not change the list: it is cached as long as they stay
         the same."""
         found = self._by_topic
         if found is None:
@@ -89,7 +89,7 @@ class TransitMetadata:
     def with_partitions(
         self, more: frozenset[TopicPartition], *, start_ms: int, last_update_ms: int, transaction_version: int
     ) -> TransitMetadata:
-        """Ongoing, with more partitions."""
+        """Return the ongoing state with more partitions."""
         made = self.but(
             state=ONGOING,
             partitions=self.partitions | more if self.partitions else more,
@@ -116,7 +116,7 @@ class TransitMetadata:
         last_update_ms: int | None = None,
         transaction_version: int | None = None,
     ) -> TransitMetadata:
-        """The same, but for these."""
+        """Return a copy with these changes."""
         made = TransitMetadata(
             self.producer_id if producer_id is None else producer_id,
             self.prev_producer_id if prev_producer_id is None else prev_producer_id,

@@ -1,1 +1,1 @@
-"""The whole producer: records in, bytes out, answers in, callbacks out."""
+"""The whole producer: records and bytes in, effects and callbacks out."""

@@ -1,13 +1,13 @@
-"""Connections as the network client sees them, on one side; effects and bytes on the other.
+"""The connections of a producer, between the network client on one side and effects and bytes on the other.
 
-Theory   Every attempt to connect has a number. What is told of a number that is not the node's any more is ignored.
-         A poll (`take`) closes the connection that was idle for too long, one at most; it is heard of as one that the
-         broker closed, and what was answered before comes before.
+Theory   Each attempt to connect has a number. Events for a number that is no longer the node's are ignored. A poll
+         (`take`) closes at most one idle connection. The client sees it as closed by the broker, after the responses
+         that arrived before.
 Units    monotonic milliseconds.
 Source   clients/.../common/network/Selector.java, for plain connections.
-Differs  What is to be sent counts as written when the effect is there. An answer that makes no sense ends the
-         connection, as one with a negative length does in Kafka; there the sender logs an error and forgets the request
-         of any other, whose batch then waits for delivery.timeout.ms, and in 2.0 for ever.
+Differs  Bytes count as written as soon as their effect exists. An invalid response closes the connection. In Kafka only
+         one with a negative length does. After any other invalid response Kafka's sender logs an error and forgets the
+         request. Its batch then waits for delivery.timeout.ms, in 2.0 for ever.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Connections(Selectable):
         self.listener: Listener | None = None
         self._effects: list[Effect] = []
         self._happened = Happened()
-        self._later: list[tuple[int, object, int]] = []  # answers behind the first of a node
-        self._lost_later: list[int] = []  # nodes that are gone when these are taken
+        self._later: list[tuple[int, object, int]] = []  # responses behind the first of a node
+        self._lost_later: list[int] = []  # nodes that are reported as closed after these responses
 
     def take_effects(self) -> list[Effect]:
         effects, self._effects = self._effects, []
@@ -103,7 +103,7 @@ class Connections(Selectable):
             self._end(number, is_own=True, is_idle=True)
         happened = self._happened
         if not self.has_more():
-            return happened  # nothing, and nothing waits behind it
+            return happened  # no events now or later
         self._happened = Happened()
         later, self._later = self._later, []
         for node, body, throttle_ms in later:
@@ -117,14 +117,14 @@ class Connections(Selectable):
         return self._idle.next_ms()
 
     def has_more(self) -> bool:
-        """Whether the next `take` has something already."""
+        """Return True if the next `take` has events already."""
         happened = self._happened
         return bool(
             happened.completed_sends or happened.completed_receives or happened.connected or happened.disconnected
         )
 
     def connected(self, number: int, now_ms: int) -> bool:
-        """Whether that is news."""
+        """Handle a made connection. Return True if the client has to be notified."""
         channel = self._channels.get(number)
         if channel is None or channel.is_connected:
             return False
@@ -136,14 +136,15 @@ class Connections(Selectable):
         return True
 
     def lost(self, number: int) -> bool:
-        """It was closed by the broker, or could not be made. Whether that is news."""
+        """Handle a connection that the broker closed, or that could not be made. Return True if the client has to be
+        notified."""
         if number not in self._channels:
             return False
         self._end(number, is_own=False, is_idle=False)
         return True
 
     def received(self, number: int, data: bytes, now_ms: int) -> bool:
-        """Bytes that the broker sent. Whether an answer is whole. What makes no sense ends the connection."""
+        """Handle bytes from the broker. Return True if a response is complete. Invalid bytes close the connection."""
         channel = self._channels.get(number)
         if channel is None:
             return False
@@ -178,7 +179,7 @@ class Connections(Selectable):
         assert set(self._number_of.values()) == set(self._channels)
 
     def _end(self, number: int, is_own: bool, is_idle: bool) -> None:
-        """The client hears of it."""
+        """Report the end of a connection to the client."""
         node = self._channels[number].node
         del self._number_of[node]
         self._drop(number)
@@ -188,12 +189,12 @@ class Connections(Selectable):
             self.listener.disconnected(number, node, is_own, is_idle)
 
     def _answered(self, node: int, body: object, throttle_ms: int) -> None:
-        """A poll takes one answer of a node."""
+        """Queue a response; a poll takes one response of each node."""
         is_second = any(one[0] == node for one in self._happened.completed_receives)
         (self._later if is_second else self._happened.completed_receives).append((node, body, throttle_ms))
 
     def _disconnected(self, node: int) -> None:
-        """What it answered before comes before."""
+        """Queue the end of a connection, behind the responses that arrived before it."""
         has_answers = any(one[0] == node for one in self._later)
         (self._lost_later if has_answers else self._happened.disconnected).append(node)
 

@@ -1,4 +1,4 @@
-"""What a producer wants done on the network. `connection` is a number that it gives, another one for each attempt."""
+"""The effects of a producer on the network. `connection` is a number that differs for each attempt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from timingwheel.mypyc import mypyc_attr
 
 
 class Connect(NamedTuple):
-    """Begin to; `connected` or `connection_lost` says what came of it."""
+    """Start to connect; `connected` or `connection_lost` reports the result."""
 
     connection: int
     host: str
@@ -18,7 +18,7 @@ class Connect(NamedTuple):
 @mypyc_attr(acyclic=True)
 @final
 class SendBytes:
-    """Whole frames, to a connection that is there; if it was lost while the sender slept, they go nowhere."""
+    """Send complete frames on a connection. If it was lost while the sender slept, drop them."""
 
     __slots__ = ("connection", "data")
 
@@ -28,7 +28,8 @@ class SendBytes:
 
 
 class Disconnect(NamedTuple):
-    """At once. Nothing more is heard of it. `reason`: what the broker did wrong, if that is why."""
+    """Close the connection at once. It has no more events. `reason` names the broker's protocol error, if that is
+    why."""
 
     connection: int
     reason: str = ""

@@ -1,7 +1,7 @@
-"""The producer's requests as bytes, and what the bytes that answer them say.
+"""The producer's requests as bytes, and its responses from bytes.
 
-Theory   Values are written for the newest version; what an older one has no field for is left out.
-         What a transaction manager asks is in transaction_frames.py.
+Theory   Values are written for the newest version; older versions leave out the fields that they do not have. The
+         requests of the transaction manager are in transaction_frames.py.
 Source   clients/.../common/requests/{ProduceRequest,MetadataRequest,ApiVersionsRequest}.java and their responses.
          Sender.sendProduceRequest and, before 2.8, ProduceRequest.toStruct for the order of topics and partitions.
 """
@@ -42,19 +42,19 @@ from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicD
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 from timingwheel.mypyc import mypyc_attr
 
-_SOFTWARE: Final = "apache-kafka-java"  # as Kafka's own client says
+_SOFTWARE: Final = "apache-kafka-java"  # the name of Kafka's Java client
 _FEATURE: Final = "transaction.version"
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _NO_ID: Final = UUID(int=0)
-_CORRELATION_ID: Final = 4  # the bytes of it, with which an answer begins
-_LENGTH: Final = 4  # the bytes of it, before a frame
+_CORRELATION_ID: Final = 4  # size of the correlation id at the start of a response
+_LENGTH: Final = 4  # size of the length before a frame
 _NO_CORRELATION_ID: Final = bytes(_CORRELATION_ID)
-_REMEMBERED: Final = 64  # answers, and requests for metadata
+_REMEMBERED: Final = 64  # cached responses and metadata requests
 
 
 @final
 class ProduceBody:
-    """What the sender sends, and the ids of its topics when it did (KIP-516)."""
+    """A Produce request, and the ids of its topics when it was sent (KIP-516)."""
 
     __slots__ = ("request", "topic_ids")
 
@@ -66,7 +66,7 @@ class ProduceBody:
 @mypyc_attr(acyclic=True)
 @final
 class ProduceResponse:
-    """What is said of each partition, and leaders that are named with it (KIP-951)."""
+    """A Produce response: the results of the partitions, and the leaders named with them (KIP-951)."""
 
     __slots__ = ("answers", "leaders", "nodes", "throttle_time_ms")
 
@@ -80,7 +80,7 @@ class ProduceResponse:
 
 
 def encode(request: ClientRequest, client_id: str, generation: Generation) -> bytes:
-    """The whole frame, its length included."""
+    """Return the whole frame, including its length."""
     if isinstance(request.body, ProduceBody) and request.version >= OLDEST:
         return _produce_frame(request, request.body, client_id, generation)
     if isinstance(request.body, MetadataRequest):
@@ -103,8 +103,8 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
 
 
 def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
-    """What the answer says, without its length, and for how many milliseconds it throttles. Raises ProtocolError, also
-    if it is the answer to another request."""
+    """Return the content of a response frame without its length, and the throttle time in milliseconds. Raises
+    ProtocolError, also for the response to another request."""
     correlation_id = int.from_bytes(frame[:_CORRELATION_ID], "big", signed=True)
     if len(frame) >= _CORRELATION_ID and correlation_id != request.correlation_id:
         raise ProtocolError(f"an answer to {correlation_id} came where {request.correlation_id} was to be answered")
@@ -131,7 +131,7 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
 
 
 def _check_partitions(answers: Sequence[PartitionAnswer], asked: ProduceRequest) -> None:
-    """Raises ProtocolError unless each partition that was sent is answered, once, and no other one."""
+    """Check that each sent partition has exactly one result. Raises ProtocolError."""
     for answer in answers:
         if asked.batches.get(answer.partition) is None:
             raise ProtocolError(f"{answer.partition} is answered, to which nothing was sent")
@@ -140,7 +140,7 @@ def _check_partitions(answers: Sequence[PartitionAnswer], asked: ProduceRequest)
 
 
 def _produce_frame(request: ClientRequest, body: ProduceBody, client_id: str, generation: Generation) -> bytes:
-    """By hand, since producers send little else (`python -m benchmarks producers`)."""
+    """Encode a Produce request by hand, as producers send little else (`python -m benchmarks producers`)."""
     topics: dict[str, list[tuple[int, bytes | None]]] = {}
     for batch in body.request.drained if generation.sends_as_drained else _as_maps_have_them(body.request):
         topics.setdefault(batch.partition.topic, []).append((batch.partition.partition, batch.records()))
@@ -176,7 +176,7 @@ def _produce(body: ProduceBody, generation: Generation) -> dict[str, Any]:
 
 
 def _as_maps_have_them(request: ProduceRequest) -> list[ProducerBatch]:
-    """By topic and in each by partition, in maps of Java's."""
+    """Return the batches by topic and partition, in the order of Java's maps."""
     topics: HashMap[str, HashMap[int, ProducerBatch]] = HashMap(java_hash)
     for partition, batch in request.batches.items():
         of_topic = topics.get(partition.topic)
@@ -196,7 +196,7 @@ def _metadata_frame(request: ClientRequest, topics: tuple[str, ...], client_id: 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _metadata_body(version: int, topics: tuple[str, ...], flexible: bool) -> bytes:
-    """All producers ask again and again, and each of them the same."""
+    """Return a cached request body, as all producers repeat the same request."""
     values = {
         "topics": [{"name": topic, "topic_id": _NO_ID} for topic in topics],
         "allow_auto_topic_creation": True,
@@ -212,14 +212,14 @@ def _throttle_ms(answer: Any) -> int:
     return throttle_ms
 
 
-# A broker tells all of its clients the same, which is read once. Nobody changes what is given.
+# A broker sends all of its clients the same response, which is decoded once. No caller changes the result.
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _read_api_versions(version: int, body: bytes) -> ApiVersionsResponse:
     try:
         _, answer = decode_response(API_VERSIONS, version, _NO_CORRELATION_ID + body)
-    except ProtocolError:  # of a broker that does not know the version
+    except ProtocolError:  # the broker does not know the version and uses 0
         _, answer = decode_response(API_VERSIONS, 0, _NO_CORRELATION_ID + body)
     return _api_versions_response(answer, _throttle_ms(answer))
 

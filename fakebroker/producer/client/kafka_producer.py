@@ -1,21 +1,24 @@
-"""Kafka's producer without threads, sockets and clock: what goes in has the time with it, what is to be done comes out.
+"""Kafka's producer without threads, sockets and a clock: each call passes in the time, and effects come out.
 
-Theory   Doors: `send` a record, `flush`, `close`; `connected`, `received`, `connection_lost` for the network;
-         `advance_to` for time. Each says what time it is. What is to be done on the network is in `take_effects`, and
-         records are called back from within the doors. `next_deadline_ms` is when to call `advance_to` at the latest;
-         after `send` it may be at once: Kafka wakes its sender then, which takes what was sent meanwhile too.
-         A turn is one of the sender's thread: what the network has done (`end_poll`), the sender, and how long to wait
-         (`begin_poll`). Turns follow each other until there is something to wait for. While the sender sleeps what the
-         network does is kept for when it wakes.
-         A wait that nothing cuts short ends late: Linux lets `select` take a thousandth longer, 100 ms at most. So
-         Kafka's clock is nearly always past a limit that is strict (`>`), though the wait was exactly as long. Here a
-         wait that ends at such a limit (`time_outs_ms`) is late by that. On the millisecond the limit would not be
-         over, and the next wait may be as long again.
-         The door of records is in record_doors.py, those of transactions in transaction_doors.py.
-Units    monotonic milliseconds; the time of records is whatever their sender says.
+Theory   Calls: `send` a record, `flush`, `close`; `connected`, `received`, `connection_lost` for the network;
+         `advance_to` for time. Each has the time as an argument. `take_effects` returns what to do on the network, and
+         record callbacks run inside the calls. Call `advance_to` at `next_deadline_ms` at the latest. After `send` this
+         may be at once: Kafka wakes its sender then, which also takes records sent meanwhile.
+
+         A turn is one iteration of the sender thread: network events (`end_poll`), the sender, and the next wait
+         (`begin_poll`). Turns repeat until there is something to wait for. While the sender sleeps, network events are
+         kept for later.
+
+         A wait that nothing cuts short ends late: Linux lets `select` take 0.1 % longer, 100 ms at most. So Kafka's
+         clock is nearly always past a strict limit (`>`), even if the wait was exactly as long. Here a wait that ends
+         at such a limit (`time_outs_ms`) is late by the same time. Otherwise the limit would not be exceeded at its
+         millisecond, and the next wait could be as long again.
+
+         Sending is in record_doors.py, the calls of transactions are in transaction_doors.py.
+Units    monotonic milliseconds; record timestamps are whatever the caller passes.
 Source   clients/.../producer/KafkaProducer.java, Sender.run of 2.0 and 4.3.
-Differs  Where Kafka turns without a pause, a turn a millisecond follows after a few; none while an idempotent producer
-         waits for what is in flight and all turns would do nothing.
+Differs  Where Kafka loops without a pause, there is one turn per millisecond after the first few. There is none while
+         an idempotent producer waits for batches in flight and all turns would do nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from fakebroker.producer.transactions.api_versions import ApiVersions
 
 _MOST_TURNS: Final = 20  # at one time
 _LATEST_MS: Final = 100  # MAX_SLACK of Linux's fs/select.c
-_LONGEST_IDLE_MS: Final = 100  # of a sender that Kafka's would turn without a pause for
+_LONGEST_IDLE_MS: Final = 100  # of a sender that loops without a pause in Kafka
 
 
 class _Flush:
@@ -52,8 +55,8 @@ class _Flush:
 
 
 class KafkaProducer(RecordDoors):
-    """`bootstrap`: host and port of the first brokers. `random_int` gives any number from 0 up to 2^31 - 1, `random`
-    one from 0 up to 1."""
+    """A producer. `bootstrap` has host and port of the first brokers. `random_int` returns a number from 0 to 2^31 - 1,
+    `random` a number from 0 up to 1."""
 
     def __init__(
         self,
@@ -77,19 +80,19 @@ class KafkaProducer(RecordDoors):
         self._poll_since_ms = now_ms
         self._poll_until_ms: int | None = now_ms
         self._is_woken = False
-        self._unheard: list[Callable[[int], bool]] = []  # what the network did while the sender slept
+        self._unheard: list[Callable[[int], bool]] = []  # network events while the sender slept
 
     def listen(self, listener: Listener) -> None:
-        """Have it told of everything from now on; it changes nothing. Once, best before the first door is called."""
+        """Set the listener of all events from now on. It changes nothing. Call it once, best before any other call."""
         self.listener = self.accumulator.listener = self._connections.listener = listener
 
     def flush(self, now_ms: int, on_done: Callable[[], None]) -> None:
-        """Send what is there without lingering; `on_done` when all of it has ended."""
+        """Send all records without lingering, and call `on_done` when all of them have ended."""
         self._flushes.append(_Flush(self.accumulator.begin_flush(), on_done))
         self._wake(now_ms)
 
     def close(self, now_ms: int, timeout_ms: int) -> None:
-        """No more records. What is there is sent; what has not ended after the timeout is given up."""
+        """Refuse further records and send the remaining ones. Those that have not ended after the timeout fail."""
         self._tell_time(now_ms)
         self._close_until_ms = now_ms + timeout_ms
         self.accumulator.close()
@@ -100,18 +103,18 @@ class KafkaProducer(RecordDoors):
         self._hear(partial(self._connections.connected, connection), now_ms)
 
     def received(self, connection: int, data: bytes, now_ms: int) -> None:
-        self._tell_time(now_ms)  # as `_hear`: nothing is made for what is heard at once, as nearly all is
+        self._tell_time(now_ms)  # like `_hear`, but without a closure, as most events are handled at once
         if self.sender.asleep_until_ms is not None:
             self._unheard.append(partial(self._connections.received, connection, data))
         elif self._connections.received(connection, data, now_ms):
             self._turn(now_ms)
 
     def connection_lost(self, connection: int, now_ms: int) -> None:
-        """It was closed by the broker, broke, or could not be made."""
+        """Handle a connection that the broker closed, that broke, or that could not be made."""
         self._hear(lambda _: self._connections.lost(connection), now_ms)
 
     def advance_to(self, now_ms: int) -> None:
-        """Do what is due. No deadline is skipped."""
+        """Do what is due at this time. Do not skip a deadline."""
         self._tell_time(now_ms)
         self.accumulator.advance_to(now_ms)
         self._look_at_waiting(now_ms)
@@ -125,7 +128,7 @@ class KafkaProducer(RecordDoors):
             self._end(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When `advance_to` next has something to do."""
+        """Return when `advance_to` next has something to do."""
         if self.is_closed:
             return None
         found = _earlier(self.accumulator.next_deadline_ms(), _earlier(self._poll_until_ms, self._close_until_ms))
@@ -136,7 +139,7 @@ class KafkaProducer(RecordDoors):
         return found
 
     def take_effects(self) -> list[Effect]:
-        """What is to be done on the network, in order."""
+        """Return the effects for the network, in order."""
         return self._connections.take_effects()
 
     def check_invariants(self) -> None:
@@ -145,7 +148,7 @@ class KafkaProducer(RecordDoors):
         self._connections.check_invariants()
 
     def _wake(self, now_ms: int) -> None:
-        """The sender turns at once, instead of when its wait is over."""
+        """Run the sender at once, instead of at the end of its wait."""
         if not self.is_closed:
             self._is_woken = True
             self._poll_until_ms = now_ms
@@ -164,7 +167,7 @@ class KafkaProducer(RecordDoors):
             if self.is_closed:
                 return
             sender = self.sender
-            if sender.asleep_until_ms is None:  # else it goes on where it fell asleep, before it hears anything
+            if sender.asleep_until_ms is None:  # otherwise it continues its sleep before any event
                 for response in self.client.end_poll(now_ms):
                     if self.listener is not None:
                         self.listener.responded(response)
@@ -188,7 +191,7 @@ class KafkaProducer(RecordDoors):
         self._poll_until_ms = now_ms + max(wait_ms or 0, 1)
 
     def _is_at_a_strict_limit(self, now_ms: int) -> bool:
-        """Return True if the wait has ended by itself where something has taken exactly as long as it may."""
+        """Return True if the wait has ended by itself exactly at a strict limit."""
         if self._is_woken:
             return False
         accumulator = self.accumulator
@@ -196,7 +199,7 @@ class KafkaProducer(RecordDoors):
         return now_ms + 1 in self.client.time_outs_ms() or now_ms + 1 in in_queue
 
     def _idle_ms(self, sender_ms: int, now_ms: int) -> int:
-        """How long turns would do nothing."""
+        """Return the time for which turns would do nothing."""
         time_out_ms = min(self.client.time_outs_ms(), default=None)
         idle_ms = sender_ms if time_out_ms is None else min(sender_ms, time_out_ms - now_ms)
         return max(0, min(idle_ms, _LONGEST_IDLE_MS))
@@ -207,7 +210,7 @@ class KafkaProducer(RecordDoors):
             news(now_ms)
 
     def _settle(self, now_ms: int) -> None:
-        """After what may have given memory back, told of metadata, or ended batches or calls."""
+        """Handle the consequences of a step: free memory, new metadata, ended batches and calls."""
         if self.sender.is_metadata_update_requested:
             self.sender.is_metadata_update_requested = False
             self.metadata.request_update()
@@ -241,7 +244,7 @@ class KafkaProducer(RecordDoors):
 
 
 def _lateness_ms(wait_ms: int) -> int:
-    """Return by how much a wait of this length is late, in whole milliseconds of a clock that has begun one."""
+    """Return by how much a wait of this length is late, in whole milliseconds, rounded up to at least 1."""
     return max(1, min(wait_ms // 1_000, _LATEST_MS))
 
 

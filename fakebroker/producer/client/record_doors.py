@@ -1,11 +1,11 @@
-"""The door of records: from `send` into a batch, by way of metadata and memory, or to a refusal.
+"""Sending a record: from `send` through metadata and memory into a batch, or to an error.
 
-Theory   A record that has to wait for the metadata of its topic is in `_waiting`; one that waits for memory is in the
-         buffer pool's queue.
-Units    monotonic milliseconds; the time of records is whatever their sender says.
+Theory   A record that waits for the metadata of its topic is in `_waiting`; one that waits for memory is in the queue
+         of the buffer pool.
+Units    monotonic milliseconds; record timestamps are whatever the caller passes.
 Source   KafkaProducer.doSend of 2.0, 2.8 (KIP-480) and 4.3.
-Differs  Kafka's `send` throws what a callback raises that it calls itself, for a record that it refuses; here that goes
-         to the log, as what other callbacks raise.
+Differs  If Kafka's `send` calls a callback itself, for a refused record, it throws what the callback raises. Here this
+         is logged, as for all callbacks.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 _log = logging.getLogger("fakebroker.producer")
 
-# Kafka throws these, and a plain KafkaException.
+# Kafka's `send` throws these, and plain KafkaExceptions, without a callback.
 _NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerStateError, InvalidPartitionError)
 
 
 class RecordDoors(TransactionDoors):
-    """What KafkaProducer has of it. `listener` hears what happens to records, if there is one."""
+    """The part of KafkaProducer that sends records. `listener` receives the events of records, if there is one."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class RecordDoors(TransactionDoors):
         headers: Headers = (),
         callback: Callback | None = None,
     ) -> Sending:
-        """Put a record on its way. The callback hears of its end, also if it is refused here. What it raises goes to
-        the log `fakebroker.producer`, and stops nothing."""
+        """Send a record. The callback is called at its end, even if the record is refused here. Exceptions of the
+        callback go to the log `fakebroker.producer` and stop nothing."""
         guarded = None if callback is None else _guarded(callback, topic)
         sending = Sending(topic, partition, key, value, headers, timestamp_ms, guarded, now_ms)
         if self.listener is not None:
@@ -115,8 +115,8 @@ class RecordDoors(TransactionDoors):
         return sending
 
     def withdraw(self, sending: Sending, now_ms: int) -> None:
-        """Its caller waits no more, as one whose thread is interrupted: the record goes nowhere, it is not called back,
-        and what it holds is free. Nothing if it is done: in a batch, nobody gets it out."""
+        """Withdraw a record of which the caller stops waiting, like an interrupted thread. It is not sent and not
+        called back, and its memory is free. Nothing happens if it is done: a record in a batch cannot be withdrawn."""
         if sending.is_done:
             return
         self._tell_time(now_ms)
@@ -212,7 +212,7 @@ class RecordDoors(TransactionDoors):
         if isinstance(self._manager, TransactionManager43):
             try:
                 self._manager.maybe_add_partition(batch.partition)
-            except ProducerError as error:  # the record is in its batch, and fails with it, as in Kafka
+            except ProducerError as error:  # as in Kafka, the record stays in its batch and fails with it
                 self._refuse(sending, error)
                 return
         sending.is_done = True
@@ -237,7 +237,7 @@ class RecordDoors(TransactionDoors):
 
 
 def _guarded(callback: Callback, topic: str) -> Callback:
-    """Return a callback that does what this one does, and never raises: others of its batch are to hear too."""
+    """Return a callback that never raises, so that the other callbacks of the batch run too."""
 
     def guarded(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
         try:

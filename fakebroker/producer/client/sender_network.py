@@ -1,6 +1,6 @@
-"""The network client as the sender knows it, and what becomes of the sender's requests.
+"""The network client as the sender uses it, and the outcomes of the sender's requests.
 
-Theory   A coordinator is a node as FindCoordinator named it.
+Theory   A coordinator is a node as named by FindCoordinator.
 Source   Sender.sendProduceRequest, handleProduceResponse, TxnRequestHandler.onComplete of 2.0 and 4.3.
 """
 
@@ -19,7 +19,7 @@ from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.protocol.error_code import ErrorCode
 
-_LAST_BEFORE_TRANSACTION_V2 = 11  # of Produce (KIP-890)
+_LAST_BEFORE_TRANSACTION_V2 = 11  # Produce versions above this imply KIP-890
 
 
 class SenderNetwork(Client):
@@ -28,7 +28,7 @@ class SenderNetwork(Client):
         self._metadata = metadata
         self._generation = metadata.config.generation
         self._wanted = client_range(PRODUCE, self._generation)
-        self._coordinators: dict[int, Node] = {}  # as they were named, whether the metadata know them or not
+        self._coordinators: dict[int, Node] = {}  # as FindCoordinator named them, even if the metadata lack them
 
     def ready(self, node: int, now_ms: int) -> bool:
         found = self._coordinators.get(node) or self._metadata.fetch().node_by_id(node)
@@ -76,12 +76,12 @@ class SenderNetwork(Client):
 
 
 def complete(response: ClientResponse, network: SenderNetwork, sender: Sender, metadata: Metadata, now_ms: int) -> None:
-    """What the sender sent has come to an end."""
+    """Pass the outcome of a request to the sender."""
     body = response.request.body
     if isinstance(body, TransactionalRequest):
         network.complete_transactional(response, body, sender)
     if not isinstance(body, ProduceBody):
-        return  # 2.0 tells of its own requests too, if no version was found for them
+        return  # 2.0 also returns its internal requests if no version is usable
     request = body.request
     if response.was_disconnected:
         sender.handle_disconnect(request, response.was_timed_out, now_ms)

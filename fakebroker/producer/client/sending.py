@@ -1,7 +1,7 @@
-"""A record on its way from `send` into a batch: it may wait for the metadata of its topic, and then for memory.
+"""A record between `send` and its batch: it may wait for the metadata of its topic, then for memory.
 
-Theory   Both together take at most `max.block.ms`. Who waits for metadata wants an answer that is newer than what was
-         known; if that does not name the topic, or not so many partitions, the wait goes on.
+Theory   Both waits together take at most `max.block.ms`. A record that waits for metadata needs a response newer than
+         the known metadata. If that does not contain the topic or the partition, the wait continues.
 Units    milliseconds.
 Source   KafkaProducer.waitOnMetadata and doSend of 2.0 and 4.3.
 """
@@ -24,12 +24,12 @@ _INVALID_TOPIC: Final = int(ErrorCode.invalid_topic_exception)
 
 
 class InvalidPartitionError(ProducerError):
-    """The topic has not so many partitions (before 2.2). Thrown, as a plain KafkaException."""
+    """The topic does not have this partition (before 2.2). `send` throws it as a plain KafkaException."""
 
 
 class Sending:
-    """`is_done`: the record is in a batch of `partition`, or `error` says why it is in none. Until then its caller
-    would be blocked. `append`: it waits for memory there."""
+    """A record that was sent. When `is_done`, it is in a batch of `partition`, or `error` says why not. Until then a
+    caller of Kafka's `send` would be blocked. `append` is set while it waits for memory."""
 
     __slots__ = (
         "answers", "append", "began_ms", "callback", "error", "headers", "is_done", "key", "partition", "timestamp_ms",
@@ -55,21 +55,21 @@ class Sending:
         self.timestamp_ms = timestamp_ms
         self.callback = callback
         self.began_ms = now_ms
-        self.answers = -1  # how many had come when it began to wait
+        self.answers = -1  # the number of responses when the wait began
         self.is_done = False
         self.append: Append | None = None
         self.error: ProducerError | None = None
 
 
 def is_known(sending: Sending, snapshot: MetadataSnapshot) -> bool:
-    """Whether the metadata have the partition, or any of the topic."""
+    """Return True if the metadata contain the partition, or any partition of the topic if none is set."""
     count = len(snapshot.partitions_for_topic(sending.topic))
     return count > 0 and (sending.partition is None or sending.partition < count)
 
 
 def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
-    """Whether all is known that is needed; if not, news are asked for, and `goes_on_after_waiting` is to be called
-    after each answer and when the time is over. Raises ProducerError."""
+    """Return True if the metadata contain all that the record needs. Otherwise request a refresh. Then call
+    `goes_on_after_waiting` after each response and at the deadline. Raises ProducerError."""
     if metadata.config.generation.has_delivery_timeout:
         code = metadata.fetch().topic_errors.get(sending.topic)
         if code is not None and code == _INVALID_TOPIC:
@@ -83,13 +83,13 @@ def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
 
 
 def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
-    """The same for one that waits, at any time."""
+    """Return True if a waiting record can continue. Raises ProducerError, also at the deadline."""
     max_block_ms = metadata.config.max_block_ms
     if metadata.fatal_error is not None:
         error, metadata.fatal_error = metadata.fatal_error, None
         raise error
     is_late = now_ms - sending.began_ms >= max_block_ms
-    # Kafka's thread is woken by answers alone: that the client has begun anew is no news, though a new version.
+    # Only responses wake Kafka's thread; a rebootstrap changes the version but does not.
     is_news = metadata.answers > sending.answers
     if is_late:
         count = len(metadata.fetch().partitions_for_topic(sending.topic))

@@ -1,12 +1,12 @@
-"""The doors of a transactional producer: who would block there gets a call to look at.
+"""The calls of a transactional producer; where Kafka's methods block, these return a TransactionCall.
 
-Theory   A call is done when the transaction manager is done with it, or after `max.block.ms`; after that 4.3 gives the
-         same result to whoever calls again. In 2.0 only `init_transactions` has that limit.
+Theory   A call is done when the transaction manager has its result, or after `max.block.ms`. After that 4.3 returns the
+         same result to a repeated call. In 2.0 only `init_transactions` has this limit.
 Units    monotonic milliseconds.
-Errors   What can be said at once is in the call already. ProducerFenced is a BrokerError with that code.
+Errors   Errors known at once are in the returned call. ProducerFenced is a BrokerError with that code.
 Source   KafkaProducer.{initTransactions,beginTransaction,sendOffsetsToTransaction,commitTransaction,abortTransaction}
          of 2.0 and 4.3.
-Differs  Calls that wait while the producer is closed by force are told so; in 2.0 they would wait for ever.
+Differs  Calls that wait while the producer is closed by force fail; in 2.0 they would wait for ever.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 class TransactionCall:
-    """`is_done`: it has returned, or thrown `error`. Until then its caller would be blocked."""
+    """A call of a transactional producer. When `is_done`, it has succeeded or failed with `error`. Until then Kafka's
+    caller would be blocked."""
 
     __slots__ = ("deadline_ms", "error", "is_done", "is_init", "on_done", "operation", "result")
 
@@ -44,24 +45,27 @@ class TransactionCall:
 
 
 def _nothing(call: TransactionCall) -> None:
-    """Nobody wants to hear of it."""
+    """Ignore the end of a call."""
 
 
 class TransactionDoors:
-    """What KafkaProducer has of them. `on_done` is called from within the doors, this one too."""
+    """The part of KafkaProducer with the calls of transactions. `on_done` is called from within the calls, possibly
+    this one."""
 
     def __init__(self, config: ProducerConfig, manager: TransactionManager | None) -> None:
         self.config = config
         self._manager = manager
         self._calls: list[TransactionCall] = []
-        self._init: TransactionalRequestResult | None = None  # that 2.0 has not waited for to the end
+        self._init: TransactionalRequestResult | None = None  # 2.0: a result not yet received
 
     def init_transactions(self, now_ms: int, on_done: Callable[[TransactionCall], None] = _nothing) -> TransactionCall:
-        """Get a producer id. Another producer with the same transactional id is fenced, its transaction aborted."""
+        """Request a producer id. Another producer with the same transactional id is fenced, and its transaction
+        aborted."""
         return self._call("initTransactions", self._initialize, now_ms, on_done)
 
     def begin_transaction(self) -> None:
-        """Nobody is asked. Raises ProducerError if there is one, or the producer was not initialized, or has failed."""
+        """Begin a transaction, without any request. Raises ProducerError if one is open, or before init, or after an
+        error."""
         self._open_manager().begin_transaction()
 
     def send_offsets_to_transaction(
@@ -71,7 +75,7 @@ class TransactionDoors:
         now_ms: int,
         on_done: Callable[[TransactionCall], None] = _nothing,
     ) -> TransactionCall:
-        """The next offsets that a group is to read, which are committed if the transaction is."""
+        """Add a group's next offsets to read, which are committed with the transaction."""
 
         def begin(manager: TransactionManager) -> TransactionalRequestResult:
             if offsets or not self.config.generation.has_delivery_timeout:
@@ -83,11 +87,11 @@ class TransactionDoors:
         return self._call("sendOffsetsToTransaction", begin, now_ms, on_done)
 
     def commit_transaction(self, now_ms: int, on_done: Callable[[TransactionCall], None] = _nothing) -> TransactionCall:
-        """What was sent in it is written first."""
+        """Commit. Records sent in the transaction are written first."""
         return self._call("commitTransaction", lambda manager: manager.begin_commit(), now_ms, on_done)
 
     def abort_transaction(self, now_ms: int, on_done: Callable[[TransactionCall], None] = _nothing) -> TransactionCall:
-        """What was not sent yet fails, what was written is never seen."""
+        """Abort. Unsent records fail, and written records are never visible."""
         return self._call("abortTransaction", lambda manager: manager.begin_abort(), now_ms, on_done)
 
     @property
@@ -159,8 +163,8 @@ class TransactionDoors:
             call.end(error)
 
     def _has_to_abort(self) -> bool:
-        """Whether a producer that is being closed still has a transaction to end (4.3); it is aborted, if its caller
-        has not begun to end it."""
+        """Return True if a producer that is being closed still has a transaction to end (4.3). It is aborted, unless
+        the caller has begun to end it."""
         manager = self._manager
         if not isinstance(manager, TransactionManager43) or not manager.has_ongoing_transaction:
             return False
@@ -168,5 +172,5 @@ class TransactionDoors:
             try:
                 manager.begin_abort()
             except ProducerError:
-                return False  # Kafka ends by force then
+                return False  # Kafka closes by force in this case
         return True

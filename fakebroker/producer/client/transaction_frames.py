@@ -1,11 +1,11 @@
-"""What a transaction manager asks: which API and versions, which fields, and what the fields of its answer say.
+"""The requests of a transaction manager on the wire: API and versions, request fields, response fields.
 
-Theory   In transactions of version 2 (KIP-890) EndTxn and TxnOffsetCommit mean more than before, so a producer that has
-         not gone over to it keeps to the versions before that.
+Theory   In transactions of version 2 (KIP-890) EndTxn and TxnOffsetCommit have an extended meaning. So a producer that
+         has not switched to it uses the versions before.
 Source   clients/.../common/requests/{InitProducerId,FindCoordinator,AddPartitionsToTxn,AddOffsetsToTxn,
          TxnOffsetCommit,EndTxn}Request.java and their responses.
-Differs  Topics stand in the order of their first partition. Whoever has no transactional id and looks for its
-         coordinator asks for that of an empty one.
+Differs  Topics are in the order of their first partition. A producer without a transactional id requests the
+         coordinator of an empty one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fakebroker.producer.transactions.requests import (
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.topic_partition import TopicPartition
 
-_LAST_BEFORE_TRANSACTION_V2: Final = 4  # of EndTxn and of TxnOffsetCommit
+_LAST_BEFORE_TRANSACTION_V2: Final = 4  # EndTxn and TxnOffsetCommit
 _KEYS: Final[dict[type[TxnRequest], int]] = {
     InitProducerId: INIT_PRODUCER_ID,
     AddPartitionsToTxn: ADD_PARTITIONS_TO_TXN,
@@ -52,14 +52,14 @@ _KEYS: Final[dict[type[TxnRequest], int]] = {
 
 
 class TransactionResponse(NamedTuple):
-    """What the manager is told, and where the coordinator is that was asked for."""
+    """A response for the transaction manager, and the address of the coordinator if it was requested."""
 
     answer: TxnAnswer
     coordinator: Node | None = None
 
 
 def transaction_range(request: TxnRequest, generation: Generation) -> ApiVersion:
-    """In which versions the release can send it."""
+    """Return the versions in which the release can send the request."""
     wanted = client_range(_KEYS[type(request)], generation)
     if isinstance(request, EndTxn | TxnOffsetCommit) and not request.is_v2:
         return wanted._replace(max_version=min(wanted.max_version, _LAST_BEFORE_TRANSACTION_V2))
@@ -67,7 +67,7 @@ def transaction_range(request: TxnRequest, generation: Generation) -> ApiVersion
 
 
 def transaction_values(request: TxnRequest) -> dict[str, Any]:
-    """The fields of all versions."""
+    """Return the fields of all versions."""
     match request:
         case InitProducerId():
             return _producer(request.producer) | {
@@ -100,7 +100,7 @@ def transaction_values(request: TxnRequest) -> dict[str, Any]:
 
 
 def transaction_response(request: TxnRequest, answer: Any) -> TransactionResponse:
-    """What is answered. Raises ProtocolError if the coordinator that was asked for is not in it."""
+    """Return the content of the response. Raises ProtocolError if the requested coordinator is missing."""
     match request:
         case AddPartitionsToTxn():
             found = [

@@ -1,1 +1,1 @@
-"""How batches are compressed, and how small they are expected to be."""
+"""Compression of batches, and the estimate of the compressed size."""

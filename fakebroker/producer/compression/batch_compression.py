@@ -1,8 +1,8 @@
-"""How a producer compresses its batches: with which codec, and what it expects of it.
+"""The compression of a producer's batches: its codec and its estimator.
 
 Source   compression.type; clients/.../common/record/CompressionType.java; KIP-110 (zstd, 2.1).
-Differs  The codecs are the protocol's own, whose results are as right as Java's and a few bytes larger or smaller.
-         Levels and block sizes are the codecs' defaults.
+Differs  The codecs are those of our protocol package. Their output is as valid as Java's, but a few bytes larger or
+         smaller. Levels and block sizes are the codecs' defaults.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CODECS: Final = {codec.name.lower(): codec for codec in Codec}  # by compression
 
 
 class BatchCompression:
-    """`compress` gives what becomes of the records' bytes, for a codec's number."""
+    """A codec and its estimator. `compress` takes the codec's number and the bytes of the records."""
 
     def __init__(
         self,

@@ -1,12 +1,12 @@
-"""What share of its size a batch is expected to have when it is compressed, by topic.
+"""The expected compression ratio of a batch, by topic.
 
-Theory   A batch is open while nobody knows how small it will be, so how full it is has to be guessed: by the ratio that
-         the batches before it had. The guess goes up at once, and a little further; down it goes slowly. A batch that
-         a broker found too large sets it to what that batch had, and to 1 at least, so the next ones are smaller.
-Units    compressed bytes for each uncompressed one, as a 32-bit float, whose rounding decides at the edge.
+Theory   The compressed size of an open batch is not known yet. So the producer estimates how full it is by the ratio of
+         earlier batches. The estimate rises at once, by at least a step, and falls slowly. If a broker finds a batch
+         too large, the estimate becomes that batch's ratio, and at least 1, so that the next batches are smaller.
+Units    compressed bytes per uncompressed byte, as a 32-bit float, of which the rounding matters at the limit.
 Source   clients/.../common/record/CompressionRatioEstimator.java of 2.0, record/internal/... of 4.3.
-Differs  Kafka has one for all producers of a process, with a ratio for each codec. Here whoever makes an accumulator
-         gives it one, or it has its own; and a producer has one codec.
+Differs  Kafka has one estimator for all producers of a process, with a ratio for each codec. Here each accumulator has
+         its own, unless its creator replaces it, and a producer has one codec.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOAT: Final = struct.Struct("f")
 
 
 def f32(value: float) -> float:
-    """The nearest 32-bit float."""
+    """Return the nearest 32-bit float."""
     rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
     return rounded
 
@@ -39,7 +39,7 @@ class CompressionRatioEstimator:
         return self._ratios.get(topic, _FIRST)
 
     def update_estimation(self, topic: str, observed: float) -> None:
-        """A batch is closed, and had this one. In 2.0 it may improve beyond that."""
+        """Apply the ratio of a closed batch. In 2.0 the estimate may fall below the observed ratio."""
         current = self.estimation(topic)
         if observed > current:
             self._ratios[topic] = max(f32(current + _DETERIORATE_STEP), observed)

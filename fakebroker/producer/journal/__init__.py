@@ -1,1 +1,2 @@
-"""What a producer does, as events in order: a listener hears of it, a journal keeps it, an event is a line of JSON."""
+"""The journal of a producer: a listener receives its events in order, a recorder keeps them, and each is a line of
+JSON."""

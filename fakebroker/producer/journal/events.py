@@ -1,14 +1,13 @@
-"""What a producer's journal tells: one kind of event per class, and each as a line of JSON.
+"""The events of a producer's journal: one class per kind of event, and each event as a line of JSON.
 
-Theory   The form is that of the broker's journal (fakebroker/core/journal/events.py), so that both can be read as one.
-         What joins them is a request: `client_id`, `node` and `correlation_id` here are `client_id`, `broker` and
-         `correlation_id` there, as long as no two clients have the same id.
-         Records, batches and connections of a producer are counted from 1; `producer` is the name that its journal was
-         given. A record has one `RecordSent` and in the end one `RecordCalledBack`, or one `RecordRefused` that was
-         thrown. The same calls give the same events.
-Units    milliseconds of `mono_ms`, the time that the producer's doors were told, and `wall_ms`, the same since 1970.
-         `error` is Kafka's name, "NONE" for none, or the name of the producer's own error. Offsets, epochs, sequences
-         and producer ids are -1 where there is none.
+Theory   The format is that of the broker's journal (fakebroker/core/journal/events.py), so that both can be read as
+         one. Requests connect the two: `client_id`, `node` and `correlation_id` here equal `client_id`, `broker` and
+         `correlation_id` there, if all client ids differ. Records, batches and connections of a producer are numbered
+         from 1. `producer` is the name of the journal. A record has one `RecordSent`, and finally one
+         `RecordCalledBack`, or one `RecordRefused` with `is_thrown`. The same calls give the same events.
+Units    milliseconds: `mono_ms` is the time passed to the producer's calls, and `wall_ms` the same since 1970. `error`
+         is Kafka's name, "NONE" for none, or the class name of a producer error. Offsets, epochs, sequences and
+         producer ids are -1 if there is none.
 JSON     {"event": "record_sent", "mono_ms": ..., ...}: the fields of the class in their order.
 """
 
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 
 class RecordSent(NamedTuple):
-    """`send` was called. `partition` is -1 if the producer is to choose; `key` is text, or as \\x.. what is none."""
+    """A call of `send`. `partition` is -1 if the producer chooses it. `key` is text, with \\x.. for other bytes."""
 
     mono_ms: int
     wall_ms: int
@@ -34,7 +33,7 @@ class RecordSent(NamedTuple):
 
 
 class RecordBlocked(NamedTuple):
-    """Its caller waits for "memory" or "metadata"."""
+    """The start of a wait of the caller of `send`, for "memory" or "metadata"."""
 
     mono_ms: int
     wall_ms: int
@@ -44,7 +43,7 @@ class RecordBlocked(NamedTuple):
 
 
 class RecordUnblocked(NamedTuple):
-    """Its caller has waited so long, and waits for that no more."""
+    """The end of a wait of the caller of `send`, after `waited_ms`."""
 
     mono_ms: int
     wall_ms: int
@@ -55,7 +54,7 @@ class RecordUnblocked(NamedTuple):
 
 
 class RecordAppended(NamedTuple):
-    """It is in a batch, which it has begun or not, as its record number `place`, from 0."""
+    """The append of a record to a batch, at index `place` from 0. `is_new_batch`: the record is its first."""
 
     mono_ms: int
     wall_ms: int
@@ -69,7 +68,7 @@ class RecordAppended(NamedTuple):
 
 
 class RecordRefused(NamedTuple):
-    """It gets into no batch. If that `is_thrown`, it is not called back."""
+    """The refusal of a record, which gets into no batch. If `is_thrown`, there is no callback."""
 
     mono_ms: int
     wall_ms: int
@@ -81,7 +80,7 @@ class RecordRefused(NamedTuple):
 
 
 class RecordCalledBack(NamedTuple):
-    """The end of a record. The partition is -1 if it failed before it had one."""
+    """The callback of a record, its end. The partition is -1 if it failed before it had one."""
 
     mono_ms: int
     wall_ms: int
@@ -95,7 +94,7 @@ class RecordCalledBack(NamedTuple):
 
 
 class BatchDrained(NamedTuple):
-    """It is taken to be sent. `attempts` counts those that failed before; `created_mono_ms` is when it was begun."""
+    """The drain of a batch for sending. `attempts` counts earlier failures; `created_mono_ms` is its creation time."""
 
     mono_ms: int
     wall_ms: int
@@ -113,7 +112,7 @@ class BatchDrained(NamedTuple):
 
 
 class BatchRetried(NamedTuple):
-    """It failed with that error, and is in its queue again."""
+    """A failed attempt to send a batch, which is in its queue again."""
 
     mono_ms: int
     wall_ms: int
@@ -126,7 +125,8 @@ class BatchRetried(NamedTuple):
 
 
 class BatchSplit(NamedTuple):
-    """It was too large: its records are in other batches, (batch, records) of each, in order."""
+    """The split of a batch that was too large. `pieces` are (batch, records) of the batches that replace it, in
+    order."""
 
     mono_ms: int
     wall_ms: int
@@ -138,8 +138,8 @@ class BatchSplit(NamedTuple):
 
 
 class BatchExpired(NamedTuple):
-    """It has waited too long, as reckoned `since`: "last append", "batch creation plus linger time", "last attempt plus
-    backoff time" (2.0), or "batch creation" (KIP-91)."""
+    """The expiry of a batch. `since` is "last append", "batch creation plus linger time" or "last attempt plus backoff
+    time" (2.0), or "batch creation" (KIP-91)."""
 
     mono_ms: int
     wall_ms: int
@@ -153,7 +153,7 @@ class BatchExpired(NamedTuple):
 
 
 class BatchResequenced(NamedTuple):
-    """It is to be sent again under another sequence, or by another producer id or epoch."""
+    """A change of a batch that will be sent again: it has another sequence, producer id or epoch."""
 
     mono_ms: int
     wall_ms: int
@@ -164,7 +164,7 @@ class BatchResequenced(NamedTuple):
 
 
 class Connecting(NamedTuple):
-    """It begins to connect. Nodes below 0 are those of `bootstrap.servers`."""
+    """The start of an attempt to connect. Nodes below 0 are those of `bootstrap.servers`."""
 
     mono_ms: int
     wall_ms: int
@@ -182,7 +182,7 @@ class Connected(NamedTuple):
 
 
 class RequestSent(NamedTuple):
-    """`batches` are those of a Produce; else it has none, and acks and timeout are -1."""
+    """A request that was sent. `batches` are those of a Produce request; for others acks and timeout are -1."""
 
     mono_ms: int
     wall_ms: int
@@ -199,7 +199,7 @@ class RequestSent(NamedTuple):
 
 
 class AnswerReceived(NamedTuple):
-    """An answer is there."""
+    """The complete arrival of a response."""
 
     mono_ms: int
     wall_ms: int
@@ -210,8 +210,8 @@ class AnswerReceived(NamedTuple):
 
 
 class ResponseHandled(NamedTuple):
-    """What came of a request. `outcome` is "answered", "none" (acks=0), "disconnected", "timed out" or "no version";
-    `partitions` are (topic, partition, error, base offset) as a Produce was answered."""
+    """The outcome of a request. `outcome` is "answered", "none" (acks=0), "disconnected", "timed out" or "no version".
+    `partitions` are (topic, partition, error, base offset) of a Produce response."""
 
     mono_ms: int
     wall_ms: int
@@ -223,8 +223,8 @@ class ResponseHandled(NamedTuple):
 
 
 class Disconnected(NamedTuple):
-    """A connection is gone; requests that waited there fail with it. `reason` is "lost", or why the producer closed it:
-    "no answer in time", "not connected in time", "idle" (`connections.max.idle.ms`), "closed"."""
+    """The end of a connection; its requests failed. `reason` is "lost", or why the producer closed it: "no answer in
+    time", "not connected in time", "idle" (`connections.max.idle.ms`), "closed"."""
 
     mono_ms: int
     wall_ms: int
@@ -236,7 +236,7 @@ class Disconnected(NamedTuple):
 
 
 class MetadataUpdated(NamedTuple):
-    """An answer about the cluster is taken in: the count of them, and the nodes that there are."""
+    """A metadata response that was applied. `version` counts them; `nodes` are the known brokers."""
 
     mono_ms: int
     wall_ms: int
@@ -246,7 +246,7 @@ class MetadataUpdated(NamedTuple):
 
 
 class ProducerIdChanged(NamedTuple):
-    """It writes under another id or epoch from now on; both are -1 while it has none."""
+    """A change of the producer's id or epoch; both are -1 while it has none."""
 
     mono_ms: int
     wall_ms: int
@@ -284,17 +284,17 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def name_of(event: ProducerEvent) -> str:
-    """As JSON has it."""
+    """Return the name of the event in JSON."""
     return _NAMES[type(event)]
 
 
 def to_json(event: ProducerEvent) -> str:
-    """One line, without its end."""
+    """Return the event as one line, without the line end."""
     return json.dumps({"event": name_of(event), **event._asdict()}, separators=(",", ":"))
 
 
 def from_json(line: str) -> ProducerEvent:
-    """The event of a line. Raises ValueError for a line that is none."""
+    """Return the event of a line. Raises ValueError if the line is not an event."""
     try:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
@@ -304,12 +304,12 @@ def from_json(line: str) -> ProducerEvent:
 
 
 def to_lines(events: Iterable[ProducerEvent]) -> Iterator[str]:
-    """Each event as a line of JSON, with its end."""
+    """Return each event as a line of JSON, with its line end."""
     return (to_json(event) + "\n" for event in events)
 
 
 def from_lines(lines: Iterable[str]) -> Iterator[ProducerEvent]:
-    """The events of what `to_lines` gave, as of an open file. Raises ValueError at a line that is none."""
+    """Return the events of lines such as an open file. Raises ValueError at a line that is not an event."""
     return map(from_json, lines)
 
 

@@ -1,9 +1,9 @@
-"""Who hears what a producer does: points with names, at which nothing happens unless somebody listens.
+"""The listener of a producer: named probe points, which cost nothing without a listener.
 
-Theory   The producer looks whether there is a listener, and tells it. A listener decides nothing: with one and without
-         one a producer does the same. `now_ms` is set by the doors, before anything happens at that time.
+Theory   The producer calls its listener if there is one. A listener decides nothing: the producer does the same without
+         it. The producer's calls set `now_ms` before any event of that time.
 Units    monotonic milliseconds.
-Source   none of Kafka's: its producer tells the like in its log, at the level of TRACE.
+Source   none of Kafka's: its producer logs similar events at level TRACE.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from timingwheel.mypyc import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Listener:
-    """Hears everything and does nothing. `connection` is the number that the producer's effects have."""
+    """A listener that ignores all events. `connection` is the connection number of the producer's effects."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -29,57 +29,57 @@ class Listener:
     # Records.
 
     def record_sent(self, sending: Sending) -> None:
-        """`send` was called. The listener may put another callback in place of that of the record, and has to call
-        it."""
+        """Receive a call of `send`. The listener may replace the record's callback, and its own one must call the
+        original."""
 
     def record_blocked(self, sending: Sending, is_for_memory: bool) -> None:
-        """Who sends it waits: for memory, or for metadata."""
+        """Receive the start of a wait for memory or for metadata."""
 
     def record_unblocked(self, sending: Sending) -> None:
-        """It waits no more, if it did: it goes on, or is refused."""
+        """Receive the end of the wait, if there was one. The record continues or is refused."""
 
     def record_appended(self, sending: Sending, batch: ProducerBatch, is_new_batch: bool) -> None:
-        """It is the last of a batch."""
+        """Receive the append of a record: it is the last one of the batch."""
 
     def record_refused(self, sending: Sending, error: ProducerError, is_thrown: bool) -> None:
-        """It never gets into a request. If that is thrown at the caller, there is no callback."""
+        """Receive the refusal of a record. If the error is thrown at the caller, there is no callback."""
 
     # Batches.
 
     def batch_drained(self, batch: ProducerBatch, node: int) -> None:
-        """It is taken out of its queue, to be sent to a node, unless it expires first."""
+        """Receive the drain of a batch. It is sent to the node next, unless it expires first."""
 
     def batch_retried(self, batch: ProducerBatch, code: int) -> None:
-        """An attempt failed with that error of Kafka's, and it is in its queue again."""
+        """Receive a failed attempt with Kafka's error code. The batch is in its queue again."""
 
     def batch_split(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
-        """It was too large for the broker. Its records are in the pieces, in order."""
+        """Receive the split of a batch that was too large for the broker. The pieces have its records, in order."""
 
     def batch_expired(self, batch: ProducerBatch, error: ProducerError, was_in_flight: bool) -> None:
-        """It has waited too long. Its records are called back next."""
+        """Receive the expiry of a batch. The callbacks of its records come next."""
 
     # The network.
 
     def connecting(self, connection: int, node: int) -> None:
-        """A connection begins to be made."""
+        """Receive the start of an attempt to connect."""
 
     def connected(self, connection: int, node: int) -> None:
-        """It is there."""
+        """Receive the success of an attempt to connect."""
 
     def request_sent(self, connection: int, request: ClientRequest) -> None:
-        """The bytes of a request are given to the connection."""
+        """Receive a request of which the bytes were passed to the connection."""
 
     def answer_received(self, connection: int, request: ClientRequest) -> None:
-        """The last byte of an answer is there; the sender may look at it later."""
+        """Receive the complete arrival of a response. The sender may handle it later."""
 
     def disconnected(self, connection: int, node: int, is_own: bool, is_idle: bool) -> None:
-        """The connection is gone, and what waits there for an answer gets none. `is_own`: the producer closed it.
-        `is_idle`: because it was not used for `connections.max.idle.ms`."""
+        """Receive the end of a connection; its requests get no response. `is_own`: the producer closed it. `is_idle`:
+        it was idle for `connections.max.idle.ms`."""
 
     def responded(self, response: ClientResponse) -> None:
-        """The sender is about to look at what came of a request."""
+        """Receive the outcome of a request, just before the sender handles it."""
 
-    # What is known.
+    # Metadata and producer id.
 
     def settled(self, metadata: Metadata, manager: TransactionManager | None) -> None:
-        """Metadata, or who the producer is, may have changed."""
+        """Receive a possible change of the metadata or of the producer id."""

@@ -1,8 +1,8 @@
-"""Who writes a producer's journal: it listens to every point, and gives what it hears its time and its numbers.
+"""The recorder of a producer's journal: a listener that turns events into values with times and numbers.
 
-Theory   A ring, as the broker's journal: what does not fit any more is dropped, oldest first, and counted. Who the
-         producer is, and its batches' sequences, are looked at where they are used, since they change in many places.
-Units    monotonic milliseconds; `wall_offset_ms` makes wall time of them.
+Theory   The journal is a ring, like the broker's: beyond its size the oldest events are dropped and counted. Producer
+         ids and sequences change in many places, so they are compared where they are used.
+Units    monotonic milliseconds; `wall_offset_ms` converts them to wall time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _NOTHING: Final = -1
 
 
 class ProducerJournal(Listener):
-    """The journal of one producer, which is given to its `listen`. The last `size` events; `dropped` is how many came
-    before those. `on_event` hears of each. `name` is the client id if it is not given."""
+    """The journal of one producer, set by its `listen`. It keeps the last `size` events; `dropped` counts those before.
+    `on_event` receives each event. `name` defaults to the client id."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class ProducerJournal(Listener):
         self._events: deque[ProducerEvent] = deque()
         self._record_numbers = count(1)
         self._batch_numbers = count(1)
-        self._numbers: dict[Sending, int] = {}  # of those that have not ended
-        self._blocked: dict[Sending, tuple[str, int]] = {}  # what for, and since when
-        self._unanswered: dict[int, list[tuple[int, ClientRequest]]] = {}  # by connection, and when each was sent
+        self._numbers: dict[Sending, int] = {}  # of records that have not ended
+        self._blocked: dict[Sending, tuple[str, int]] = {}  # reason and start of the wait
+        self._unanswered: dict[int, list[tuple[int, ClientRequest]]] = {}  # by connection: time and request
         self._connected: set[int] = set()
         self._metadata_version = 0
         self._producer = (_NOTHING, _NOTHING)
 
     def events(self) -> list[ProducerEvent]:
-        """Those that are there, the oldest first."""
+        """Return the kept events, oldest first."""
         return list(self._events)
 
     def __iter__(self) -> Iterator[ProducerEvent]:
@@ -214,7 +214,7 @@ class ProducerJournal(Listener):
             partitions = tuple((*one.partition, kafka_name(one.code), one.base_offset) for one in body.answers)
         self._record(events.ResponseHandled, request.node, request.correlation_id, outcome, partitions)
 
-    # What is known.
+    # Metadata and producer id.
 
     def settled(self, metadata: Metadata, manager: TransactionManager | None) -> None:
         if metadata.update_version != self._metadata_version:

@@ -1,1 +1,1 @@
-"""What the client knows of the cluster, when it wants to know more, and about which topics."""
+"""The client's metadata: what it knows of the cluster, when it refreshes it, and for which topics."""

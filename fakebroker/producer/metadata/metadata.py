@@ -1,12 +1,12 @@
-"""What a producer knows of the cluster, and when it should ask again: what both generations share.
+"""The metadata of a producer and when to refresh them: what both generations share.
 
-Theory   A snapshot that answers replace. It is asked anew when somebody wants it (a topic is new, a leader is wrong),
-         and when it is `metadata.max.age.ms` old; after an answer and after a failure not before a back-off. Who waits
-         for news remembers `answers` and waits until it is larger.
-Units    wall or monotonic milliseconds, as `now_ms` has them; 0 stands for never, as in Kafka.
+Theory   Each response makes a new snapshot. A refresh is due when one was requested (a new topic, a wrong leader), or
+         when the snapshot is `metadata.max.age.ms` old. A back-off follows each response and each failure. To wait for
+         new metadata, remember `answers` and wait until it is larger.
+Units    wall or monotonic milliseconds, whichever `now_ms` is in; 0 stands for never, as in Kafka.
 Source   clients/.../clients/Metadata.java of 2.0 and 4.3, clients/.../producer/internals/ProducerMetadata.java of 4.3.
-Differs  Nodes come by their ids, where Kafka shuffles them. Only what a producer uses: named topics that brokers may
-         create, no authentication.
+Differs  Nodes are in the order of their ids; Kafka shuffles them. It has only what a producer uses: topics by name,
+         which brokers may create, and no authentication.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from fakebroker.protocol.java_hash import java_hash
 
 
 class Metadata:
-    """Begins without anything; `bootstrap` comes first. `update_version` counts what replaced all that was known,
-    `answers` those that came from brokers. `cluster_id` is what the last one says; 2.0 has no use for it.
-    `fatal_error`: why there will be none."""
+    """The metadata, empty until `bootstrap`. `update_version` counts snapshots, `answers` counts responses of brokers.
+    `cluster_id` is that of the last response; 2.0 has none. `fatal_error` says why there will be no more metadata."""
 
     def __init__(self, config: ProducerConfig) -> None:
         self.config = config
@@ -36,56 +35,56 @@ class Metadata:
         self._snapshot = MetadataSnapshot()
         self._last_refresh_ms = 0
         self._last_successful_refresh_ms = 0
-        self._topics: HashMap[str, int] = HashMap(java_hash)  # until when each is kept
+        self._topics: HashMap[str, int] = HashMap(java_hash)  # by topic, the time until which it is kept
 
     def fetch(self) -> MetadataSnapshot:
         return self._snapshot
 
     def bootstrap(self, nodes: Sequence[Node], now_ms: int) -> None:
-        """The addresses that are known at first, as nodes -1, -2 and so on."""
+        """Set the bootstrap addresses, as nodes -1, -2 and so on."""
         raise NotImplementedError
 
     def add(self, topic: str, now_ms: int) -> None:
-        """It is used. A topic that is new is asked for at once."""
+        """Record the use of a topic. For a new topic a refresh is requested at once."""
         raise NotImplementedError
 
     def request_update(self) -> int:
-        """News are wanted. The version that they will exceed."""
+        """Request a refresh. Return the version that the new metadata will exceed."""
         raise NotImplementedError
 
     def request_update_for_topic(self, topic: str) -> int:
-        """The same, for this topic."""
+        """Request a refresh for this topic. Return the version that the new metadata will exceed."""
         raise NotImplementedError
 
     def update_requested(self) -> bool:
         raise NotImplementedError
 
     def time_to_allow_update_ms(self, now_ms: int) -> int:
-        """What is left of the back-off."""
+        """Return the remaining back-off."""
         raise NotImplementedError
 
     def new_request(self, now_ms: int) -> MetadataRequest:
-        """What to ask now."""
+        """Return the request to send now."""
         raise NotImplementedError
 
     def update(self, request: MetadataRequest, response: MetadataResponse, now_ms: int) -> None:
-        """The answer. It names brokers: without any, it is a failure."""
+        """Apply a response that names at least one broker. A response without brokers is a failure."""
         raise NotImplementedError
 
     def failed_update(self, now_ms: int) -> None:
-        """No answer came, or one that says nothing."""
+        """Record a failure: no response, or one without brokers."""
         raise NotImplementedError
 
     def take_error_for_topic(self, topic: str) -> ProducerError | None:
-        """Why the topic cannot be used, as the last answer has it; it is told once."""
+        """Return why the topic cannot be used, by the last response. 4.3 returns an error only once."""
         raise NotImplementedError
 
     def error_of(self, topic: str) -> int:
-        """The error code of the topic in the last answer, 0 for none."""
+        """Return the error code of the topic in the last response, 0 for none."""
         raise NotImplementedError
 
     def time_to_next_update_ms(self, now_ms: int) -> int:
-        """Until the cluster should be asked: 0 for now."""
+        """Return the time until the next refresh is due, 0 for now."""
         age_ms = now_ms - self._last_successful_refresh_ms
         to_expire_ms = 0 if self.update_requested() else max(self.config.metadata_max_age_ms - age_ms, 0)
         return max(to_expire_ms, self.time_to_allow_update_ms(now_ms))
@@ -94,11 +93,11 @@ class Metadata:
         return self._topics.get(topic) is not None
 
     def topics(self) -> list[str]:
-        """Those that are asked for, in the order in which they are."""
+        """Return the topics to request, in the order of the request."""
         return [topic for topic, _ in self._topics.items()]
 
     def topic_ids(self) -> dict[str, str]:
-        """The ids of topics, by name, as far as brokers told them (KIP-516)."""
+        """Return the topic ids by name, as far as brokers sent them (KIP-516)."""
         return {}
 
     def close(self) -> None:

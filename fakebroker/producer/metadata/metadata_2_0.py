@@ -1,8 +1,7 @@
 """The producer's metadata of Kafka 2.0.
 
-Theory   Every answer replaces all that is known. A topic that was not used for five minutes is not asked for any more,
-         seen when an answer comes. A back-off of `retry.backoff.ms` after each answer and each failure, always the
-         same.
+Theory   Each response replaces the whole snapshot. When a response arrives, topics that were not used for five minutes
+         are dropped. After each response and each failure there is a constant back-off of `retry.backoff.ms`.
 Source   clients/.../clients/Metadata.java of 2.0; MetadataResponse.cluster.
 """
 
@@ -21,7 +20,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _TOPIC_EXPIRY_MS: Final = 300_000
-_NEEDS_UPDATE: Final = -1  # used since the last answer
+_NEEDS_UPDATE: Final = -1  # used since the last response
 
 
 class Metadata20(Metadata):

@@ -1,9 +1,9 @@
 """The producer's metadata of Kafka 4.3.
 
-Theory   New topics are asked for alone, and such a partial answer is merged into what is known (KIP-526). A topic that
-         was not used for `metadata.max.idle.ms` is forgotten, seen when an answer comes. Of a partition the newest
-         leader epoch counts: an older one is not believed, unless the topic is another one of the same name. The
-         back-off after failures grows (KIP-580), and so does the one after answers that say nothing new.
+Theory   A request for new topics names only these, and the partial response is merged into the snapshot (KIP-526). When
+         a response arrives, topics that were not used for `metadata.max.idle.ms` are dropped. The newest leader epoch
+         of a partition counts: an older one is ignored, unless the topic was created again. The back-off grows after
+         failures (KIP-580), and after responses without changes.
 Source   clients/.../clients/{Metadata,MetadataSnapshot}.java, clients/.../producer/internals/ProducerMetadata.java of
          4.3.
 """
@@ -40,21 +40,22 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 
-_SHARED: Final = 256  # snapshots
+_SHARED: Final = 256  # cached snapshots
 _MULTIPLIER = 2  # CommonClientConfigs.RETRY_BACKOFF_EXP_BASE
 _JITTER = 0.2  # CommonClientConfigs.RETRY_BACKOFF_JITTER
 _TOPIC_ERRORS = (ErrorCode.topic_authorization_failed, ErrorCode.invalid_topic_exception)
 
 
 class Metadata43(Metadata):
-    """`random` gives a number from 0 up to 1; `jitter` is the share by which a back-off may be longer or shorter."""
+    """The metadata of 4.3. `random` returns a number from 0 up to 1; `jitter` is the largest relative deviation of a
+    back-off."""
 
     def __init__(self, config: ProducerConfig, random: Callable[[], float], jitter: float = _JITTER) -> None:
         super().__init__(config)
         self._backoff = ExponentialBackoff(
             config.retry_backoff_ms, _MULTIPLIER, config.retry_backoff_max_ms, jitter, random
         )
-        self._request_version = 0  # grows with each new topic
+        self._request_version = 0  # incremented with each new topic
         self._attempts = 0
         self._equivalent_responses = 0
         self._need_full_update = False
@@ -71,7 +72,7 @@ class Metadata43(Metadata):
         self.rebootstrap()
 
     def rebootstrap(self) -> None:
-        """Begin anew from the first addresses (KIP-899). Leader epochs are remembered."""
+        """Restart from the bootstrap addresses (KIP-899). Leader epochs are kept."""
         self._need_full_update = True
         self.update_version += 1
         self._snapshot = MetadataSnapshot(nodes=self._bootstrap_nodes)
@@ -123,7 +124,7 @@ class Metadata43(Metadata):
         if not request.is_partial_update:
             self._need_full_update = False
             self._last_successful_refresh_ms = now_ms
-        self._equivalent_responses += 1  # unless something in it is new
+        self._equivalent_responses += 1  # reset below if the response has changes
         self.cluster_id = response.cluster_id
         self._snapshot = self._handle_response(response, request.is_partial_update, now_ms)
         self._recoverable = dict(self._snapshot.topic_errors)
@@ -143,7 +144,7 @@ class Metadata43(Metadata):
     def update_partition_leadership(
         self, leaders: Iterable[PartitionInfo], nodes: Iterable[Node]
     ) -> set[TopicPartition]:
-        """Leaders that an answer named (KIP-951). Those of which it was news."""
+        """Apply the leaders named in a Produce response (KIP-951). Return the partitions that have changed."""
         known = {node.node_id: node for node in self._snapshot.nodes} | {node.node_id: node for node in nodes}
         news: list[PartitionInfo] = []
         for info in leaders:
@@ -241,7 +242,7 @@ class Metadata43(Metadata):
     def _update_latest_metadata(
         self, topic: str, told: PartitionMetadata, is_reliable: bool, is_another: bool
     ) -> PartitionInfo | None:
-        """What to believe of the partition."""
+        """Return the partition info to keep, None for none. An older leader epoch is ignored."""
         partition = shared(topic, told.partition)
         if not is_reliable or told.leader_epoch == NO_EPOCH:
             self._last_seen_epochs.pop(partition, None)
@@ -267,12 +268,12 @@ class Metadata43(Metadata):
 
 @lru_cache(maxsize=_SHARED)
 def _shared_snapshot(partitions: tuple[PartitionInfo, ...], nodes: tuple[Node, ...]) -> MetadataSnapshot:
-    """The same object each time: all producers are told the same, and most of the time what they were told before."""
+    """Return a cached snapshot: producers usually receive the same metadata again."""
     return MetadataSnapshot(_in_table(partitions), nodes)
 
 
 def _in_table(infos: Sequence[PartitionInfo]) -> list[PartitionInfo]:
-    """In the order of the table that a snapshot of Kafka keeps them in."""
+    """Return the partitions in the iteration order of Kafka's MetadataSnapshot, which is that of a HashMap."""
     table: HashMap[TopicPartition, PartitionInfo] = HashMap(hash_of_partition, len(infos))
     for info in infos:
         table.put(info.partition, info)

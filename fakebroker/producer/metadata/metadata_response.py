@@ -1,4 +1,4 @@
-"""What a broker says of the cluster, and what it is asked.
+"""The Metadata request and response of a client, as far as a producer uses them.
 
 Source   clients/.../common/requests/{MetadataRequest,MetadataResponse}.java.
 """
@@ -16,8 +16,8 @@ _FIRST_RELIABLE_EPOCHS: Final = 9  # before 2.4 they were wrong while partitions
 
 
 class MetadataRequest(NamedTuple):
-    """The topics that are asked for; a producer never wants all. `request_version` tells whether more were added since;
-    the answer to a partial one says nothing of the rest (KIP-526)."""
+    """A request for topics by name; a producer never requests all. `request_version` tells whether topics were added
+    since. A partial response says nothing about other topics (KIP-526)."""
 
     topics: list[str]
     request_version: int = 0
@@ -25,7 +25,7 @@ class MetadataRequest(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """`leader` may be a broker that the response does not name."""
+    """A partition. `leader` may be a broker that the response does not name."""
 
     partition: int
     leader: int = NO_LEADER
@@ -34,16 +34,17 @@ class PartitionMetadata(NamedTuple):
 
 
 class TopicMetadata(NamedTuple):
-    """`topic_id` is any text that tells one topic from a later one of its name; NO_TOPIC_ID if none was given."""
+    """A topic. `topic_id` is any text that differs if the topic was created again; NO_TOPIC_ID if there is none."""
 
     name: str
-    partitions: list[PartitionMetadata] = []  # noqa: RUF012  (of a tuple, and nobody appends)
+    partitions: list[PartitionMetadata] = []  # noqa: RUF012  (in a tuple, and never changed)
     error: int = ErrorCode.none
     topic_id: str = NO_TOPIC_ID
 
 
 class MetadataResponse(NamedTuple):
-    """`version` is that of the request. `error`: of the whole (KIP-1102). `cluster_id`: None if it was not told."""
+    """A response. `version` is that of the request. `error` is the top-level error (KIP-1102). `cluster_id` is None if
+    it was not sent."""
 
     brokers: list[Node]
     topics: list[TopicMetadata]
@@ -57,5 +58,5 @@ class MetadataResponse(NamedTuple):
         return self.version >= _FIRST_RELIABLE_EPOCHS
 
     def errors(self) -> dict[str, int]:
-        """Of the topics of which it says nothing else."""
+        """Return the error codes of the topics that have one."""
         return {topic.name: topic.error for topic in self.topics if topic.error != ErrorCode.none}

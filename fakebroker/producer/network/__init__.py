@@ -1,1 +1,1 @@
-"""Connections to brokers, what is sent over them, and when the cluster is asked about itself."""
+"""The network client: connections to brokers, requests over them, and metadata refreshes."""

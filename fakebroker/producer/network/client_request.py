@@ -1,4 +1,4 @@
-"""What is sent to a node, and what becomes of it.
+"""A request to a node, and its outcome.
 
 Source   clients/.../clients/{ClientRequest,ClientResponse}.java of 2.0 and 4.3; `shouldClientThrottle` of the
          responses.
@@ -23,8 +23,8 @@ _OTHERS_SINCE: Final = 1
 
 
 class ClientRequest:
-    """A request to `node`, in one of the versions `wanted`; `body` is whatever the writer of its bytes understands.
-    `version` is chosen when it is sent. `is_internal`: the network client itself wants it."""
+    """A request to `node`, in one of the versions `wanted`. `body` is an object for the encoder. `version` is chosen
+    when it is sent. `is_internal`: the network client itself sends it."""
 
     __slots__ = (
         "body", "correlation_id", "created_ms", "expects_response", "is_internal", "node", "timeout_ms", "version",
@@ -58,16 +58,16 @@ class ClientRequest:
 
 
 class ExpectedBroker(NamedTuple):
-    """Which broker of which cluster a connection should lead to: who is another one refuses it (KIP-1242). `node_id` is
-    -1 and `cluster_id` None where the client does not know."""
+    """The broker and cluster that a connection should reach; another broker refuses it (KIP-1242). `node_id` is -1 and
+    `cluster_id` is None if the client does not know them."""
 
     cluster_id: str | None = None
     node_id: int = -1
 
 
 class ApiVersionsResponse:
-    """What a broker says that it serves, or why not. `transaction_version` is the level of that feature in the whole
-    cluster, as of `features_epoch`; -1 if it does not tell of features."""
+    """The APIs that a broker serves, or an error. `transaction_version` is the cluster's level of that feature as of
+    `features_epoch`, which is -1 if the broker sends no features."""
 
     __slots__ = ("error", "features_epoch", "throttle_time_ms", "transaction_version", "versions")
 
@@ -86,13 +86,13 @@ class ApiVersionsResponse:
         self.throttle_time_ms = throttle_time_ms
 
     def max_version_of(self, api_key: int) -> int:
-        """0 if it does not say."""
+        """Return the newest version of the API, 0 if the broker does not name it."""
         return next((one.max_version for one in self.versions if one.api_key == api_key), 0)
 
 
 class ClientResponse:
-    """The end of a request: an answer (`body`, None with acks=0), a connection that ended before (`was_timed_out` if
-    the client ended it because it took too long), or no version in which it could be sent."""
+    """The outcome of a request: a response (`body`, None with acks=0), a closed connection (`was_timed_out` if the
+    client closed it after a timeout), or no usable version."""
 
     __slots__ = ("body", "received_ms", "request", "version_mismatch", "was_disconnected", "was_timed_out")
 
@@ -114,5 +114,5 @@ class ClientResponse:
 
 
 def should_client_throttle(api_key: int, version: int) -> bool:
-    """Whether the broker has answered before the time was over, and counts on the client to wait."""
+    """Return True if the broker responded before the end of the throttle time, so that the client has to wait."""
     return version >= _THROTTLES_SINCE.get(api_key, _OTHERS_SINCE)

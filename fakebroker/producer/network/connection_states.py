@@ -1,14 +1,14 @@
-"""What each connection of a client is doing, and when the next attempt may begin.
+"""The state of each connection of a client, and the time of the next attempt.
 
-Theory   Nobody has connected: may be tried. CONNECTING, until it is there, is refused or, since KIP-601 (2.7), took
-         longer than `socket.connection.setup.timeout.ms`, strictly. CHECKING_API_VERSIONS, until the broker has said
-         what it serves. READY. DISCONNECTED: may be tried again when its back-off is over, counted from the end of the
-         connection; the back-off doubles with each failure up to a maximum, and begins anew when a connection becomes
-         ready. The time for setting up grows likewise, with failures to set up alone. A broker that throttles (KIP-219)
-         is not ready until a time that never becomes earlier.
+Theory   A node without a state may be connected. CONNECTING ends when the connection is made or refused, or since
+         KIP-601 (2.7) after more than `socket.connection.setup.timeout.ms`. CHECKING_API_VERSIONS ends with the
+         broker's ApiVersions response. READY connections accept requests. DISCONNECTED nodes may be tried again after a
+         back-off, counted from the end of the connection. The back-off doubles with each failure up to a maximum, and
+         restarts when a connection becomes ready. The setup timeout grows likewise, but only with failures to set up. A
+         throttled node (KIP-219) is not ready until a time that never moves back.
 Units    monotonic milliseconds.
 Source   clients/.../clients/ClusterConnectionStates.java of 2.0 and 4.3; KIP-144, KIP-601.
-Differs  A host has one address, and no authentication is there.
+Differs  A host has one address. There is no authentication.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class _NodeConnectionState:
 
 
 class ClusterConnectionStates:
-    """`random` gives a number from 0 up to 1; `jitter` is the share by which a wait may be longer or shorter."""
+    """The states of all connections. `random` returns a number from 0 up to 1; `jitter` is the largest relative
+    deviation of a delay."""
 
     def __init__(self, config: ProducerConfig, random: Callable[[], float], jitter: float = _JITTER) -> None:
         self._generation = config.generation
@@ -84,7 +85,7 @@ class ClusterConnectionStates:
         )
 
     def is_blacked_out(self, node: int, now_ms: int) -> bool:
-        """Whether its back-off is not over."""
+        """Return True if the node is in its reconnect back-off."""
         state = self._nodes.get(node)
         return (
             state is not None
@@ -93,7 +94,7 @@ class ClusterConnectionStates:
         )
 
     def connection_delay_ms(self, node: int, now_ms: int) -> int:
-        """How long until something may be done: LONG_MAX where an event will tell."""
+        """Return the time until the node's state needs attention; LONG_MAX if a network event will change it."""
         state = self._nodes.get(node)
         if state is None:
             return 0
@@ -110,7 +111,7 @@ class ClusterConnectionStates:
         return self.connection_delay_ms(node, now_ms)
 
     def connecting(self, node: int, now_ms: int, host: str) -> None:
-        """An attempt begins. A node that has moved to another host begins anew."""
+        """Record the start of an attempt. A node that has moved to another host starts without failures."""
         state = self._nodes.get(node)
         if state is not None and (state.host == host or not self._generation.has_delivery_timeout):
             state.last_connect_attempt_ms = now_ms
@@ -122,7 +123,7 @@ class ClusterConnectionStates:
         self._connecting.put(node, True)
 
     def disconnected(self, node: int, now_ms: int) -> None:
-        """The connection has ended, or was not made."""
+        """Record that the connection ended or could not be made."""
         state = self._nodes[node]
         state.last_connect_attempt_ms = now_ms
         self._update_reconnect_backoff(state)
@@ -135,14 +136,14 @@ class ClusterConnectionStates:
         state.state = ConnectionState.DISCONNECTED
 
     def checking_api_versions(self, node: int) -> None:
-        """It is there, and the broker is asked what it serves."""
+        """Record that the connection is made and ApiVersions is sent."""
         state = self._nodes[node]
         state.state = ConnectionState.CHECKING_API_VERSIONS
         self._reset_setup_timeout(state)
         self._forget_connecting(node)
 
     def ready(self, node: int) -> None:
-        """Requests may go."""
+        """Record that the node accepts requests."""
         state = self._nodes[node]
         state.state = ConnectionState.READY
         state.failed_attempts = 0
@@ -171,7 +172,7 @@ class ClusterConnectionStates:
         return state is not None and state.state is ConnectionState.CONNECTING
 
     def is_preparing_connection(self, node: int) -> bool:
-        """On its way to be ready."""
+        """Return True if the node is connecting or checks API versions."""
         state = self._nodes.get(node)
         return state is not None and state.state in (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS)
 
@@ -184,7 +185,7 @@ class ClusterConnectionStates:
         return state is not None and state.is_disconnected
 
     def last_connect_attempt_ms(self, node: int) -> int:
-        """When the last attempt began, or ended; 0 if there was none."""
+        """Return when the last attempt began or ended, 0 if there was none."""
         state = self._nodes.get(node)
         return 0 if state is None else state.last_connect_attempt_ms
 
@@ -193,7 +194,7 @@ class ClusterConnectionStates:
         self._forget_connecting(node)
 
     def nodes_with_connection_setup_timeout(self, now_ms: int) -> list[int]:
-        """Those that are connecting and have taken longer than they may."""
+        """Return the nodes that have been connecting for longer than the setup timeout."""
         if not len(self._connecting) or not self._generation.has_connection_setup_timeout:
             return []
         return [
@@ -203,7 +204,7 @@ class ClusterConnectionStates:
         ]
 
     def time_outs_ms(self) -> list[int]:
-        """Return when each of those that are connecting will have taken longer than it may."""
+        """Return the first time at which each connecting node is over its setup timeout."""
         if not self._generation.has_connection_setup_timeout or not len(self._connecting):
             return []
         states = [self._nodes[node] for node, _ in self._connecting.items()]
@@ -225,7 +226,7 @@ class ClusterConnectionStates:
             state.reconnect_backoff_ms = self._grown_backoff_ms(state.failed_attempts - 1)
 
     def _grown_backoff_ms(self, failed: int) -> int:
-        """2.0 draws what is longer or shorter after it has met the maximum, so that may be passed by a fifth."""
+        """Return the back-off of 2.0. It applies jitter after the maximum, so the result may exceed it by a fifth."""
         most = math.log(self._backoff_max_ms / max(self._backoff_ms, 1)) / math.log(_EXP_BASE)
         grown_ms = int(self._backoff_ms * _EXP_BASE ** min(float(failed), most))
         factor = 1.0 - self._jitter + self._random() * 2 * self._jitter if self._jitter else 1.0
@@ -241,5 +242,5 @@ class ClusterConnectionStates:
 
 
 def hash_of_node(node: int) -> int:
-    """A node's id is a text to Kafka's client."""
+    """Return Java's hash of the node id, which is a string in Kafka's client."""
     return java_hash(str(node))

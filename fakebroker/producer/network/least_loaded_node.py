@@ -1,4 +1,4 @@
-"""Which node has the least to do, for a request that may go to any.
+"""The least loaded node, for a request that any node serves.
 
 Source   NetworkClient.leastLoadedNode of 2.0 and 4.3, LeastLoadedNode.java of 4.3.
 """
@@ -14,7 +14,7 @@ from fakebroker.producer.sending.in_flight_requests import InFlightRequests
 
 
 class LeastLoadedNode:
-    """`node` is None if none can be used or connected to."""
+    """The result of the search; `node` is None if no node can be used or connected."""
 
     __slots__ = ("at_least_one_connection_ready", "node")
 
@@ -24,7 +24,7 @@ class LeastLoadedNode:
 
 
 class LeastLoaded:
-    """Looks through nodes in the order in which they are given."""
+    """The search, in the order in which the nodes are given."""
 
     def __init__(
         self, states: ClusterConnectionStates, selector: Selectable, in_flight: InFlightRequests[ClientRequest]
@@ -37,7 +37,8 @@ class LeastLoaded:
         return self._is_connection_ready(node, now_ms) and self._in_flight.can_send_more(node)
 
     def of_2_0(self, nodes: tuple[Node, ...], is_update_due: bool, now_ms: int) -> LeastLoadedNode:
-        """With the fewest on its way, connected or not. While metadata are due, no idle connection is preferred."""
+        """Return the node with the fewest requests in flight, connected or not (2.0). Idle connections are preferred,
+        except while a metadata refresh is due."""
         fewest = INT_MAX
         found = None
         for node in nodes:
@@ -50,7 +51,8 @@ class LeastLoaded:
         return LeastLoadedNode(found, False)
 
     def of_4_3(self, nodes: tuple[Node, ...], now_ms: int) -> LeastLoadedNode:
-        """One that can take a request now; else one that is connecting; else the one whose last attempt is oldest."""
+        """Return a node that can take a request now, else one that is connecting, else the one with the oldest attempt
+        (4.3)."""
         fewest = INT_MAX
         ready: Node | None = None
         connecting: Node | None = None

@@ -1,9 +1,10 @@
-"""Asks the cluster about itself when that is due: one request at a time, to the node that has least to do.
+"""The metadata updater: it refreshes the metadata when due, one request at a time, at the least loaded node.
 
-Theory   Where no connection can take the request, one is made; while one is on its way, no other. A connection that
-         ends while news are due is a failure to get them, and after every one news are wanted: a leader may have moved.
-         With `metadata.recovery.strategy=rebootstrap` (KIP-899, KIP-1102) the client begins anew from the first
-         addresses if no node can be reached, if nothing was learnt for too long, or if a broker says so.
+Theory   If no connection can take the request, one is made, but only one at a time. A connection that closes while a
+         refresh is due counts as a failed refresh. After each closed connection a refresh is requested, as a leader may
+         have moved. With `metadata.recovery.strategy=rebootstrap` (KIP-899, KIP-1102) the client restarts from the
+         bootstrap addresses. This happens if no node can be reached, if no refresh succeeds for too long, or if a
+         broker requires it.
 Source   NetworkClient.DefaultMetadataUpdater of 2.0 and 4.3; KIP-1242 as kafka-clients 4.4.0 does it on the wire.
 """
 
@@ -24,7 +25,7 @@ _REBOOTSTRAP = "rebootstrap"
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Connections:
-    """The network client, as the updater sees it."""
+    """The network client, as the updater uses it."""
 
     def least_loaded_node(self, now_ms: int) -> LeastLoadedNode:
         raise NotImplementedError
@@ -59,8 +60,8 @@ class MetadataUpdater:
         return self._metadata.fetch().nodes
 
     def expected_broker(self, node: int) -> ExpectedBroker:
-        """What a broker is told of itself: nothing as long as there are only the first addresses, nor where the client
-        could not begin anew."""
+        """Return the broker identity to send to a node. It is empty for bootstrap addresses, and if the client cannot
+        rebootstrap."""
         config, cluster_id = self._config, self._metadata.cluster_id
         is_checked = config.generation.has_cluster_check and config.metadata_cluster_check_enable
         if not is_checked or not self._rebootstraps or cluster_id is None or node < 0:
@@ -71,7 +72,7 @@ class MetadataUpdater:
         return self._in_progress is None and self._metadata.time_to_next_update_ms(now_ms) == 0
 
     def maybe_update(self, now_ms: int) -> int:
-        """Ask, or connect to ask, if it is time. After how many milliseconds to look again."""
+        """Send a request or connect, if a refresh is due. Return the time until the next call, in milliseconds."""
         to_next_ms = self._metadata.time_to_next_update_ms(now_ms)
         wait_ms = max(to_next_ms, 0 if self._in_progress is None else self._config.request_timeout_ms)
         if wait_ms > 0:
@@ -87,14 +88,14 @@ class MetadataUpdater:
         return self._ask(least_loaded.node, now_ms)
 
     def handle_server_disconnect(self, now_ms: int) -> None:
-        """A connection has ended, or could not be made; none that was closed on purpose."""
+        """Record a connection that closed or failed, unless the client closed it on purpose."""
         if self._is_new and self.is_update_due(now_ms):
             self.handle_failed_request(now_ms)
         self._metadata.request_update()
 
     def handle_failed_request(self, now_ms: int, error: ProducerError | None = None) -> None:
-        """There is no answer to be had; with an `error`, there never will be. 2.0 tries again as if it had not
-        asked."""
+        """Record a refresh without a response; `error` means that there never will be one. 2.0 does not count it as a
+        failure."""
         if self._is_new:
             self._metadata.fatal_error = error or self._metadata.fatal_error
             self._metadata.failed_update(now_ms)
@@ -117,7 +118,7 @@ class MetadataUpdater:
         return at_ms is not None and at_ms <= now_ms
 
     def rebootstrap_ms(self) -> int | None:
-        """Return when nothing will have been learnt for longer than the client accepts."""
+        """Return when the client rebootstraps, as no refresh has succeeded; None if it does not."""
         if not self._rebootstraps or self._attempt_start_ms is None:
             return None
         return self._attempt_start_ms + self._config.metadata_recovery_rebootstrap_trigger_ms + 1
@@ -132,7 +133,7 @@ class MetadataUpdater:
         if connections.can_send_request(node.node_id, now_ms):
             request = self._metadata.new_request(now_ms)
             connections.send_internal_metadata_request(node.node_id, request, now_ms)
-            self._in_progress = request  # for ever, if there is no version for it: the error is told, if it is 4.3
+            self._in_progress = request  # for ever, if no version is usable; 4.3 reports the error
             return self._config.request_timeout_ms
         if connections.is_any_node_connecting():
             return self._config.reconnect_backoff_ms

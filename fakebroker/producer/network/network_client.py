@@ -1,11 +1,10 @@
-"""The client's network: who can take a request, what is on its way, what came of it, and when a connection ends.
+"""The network client: readiness of nodes, requests in flight, their outcomes, and timeouts of connections.
 
-Theory   A turn has two halves. `begin_poll` asks for metadata if that is due, and says how long to wait for the
-         network. `end_poll` takes what has happened since, in this order: what was written (with acks=0 that is the end
-         of it), answers, connections that ended, connections that were made, which are asked what they serve
-         (ApiVersions) before anything else goes there, connections that took too long to make (4.3), requests that took
-         too long. One request that did ends its connection, and all that wait there end with it, oldest first. Nobody
-         looks between two polls: a request may time out later than its limit, never earlier.
+Theory   A poll has two halves. `begin_poll` refreshes the metadata if due, and returns how long to wait for the
+         network. `end_poll` handles what has happened since, in this order: completed writes (with acks=0 these end the
+         request); responses; closed connections; new connections, which get an ApiVersions request first; setup
+         timeouts (4.3); request timeouts. A timed-out request closes its connection and ends all requests there, oldest
+         first. Timeouts are checked only in polls: a request may time out later than its limit, never earlier.
 Units    monotonic milliseconds.
 Source   clients/.../clients/NetworkClient.java of 2.0 and 4.3; conformance/producer plays both.
 Differs  No authentication, no telemetry. `random` chooses where the search for the least loaded node begins.
@@ -45,7 +44,8 @@ from fakebroker.protocol.error_code import ErrorCode
 
 
 class NetworkClient(Connections):
-    """`random_node` gives any number from 0 up to 2^31 - 1. `api_versions` hears what brokers serve."""
+    """The network client. `random_node` returns a number from 0 to 2^31 - 1. `api_versions` is updated with what
+    brokers serve."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class NetworkClient(Connections):
         self._told = ApiVersions() if api_versions is None else api_versions
         self._needing_api_versions: HashMap[int, ApiVersion] = HashMap(hash_of_node)
         self._aborted: list[ClientResponse] = []
-        self._is_aborting = False  # in this turn, which does nothing else
+        self._is_aborting = False  # this poll only returns aborted requests
         self._correlation_id = 0
 
     def ready(self, node: Node, now_ms: int) -> bool:
-        """Whether a request could go there. If not, connecting begins, if that may be tried."""
+        """Return True if a request can be sent to the node. If not, start to connect if the back-off allows it."""
         if self.is_ready(node.node_id, now_ms):
             return True
         if self._states.can_connect(node.node_id, now_ms):
@@ -82,7 +82,7 @@ class NetworkClient(Connections):
         return False
 
     def is_ready(self, node: int, now_ms: int) -> bool:
-        """News of the cluster go before all: while they are due, nobody is ready."""
+        """Return True if a request can be sent to the node. No node is ready while a metadata refresh is due."""
         return not self._updater.is_update_due(now_ms) and self.can_send_request(node, now_ms)
 
     def can_send_request(self, node: int, now_ms: int) -> bool:
@@ -95,7 +95,7 @@ class NetworkClient(Connections):
         return self._states.poll_delay_ms(node, now_ms)
 
     def connection_failed(self, node: int) -> bool:
-        """It was there or was tried, and is not."""
+        """Return True if the last connection to the node failed or was closed."""
         return self._states.is_disconnected(node)
 
     def has_ready_nodes(self, now_ms: int) -> bool:
@@ -110,18 +110,17 @@ class NetworkClient(Connections):
     def new_client_request(
         self, node: int, wanted: ApiVersion, body: object, now_ms: int, expects_response: bool = True
     ) -> ClientRequest:
-        """With the next correlation id."""
+        """Return a request with the next correlation id."""
         return self._new_request(node, wanted, body, now_ms, expects_response, is_internal=False)
 
     def send(self, request: ClientRequest, now_ms: int) -> None:
-        """To a node that is ready. If the broker serves no version of it, the next poll gives it back."""
+        """Send to a ready node. If no version is usable, the next poll returns the request with an error."""
         if not self.can_send_request(request.node, now_ms):
             raise IllegalProducerStateError(f"Attempt to send a request to node {request.node} which is not ready.")
         self._send(request, now_ms)
 
     def begin_poll(self, timeout_ms: int, now_ms: int) -> int | None:
-        """How long to wait for the network, at most so long; None if the other half is to be called at once, whatever
-        happens on the network."""
+        """Return how long to wait for the network, at most `timeout_ms`. None: call `end_poll` at once."""
         self._is_aborting = bool(self._aborted)
         if self._is_aborting:
             return None
@@ -129,12 +128,13 @@ class NetworkClient(Connections):
         return min(wait_ms, self._config.request_timeout_ms)
 
     def time_outs_ms(self) -> list[int]:
-        """Return each first moment at which something is over its limit. All of these limits are strict."""
+        """Return each time at which a limit is exceeded next. All of these limits are strict."""
         others = (self._selector.next_idle_ms(), self._updater.rebootstrap_ms())
         return [ms for ms in others if ms is not None] + self._in_flight.time_outs_ms() + self._states.time_outs_ms()
 
     def end_poll(self, now_ms: int) -> list[ClientResponse]:
-        """What came of requests. What was given up without being sent comes alone, and before all else."""
+        """Return the outcomes of requests. Requests aborted without being sent are returned alone, before all
+        others."""
         responses: list[ClientResponse] = []
         if self._is_aborting:
             responses, self._aborted = self._aborted, responses
@@ -153,14 +153,14 @@ class NetworkClient(Connections):
         return responses
 
     def disconnect(self, node: int, now_ms: int) -> None:
-        """On purpose. The next poll gives back what was on its way there. The node was tried before."""
+        """Close the connection on purpose. The next poll returns its requests. The node must have been tried before."""
         if not self._states.is_disconnected(node):
             self._selector.close(node)
             self._cancel_in_flight(node, now_ms, self._aborted, is_timed_out=False)
             self._states.disconnected(node, now_ms)
 
     def close_connection(self, node: int, now_ms: int) -> None:
-        """The node is not wanted any more: nobody hears what becomes of the requests."""
+        """Close the connection and forget the node, without returning its requests."""
         self._selector.close(node)
         self._cancel_in_flight(node, now_ms, [], is_timed_out=False)
         self._states.remove(node)
@@ -168,8 +168,7 @@ class NetworkClient(Connections):
             self._forget_api_versions(node)
 
     def least_loaded_node(self, now_ms: int) -> LeastLoadedNode:
-        """Who can take a request and has the fewest; else one that is connecting; else one that could be connected
-        to."""
+        """Return the least loaded node that can take a request, else one that is connecting or can be connected."""
         nodes = self._updater.fetch_nodes()
         assert nodes, "the client has no node: bootstrap it first"
         offset = self._random_node() % len(nodes)
@@ -212,7 +211,7 @@ class NetworkClient(Connections):
                 self._abort(request, error, now_ms)
                 return
         newest = client_range(request.api_key, self._generation).max_version
-        if request.version > newest:  # an ApiVersions that a broker has named, which waits for ever then
+        if request.version > newest:  # ApiVersions in a version that a broker named: Kafka waits for ever
             self._abort(request, UnsupportedVersionError(f"The client knows versions up to {newest}."), now_ms)
             return
         self._in_flight.add(InFlightRequest(request, request.node, request.timeout_ms, now_ms))
@@ -248,7 +247,7 @@ class NetworkClient(Connections):
     def _handle_api_versions_response(
         self, responses: list[ClientResponse], request: ClientRequest, body: ApiVersionsResponse, now_ms: int
     ) -> None:
-        """A broker that does not know the version is asked again, in one that it names (2.4), or in 0."""
+        """Apply an ApiVersions response. An unknown version is retried in one that the broker names (2.4), or in 0."""
         node = request.node
         if body.error == ErrorCode.none:
             self._api_versions[node] = NodeApiVersions(body.versions)

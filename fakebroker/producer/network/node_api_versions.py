@@ -1,7 +1,7 @@
-"""Which version of a request a client sends: the newest that it and the broker both have.
+"""The version of a request: the newest that both the client and the broker support.
 
-Theory   The broker says what it serves when a connection begins. What it does not serve at all, or in no version that
-         the client may use, is not sent.
+Theory   The broker names its versions when a connection begins. An API that it does not serve, or not in a usable
+         version, is not sent.
 Source   clients/.../clients/NodeApiVersions.java; the versions of each release are those of its message definitions.
 """
 
@@ -23,7 +23,7 @@ ADD_PARTITIONS_TO_TXN: Final = 24
 ADD_OFFSETS_TO_TXN: Final = 25
 END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28
-# What the client of a release can send: (since which release, oldest, newest), by key.
+# The versions that the client of a release can send: (first release, oldest, newest), by API key.
 _RANGES: Final = {
     PRODUCE: (
         ("2.0", 3, 6), ("2.1", 3, 7), ("2.4", 3, 8), ("2.8", 3, 9), ("3.7", 3, 10), ("3.8", 3, 11), ("4.0", 3, 12),
@@ -35,7 +35,7 @@ _RANGES: Final = {
     FIND_COORDINATOR: (("2.0", 0, 2), ("2.4", 0, 3), ("3.0", 0, 4), ("3.8", 0, 5), ("3.9", 0, 6)),
     API_VERSIONS: (("2.0", 0, 2), ("2.4", 0, 3), ("3.9", 0, 4), ("4.4", 0, 5)),
     INIT_PRODUCER_ID: (("2.0", 0, 1), ("2.4", 0, 2), ("2.5", 0, 3), ("2.7", 0, 4), ("3.8", 0, 5), ("4.1", 0, 6)),
-    ADD_PARTITIONS_TO_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3)),  # what is newer is for brokers
+    ADD_PARTITIONS_TO_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3)),  # newer versions are for brokers
     ADD_OFFSETS_TO_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3), ("3.8", 0, 4)),
     END_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3), ("3.8", 0, 4), ("4.0", 0, 5)),
     TXN_OFFSET_COMMIT: (("2.0", 0, 1), ("2.1", 0, 2), ("2.5", 0, 3), ("3.8", 0, 4), ("4.0", 0, 5)),
@@ -43,13 +43,13 @@ _RANGES: Final = {
 
 
 class UnsupportedVersionError(ProducerError):
-    """The broker does not serve the request in a version that can be used."""
+    """The broker does not serve the API in a usable version."""
 
     kafka_name = "UnsupportedVersionException"
 
 
 class ApiVersion(NamedTuple):
-    """What a broker serves of one key."""
+    """The versions of one API that a broker serves."""
 
     api_key: int
     min_version: int
@@ -58,7 +58,7 @@ class ApiVersion(NamedTuple):
 
 @cache
 def client_range(api_key: int, generation: Generation) -> ApiVersion:
-    """What a client of that release can send."""
+    """Return the versions that a client of the release can send."""
     found = None
     for since, oldest, newest in _RANGES[api_key]:
         if generation >= Generation(since):
@@ -68,13 +68,13 @@ def client_range(api_key: int, generation: Generation) -> ApiVersion:
 
 
 class NodeApiVersions:
-    """What one broker serves."""
+    """The versions that one broker serves."""
 
     def __init__(self, versions: Iterable[ApiVersion]) -> None:
         self._supported = {version.api_key: version for version in versions}
 
     def latest_usable_version(self, wanted: ApiVersion) -> int:
-        """Of those that are `wanted`. Raises UnsupportedVersionError."""
+        """Return the newest of the `wanted` versions that the broker serves. Raises UnsupportedVersionError."""
         supported = self._supported.get(wanted.api_key)
         if supported is None:
             raise UnsupportedVersionError(f"The node does not serve the API {wanted.api_key}.")

@@ -1,8 +1,8 @@
-"""The connections themselves, as the network client sees them: what it wants done, and what has happened.
+"""The connections, as the network client uses them: commands to them, and their events.
 
-Theory   The client tells it to connect, send and close, and it does so in its own time. What happened since the last
-         poll is in its lists until they are taken: requests whose last byte has left, answers, connections that ended,
-         and those that were made. A connection that the client itself closed is in none of them.
+Theory   The client tells it to connect, send and close, which happens asynchronously. The events since the last poll
+         are kept until they are taken: completed writes, responses, closed connections, and new connections. A
+         connection that the client itself closed is not among them.
 Units    monotonic milliseconds.
 Source   clients/.../common/network/Selectable.java.
 """
@@ -16,13 +16,13 @@ from timingwheel.mypyc import mypyc_attr
 
 @mypyc_attr(acyclic=True)
 class Happened:
-    """Since the last poll, each in the order in which it happened; of a node at most one answer."""
+    """The events since the last poll, each list in the order of occurrence, with at most one response for each node."""
 
     __slots__ = ("completed_receives", "completed_sends", "connected", "disconnected")
 
     def __init__(self) -> None:
         self.completed_sends: list[int] = []
-        self.completed_receives: list[tuple[int, object, int]] = []  # node, answer, for how long it throttles
+        self.completed_receives: list[tuple[int, object, int]] = []  # node, response, throttle time
         self.disconnected: list[int] = []
         self.connected: list[int] = []
 
@@ -30,24 +30,24 @@ class Happened:
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Selectable:
     def connect(self, node: Node, now_ms: int) -> None:
-        """Begin to."""
+        """Start to connect."""
         raise NotImplementedError
 
     def close(self, node: int) -> None:
-        """At once, with whatever was to be sent. Nothing if it is not there."""
+        """Close the connection at once and drop what was to be sent. Do nothing if there is none."""
         raise NotImplementedError
 
     def send(self, request: ClientRequest, now_ms: int) -> None:
         raise NotImplementedError
 
     def is_channel_ready(self, node: int) -> bool:
-        """Whether it is connected."""
+        """Return True if the node is connected."""
         raise NotImplementedError
 
     def take(self, now_ms: int) -> Happened:
-        """What happened, and forget it."""
+        """Return the events since the last call, and forget them."""
         raise NotImplementedError
 
     def next_idle_ms(self) -> int | None:
-        """When `take` next ends a connection, if nothing happens until then."""
+        """Return when `take` next closes an idle connection, if nothing happens until then."""
         raise NotImplementedError

@@ -1,1 +1,1 @@
-"""What is sent and what becomes of it: the sender, batches and requests in flight, the errors that are answered."""
+"""The sender: batches and requests in flight, and what the producer does with the errors of responses."""

@@ -1,7 +1,7 @@
-"""The seam between the sender and the network: what is sent, and what the sender asks of the network.
+"""The interface between the sender and the network: the requests, and the calls that the sender makes.
 
 Source   clients/.../clients/KafkaClient.java, as far as Sender and NetworkClientUtils use it.
-Differs  Nothing is polled: answers come by the sender's doors.
+Differs  There is no poll: responses arrive by the `handle_` methods of the sender.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from timingwheel.mypyc import mypyc_attr
 
 
 class ProduceRequest:
-    """One batch for each of some partitions, on its way to a node. With acks=0 nobody answers it. `transactional_id` is
-    that of a transactional producer; `is_transaction_v2`: the broker adds the partitions to the transaction. `drained`
-    are the batches as the accumulator gave them, `batches` the same by partition, in the order of Kafka's map."""
+    """A Produce request to a node, with one batch for each of its partitions. With acks=0 it has no response.
+    `is_transaction_v2`: the broker adds the partitions to the transaction. `drained` has the batches in drain order;
+    `batches` has them by partition, in the order of Kafka's map."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ProduceRequest:
 
 
 class TransactionalRequest:
-    """What the transaction manager asks, on its way to a node. Without a `handler` the sender itself asked (2.0)."""
+    """A request of the transaction manager to a node. `handler` is None if the sender itself sends it (2.0)."""
 
     def __init__(self, node: int, timeout_ms: int, request: TxnRequest, handler: TxnRequestHandler | None) -> None:
         self.node = node
@@ -56,31 +56,32 @@ class TransactionalRequest:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Client:
-    """The network, as the sender sees it."""
+    """The network, as the sender uses it."""
 
     def ready(self, node: int, now_ms: int) -> bool:
-        """Whether a request could go there; if not, connecting begins."""
+        """Return True if a request can be sent to the node. If not, start to connect."""
         raise NotImplementedError
 
     def is_ready(self, node: int, now_ms: int) -> bool:
-        """The same, and nothing begins."""
+        """Return True if a request can be sent to the node, without connecting."""
         raise NotImplementedError
 
     def poll_delay_ms(self, node: int, now_ms: int) -> int:
-        """How long it will at least not be ready."""
+        """Return the minimum time until the node can be ready."""
         raise NotImplementedError
 
     def connection_failed(self, node: int) -> bool:
-        """Whether the connection that was begun could not be made, or was lost."""
+        """Return True if the last connection to the node failed or was lost."""
         raise NotImplementedError
 
     def least_loaded_node(self, now_ms: int) -> int | None:
-        """A node that any may ask: one with few requests in flight; None if there is none to be connected."""
+        """Return a node with few requests in flight, for requests that any node serves; None if none can be
+        connected."""
         raise NotImplementedError
 
     def send(self, request: ProduceRequest, now_ms: int) -> None:
         raise NotImplementedError
 
     def send_transactional(self, request: TransactionalRequest, now_ms: int) -> None:
-        """What a transaction manager asks, the id of an idempotent producer too."""
+        """Send a request of the transaction manager, also the InitProducerId of an idempotent producer."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""What becomes of a batch that is answered, or has expired: done, tried again, split, failed.
+"""The completion of batches: a batch with a response, or an expired one, succeeds, is retried, split, or fails.
 
-Theory   With sequence numbers the transaction manager is asked whether a batch may be tried again, and is told what was
-         written and what never will be. In 2.0 it is told before the callbacks, in 4.3 after them.
+Theory   With sequence numbers the transaction manager decides whether a batch may be retried, and is informed of each
+         batch that was written or failed. In 2.0 it is informed before the callbacks, in 4.3 after them.
 Source   Sender.completeBatch, failBatch, canRetry, reenqueueBatch, failExpiredBatches of 2.0 and 4.3.
 """
 
@@ -36,7 +36,7 @@ ErrorOf = Callable[[int], ProducerError]
 
 
 class Completion:
-    """`is_metadata_update_requested` is set when the client should ask who leads."""
+    """The completion of batches. `is_metadata_update_requested` is set when the client should refresh its metadata."""
 
     def __init__(self, accumulator: RecordAccumulator, in_flight: InFlightBatches) -> None:
         self.is_metadata_update_requested = False
@@ -48,7 +48,7 @@ class Completion:
         self._guarantees_order = accumulator.config.max_in_flight_requests_per_connection == 1
 
     def complete(self, batch: ProducerBatch, answer: PartitionAnswer, throttle_until_ms: int, now_ms: int) -> None:
-        """It was answered. Raises what the manager's bookkeeping does not allow (2.0)."""
+        """Apply the response of a batch. Raises errors of the transaction manager's bookkeeping (2.0)."""
         batch.is_inflight = False
         code = known_code(answer.code, self._config.generation)
         if code != answer.code:
@@ -65,7 +65,7 @@ class Completion:
             self._accumulator.unmute_partition(batch.partition, throttle_until_ms)
 
     def expire(self, now_ms: int) -> None:
-        """What has waited too long fails; since KIP-91 in flight too. Those in the queue are told first."""
+        """Fail expired batches; since KIP-91 also those in flight. The callbacks of queued batches come first."""
         accumulator = self._accumulator
         if not isinstance(accumulator, RecordAccumulator43):
             for batch in accumulator.expired_batches(now_ms):
@@ -138,11 +138,11 @@ class Completion:
             manager.handle_failed_batch(batch, error, adjusts)
         if batch.complete_exceptionally(error_of):
             if manager is not None and self._is_new:
-                with suppress(ProducerError):  # Kafka writes it to its log
+                with suppress(ProducerError):  # Kafka only logs it
                     manager.handle_failed_batch(batch, error, adjusts)
             if deallocates:
                 self._remove(batch)
-            else:  # its memory comes back with the answer
+            else:  # its memory is freed when its response arrives
                 self._in_flight.maybe_remove(batch)
                 self._accumulator.complete_batch(batch)
         elif deallocates:
@@ -154,6 +154,6 @@ class Completion:
 
 
 def delivery_timeout_error(batch: ProducerBatch, now_ms: int, generation: Generation) -> ProducerTimeoutError:
-    """What the records of a batch are told that has reached delivery.timeout.ms (Sender.failExpiredBatches)."""
+    """Return the error of a batch that has reached delivery.timeout.ms (Sender.failExpiredBatches)."""
     waited_ms = now_ms - batch.created_ms
     return ProducerTimeoutError(words.expired(batch.record_count, batch.partition, waited_ms, generation))

@@ -1,7 +1,7 @@
-"""The batches that were sent and are not answered, by partition, in the order in which they were sent.
+"""The batches in flight, by partition, in the order in which they were sent.
 
-Theory   Since KIP-91 a batch expires in flight as well: it is failed here, while its request stays on the wire and its
-         memory taken until that is answered.
+Theory   Since KIP-91 a batch also expires in flight: it fails here. Its request stays on the wire, and its memory stays
+         taken until the response arrives.
 Source   Sender.inFlightBatches, getExpiredInflightBatches of 4.3.
 """
 
@@ -22,7 +22,7 @@ class InFlightBatches:
         self._of.compute_if_absent(batch.partition, list).append(batch)
 
     def maybe_remove(self, batch: ProducerBatch) -> None:
-        """It is answered, or failed."""
+        """Remove a batch that has its response or has failed."""
         batches = self._of.get(batch.partition)
         if batches is not None and batch in batches:
             batches.remove(batch)
@@ -33,7 +33,8 @@ class InFlightBatches:
         self._of.clear()
 
     def take_expired(self, accumulator: RecordAccumulator43, now_ms: int) -> list[ProducerBatch]:
-        """Of each partition the oldest, up to the first that has not expired; that one tells when to look again."""
+        """Remove and return the expired batches. In each partition the search stops at the first batch that has not
+        expired, which sets the next check."""
         expired: list[ProducerBatch] = []
         for partition, batches in self._of.items():
             while batches:

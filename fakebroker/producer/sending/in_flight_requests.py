@@ -1,9 +1,9 @@
-"""The requests that were sent to each node and are not answered, oldest first.
+"""The requests in flight, by node, oldest first.
 
-Theory   A connection takes another request if the last one was written whole and not too many are unanswered. Answers
-         come in order, so the oldest is the next to be answered. A request times out when it has waited longer than it
-         may, strictly; the time for which the node throttles the client does not count (KIP-219). One request that has
-         timed out is the end of its connection, and of all that wait there.
+Theory   A connection accepts another request if the last one was written completely and the number in flight is below
+         the limit. Responses come in order, so the next response belongs to the oldest request. A request times out
+         when it has waited longer than its timeout, strictly. The time for which the node throttles the client does not
+         count (KIP-219). When one request times out, its connection is closed and all its requests end.
 Units    monotonic milliseconds.
 Source   clients/.../clients/InFlightRequests.java and NetworkClient.InFlightRequest of 2.0 and 4.3.
 """
@@ -22,7 +22,7 @@ Request = TypeVar("Request")
 
 
 class InFlightRequest(Generic[Request]):
-    """`is_written` is set when all of its bytes have left."""
+    """A request in flight. `is_written` is set when all of its bytes are written."""
 
     __slots__ = ("is_written", "node", "request", "sent_ms", "throttle_time_ms", "timeout_ms")
 
@@ -36,25 +36,25 @@ class InFlightRequest(Generic[Request]):
 
     @property
     def time_out_ms(self) -> int:
-        """The first time at which it has timed out."""
+        """Return the first time at which it has timed out."""
         return self.sent_ms + self.throttle_time_ms + self.timeout_ms + 1
 
     def has_timed_out(self, now_ms: int) -> bool:
-        """Not yet when it has waited exactly as long as it may."""
+        """Return True if it has waited longer than its timeout; exactly as long is not enough."""
         return max(0, now_ms - self.sent_ms) - self.throttle_time_ms > self.timeout_ms
 
 
 class InFlightRequests(Generic[Request]):
-    """`most` on each connection: `max.in.flight.requests.per.connection`."""
+    """The requests in flight; `most` is the limit per connection, `max.in.flight.requests.per.connection`."""
 
     def __init__(self, most: int, generation: Generation) -> None:
         self._most = most
         self._generation = generation
         self._queues: HashMap[int, deque[InFlightRequest[Request]]] = HashMap(_hash_of_node)
-        self._look_ms = 0  # before, none has timed out
+        self._look_ms = 0  # no request times out before this time
 
     def add(self, request: InFlightRequest[Request]) -> None:
-        """It begins to be sent."""
+        """Add a request that is about to be written."""
         self._look_ms = min(self._look_ms, request.time_out_ms)
         if self._generation.has_delivery_timeout:
             self._queues.compute_if_absent(request.node, deque).append(request)
@@ -66,14 +66,14 @@ class InFlightRequests(Generic[Request]):
         queue.append(request)
 
     def complete_next(self, node: int) -> InFlightRequest[Request]:
-        """The oldest is answered."""
+        """Remove and return the oldest request: its response has arrived."""
         return self._queue_of(node).popleft()
 
     def last_sent(self, node: int) -> InFlightRequest[Request]:
         return self._queue_of(node)[-1]
 
     def complete_last_sent(self, node: int) -> InFlightRequest[Request]:
-        """The newest is written, and nobody answers it (acks=0)."""
+        """Remove and return the newest request: it is written and has no response (acks=0)."""
         return self._queue_of(node).pop()
 
     def can_send_more(self, node: int) -> bool:
@@ -87,7 +87,7 @@ class InFlightRequests(Generic[Request]):
         return sum(len(queue) for _, queue in self._queues.items())
 
     def clear_all(self, node: int) -> list[InFlightRequest[Request]]:
-        """The connection is gone: all that waited there, oldest first."""
+        """Remove and return all requests of a closed connection, oldest first."""
         queue = self._queues.get(node)
         if queue is None:
             return []
@@ -95,7 +95,7 @@ class InFlightRequests(Generic[Request]):
         return list(queue)
 
     def nodes_with_timed_out_requests(self, now_ms: int) -> list[int]:
-        if now_ms < self._look_ms:  # nearly always
+        if now_ms < self._look_ms:  # the usual case
             return []
         found: list[int] = []
         look_ms = now_ms + INT_MAX
@@ -110,11 +110,11 @@ class InFlightRequests(Generic[Request]):
         return found
 
     def time_outs_ms(self) -> list[int]:
-        """Return when each of them will have waited longer than it may."""
+        """Return the first time at which each request has timed out."""
         return [request.time_out_ms for _, queue in self._queues.items() for request in queue]
 
     def increment_throttle_time(self, node: int, throttle_time_ms: int) -> None:
-        """The node lets the client wait for so long; a client of 2.0 takes no notice."""
+        """Extend the timeouts by the node's throttle time; 2.0 does not."""
         if self._generation.has_delivery_timeout:
             for request in self._queues.get(node) or ():
                 request.throttle_time_ms += throttle_time_ms

@@ -1,4 +1,4 @@
-"""What a producer makes of an error that a broker answers: try again, ask who leads, or give up.
+"""The producer's reaction to an error code of a broker: retry, refresh the metadata, or fail.
 
 Source   Errors.java, errors/RetriableException.java and errors/InvalidMetadataException.java of 2.0 and 4.3;
          tests/golden/producer/errors-*.jsonl has their word on each code.
@@ -68,8 +68,8 @@ _LAST_CODE_2_0: Final = 72  # LISTENER_NOT_FOUND
 @mypyc_attr(acyclic=True)
 @final
 class PartitionAnswer:
-    """What a broker answers for one partition. `refused`: the places in the batch of those it names (KIP-467);
-    `log_start_offset` is -1 if it is not told; `message` says more than the code."""
+    """The response for one partition. `refused` are the batch indexes that the broker names (KIP-467);
+    `log_start_offset` is -1 if absent; `message` explains the code."""
 
     __slots__ = ("base_offset", "code", "log_start_offset", "message", "partition", "refused")
 
@@ -96,8 +96,8 @@ class PartitionAnswer:
 
 
 class BrokerError(ProducerError):
-    """A broker refused it, or the connection was lost (NETWORK_EXCEPTION). `code` is a number of Kafka's, `text` what
-    the producer makes of it if it says more than the code."""
+    """An error from a broker, or a lost connection (NETWORK_EXCEPTION). `code` is Kafka's number; `text` may say more
+    than its name."""
 
     def __init__(self, code: int, text: str = "") -> None:
         super().__init__(text or f"A broker answered {kafka_name(code)}.")
@@ -106,12 +106,12 @@ class BrokerError(ProducerError):
 
 
 class PartOfBatchError(ProducerError):
-    """Others of the batch were refused, and this record with them."""
+    """The broker refused other records of the batch, so this record failed with them."""
 
 
 def error_of_records(code: int, refused: Sequence[int], text: str = "") -> Callable[[int], ProducerError]:
-    """What each record is told, by its place in the batch, if the answer names those that were refused (KIP-467). A
-    single one has the code of the answer; of several each is INVALID_RECORD."""
+    """Return a function from a record's place in the batch to its error, where a response names the refused records
+    (KIP-467). A single refused record has the code of the response; several have INVALID_RECORD."""
     own = BrokerError(code if len(refused) <= 1 else ErrorCode.invalid_record, text)
     if not refused:
         return lambda at: own
@@ -120,21 +120,21 @@ def error_of_records(code: int, refused: Sequence[int], text: str = "") -> Calla
 
 
 def known_code(code: int, generation: Generation) -> int:
-    """The code as the release knows it: what came later is UNKNOWN_SERVER_ERROR to it."""
+    """Return the code as the release knows it: later codes become UNKNOWN_SERVER_ERROR."""
     if not generation.has_delivery_timeout and code > _LAST_CODE_2_0:
         return int(ErrorCode.unknown_server_error)
     return int(code)
 
 
 def is_retriable(code: int, generation: Generation) -> bool:
-    """Whether another try may do. A code that the release does not know is none."""
+    """Return True if a retry may succeed. Codes that the release does not know are not retriable."""
     if generation.has_delivery_timeout:
         return code in _RETRIABLE_4_3
     return code in _RETRIABLE_2_0
 
 
 def is_retriable_error(error: ProducerError, generation: Generation) -> bool:
-    """Whether Kafka's exception is a RetriableException; its time-outs are."""
+    """Return True if Kafka's exception is a RetriableException, as its timeouts are."""
     if isinstance(error, BrokerError):
         return is_retriable(error.code, generation)
     return isinstance(error, ProducerTimeoutError)
@@ -145,5 +145,5 @@ def has_code(error: ProducerError | None, *codes: int) -> bool:
 
 
 def is_invalid_metadata(code: int, generation: Generation) -> bool:
-    """Whether the client should ask again who leads."""
+    """Return True if the client should refresh its metadata."""
     return code in (_INVALID_METADATA_4_3 if generation.has_delivery_timeout else _INVALID_METADATA_2_0)

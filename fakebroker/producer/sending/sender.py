@@ -1,19 +1,21 @@
-"""Sends what is ready, and hears what becomes of it.
+"""The sender: it sends ready batches and completes them with the responses.
 
-Theory   A turn (`run_once`): first what the transaction manager wants, if there is one (transactional_turn.py); then
-         which nodes have something; of these, which can take it; one batch of each partition for each node, in one
-         request for a node; what has expired fails; then the requests go out. It says after how long to turn again if
-         nothing happens. Answers come in between by the `handle_` doors (completion.py).
-         With `max.in.flight.requests.per.connection` 1 a partition is muted from its drain to its answer: a retry
-         keeps its place. With sequence numbers it does so with up to 5.
-         Kafka's thread blocks in a turn; here the turn ends and `is_blocked`: the next call goes on with it, at the
-         time that was told or when the network has news. Before `asleep_until_ms` no answers are to be given.
+Theory   `run_once` is one iteration of the sender. First it serves the transaction manager, if there is one
+         (transactional_turn.py). Then it asks which nodes have batches and which of these can accept a request. It
+         drains one batch of each partition, fails expired batches, and sends one request to each node. It returns the
+         delay until the next iteration. Responses arrive between iterations by the `handle_` methods (completion.py).
+
+         With `max.in.flight.requests.per.connection` 1 a partition is muted from its drain to its response, so that a
+         retry keeps its place. With sequence numbers the order is kept with up to 5 in flight.
+
+         Where Kafka's thread blocks, an iteration ends here with `is_blocked`. The next call continues it, at the
+         returned time or after a network event. Pass in no responses before `asleep_until_ms`.
 Units    monotonic milliseconds.
 Source   clients/.../producer/internals/Sender.java of 2.0 and 4.3; conformance/producer plays both with it.
-Differs  A leader that an answer names (KIP-951) is told to the metadata by `client/sender_network.py`. Nodes are asked
-         in the order in which `ready` found them; in Kafka the hash of their addresses decides, and with it where the
-         next drain begins in 2.0 and in which order compression ratios are seen. Whoever calls a door calls
-         `accumulator.run_woken` after it. What Kafka's thread would log as uncaught is `uncaught`.
+Differs  `client/sender_network.py` passes the leaders named in responses (KIP-951) to the metadata. Nodes come in the
+         order of `ready`; in Kafka the hash of their addresses decides. This affects where the next drain of 2.0
+         starts, and the order of compression ratios. After each `handle_` call, call `accumulator.run_woken`.
+         `uncaught` is what Kafka's thread would log as uncaught.
 """
 
 from __future__ import annotations
@@ -43,10 +45,10 @@ from fakebroker.protocol.error_code import ErrorCode
 
 
 class Sender:
-    """`is_metadata_update_requested` is set when the client should ask who leads; whoever asks resets it. `uncaught` is
-    the last error that a turn or an answer ended with, as it should not. `idle_ms`: the last turn did nothing, and none
-    will for so long, unless the network has news or a request times out; None if it is not known. Kafka's turns without
-    a pause then (`run_once` says 0)."""
+    """The sender. `is_metadata_update_requested` is set when the client should refresh its metadata; the client resets
+    it. `uncaught` is the last unexpected error of an iteration or a response. `idle_ms`: the last iteration did
+    nothing, and none will for this long, unless there is a network event or a request times out. It is None if unknown.
+    Kafka's thread loops without a pause then (`run_once` returns 0)."""
 
     def __init__(self, accumulator: RecordAccumulator20 | RecordAccumulator43, client: Client) -> None:
         self.uncaught: ProducerError | None = None
@@ -76,16 +78,16 @@ class Sender:
 
     @property
     def is_blocked(self) -> bool:
-        """Its turn has not ended."""
+        """True if the iteration has not ended."""
         return self._turn is not None and self._turn.is_blocked
 
     @property
     def asleep_until_ms(self) -> int | None:
-        """Until then it hears nothing."""
+        """Return the time until which it must not get responses, None if there is none."""
         return None if self._turn is None else self._turn.asleep_until_ms
 
     def run_once(self, metadata: MetadataSnapshot, now_ms: int) -> int:
-        """One turn, or the rest of one. After how many milliseconds the next, at the latest."""
+        """Run one iteration, or continue one. Return the delay in milliseconds until the next, at most."""
         self.idle_ms = None
         self._enter(True)
         try:
@@ -105,7 +107,7 @@ class Sender:
     def handle_produce_response(
         self, request: ProduceRequest, answers: Iterable[PartitionAnswer], throttle_ms: int, now_ms: int
     ) -> None:
-        """An answer for each partition, in its order, and for how long to hold back."""
+        """Apply a response: a result for each partition, in order, and the throttle time."""
         found = []
         for answer in answers:
             batch = request.batches.get(answer.partition)
@@ -114,11 +116,12 @@ class Sender:
         self._complete(found, now_ms + throttle_ms, now_ms)
 
     def handle_no_response(self, request: ProduceRequest, now_ms: int) -> None:
-        """acks=0: it is written to the connection, and that is all that will ever be known."""
+        """Complete a request with acks=0: it is written to the connection, and its outcome stays unknown."""
         self._complete_all(request, ErrorCode.none, now_ms)
 
     def handle_disconnect(self, request: ProduceRequest, is_timed_out: bool, now_ms: int) -> None:
-        """The connection went, before there was an answer. `is_timed_out`: because there was none for too long."""
+        """End a request that lost its connection before the response. `is_timed_out`: the client closed it after a
+        timeout."""
         generation = self._config.generation
         is_timed_out = is_timed_out and generation.tells_own_time_outs
         code = ErrorCode.request_timed_out if is_timed_out else ErrorCode.network_exception
@@ -132,7 +135,7 @@ class Sender:
         self._tell(request, None)
 
     def handle_transactional_refusal(self, request: TransactionalRequest, text: str) -> None:
-        """The broker serves no version of it."""
+        """End a request that the broker serves in no usable version."""
         if request.handler is None:
             self._tell(request, TxnAnswer(ErrorCode.unsupported_version))
             return
@@ -172,7 +175,7 @@ class Sender:
         try:
             for batch, answer in answers:
                 self._completion.complete(batch, answer, throttle_until_ms, now_ms)
-        except ProducerError as error:  # and the rest of the answer is not looked at
+        except ProducerError as error:  # the rest of the response is skipped
             self.uncaught = error
         finally:
             self._enter(False)
@@ -200,7 +203,8 @@ class Sender:
         self._completion.expire(now_ms)
         if isinstance(accumulator, RecordAccumulator43):
             timeout_ms = max(0, min(timeout_ms, accumulator.next_expiry_ms - now_ms))
-            # An idempotent producer waits for what is in flight, and drains nothing else of the node before.
+            # Kafka would loop here: an idempotent producer waits for its batches in flight before it drains others of
+            # the node.
             if nodes and accumulator.held_back_nodes.issuperset(nodes):
                 self.idle_ms = timeout_ms
         for node, batches in drained:
@@ -209,7 +213,7 @@ class Sender:
         return 0 if nodes else timeout_ms
 
     def _nodes_that_can_take(self, result: ReadyCheckResult, now_ms: int) -> tuple[list[int], int]:
-        """And how long the first of the others will not."""
+        """Return the nodes that can accept a request, and the shortest delay until another one can."""
         nodes = []
         not_ready_ms = NO_DELAY_MS
         for node in result.ready_nodes:

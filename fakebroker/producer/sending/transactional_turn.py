@@ -1,9 +1,9 @@
-"""What a sender does in its turn before it looks at records: ask a coordinator, wait until it is connected, back off.
+"""The transactional part of the sender's iteration: send one request to a coordinator, after connecting and back-off.
 
-Theory   Kafka's sender has one thread, and it blocks here: until a node is connected, or for a back-off before a
-         request is sent again. Instead of that a turn ends and is `blocked`; the next one goes on where it was
-         (`_then`). While it waits for a node Kafka's thread reads answers; while it sleeps it does not.
-         A request that cannot be sent begins the search for its coordinator, and waits for it.
+Theory   Kafka's sender thread blocks here, until a node is connected or for a back-off before a retry. Instead, an
+         iteration ends as `blocked` here, and the next one continues at the same point (`_then`). While Kafka's thread
+         waits for a node it reads responses; while it sleeps it does not. If a request cannot be sent, the coordinator
+         is looked up again and the request waits for it.
 Units    monotonic milliseconds.
 Source   Sender.runOnce, maybeSendAndPollTransactionalRequest, NetworkClientUtils.awaitReady of 4.3, and of 2.0.
 """
@@ -19,12 +19,12 @@ from fakebroker.producer.sending.in_flight_batches import InFlightBatches
 from fakebroker.producer.transactions.requests import CoordinatorType, TxnAnswer
 from fakebroker.producer.transactions.transaction_manager import TransactionManager, TxnRequestHandler
 
-Step = Callable[[int], int | None]  # at a time; None: go on to the records, else after how long to turn again
+Step = Callable[[int], int | None]  # now_ms to None (continue with the records) or the delay until the next iteration
 
 
 class TransactionalTurn:
-    """`is_metadata_update_requested` is set when the client should ask anew which nodes there are. `turn_ms`: when the
-    turn began."""
+    """The transactional part of an iteration. `is_metadata_update_requested` is set when the client should refresh its
+    metadata. `turn_ms` is the start of the iteration."""
 
     def __init__(
         self, manager: TransactionManager, accumulator: RecordAccumulator, in_flight: InFlightBatches, client: Client
@@ -47,7 +47,8 @@ class TransactionalTurn:
         return self._accumulator.config
 
     def run(self, now_ms: int) -> int | None:
-        """None if records may be sent. Else after how many milliseconds to turn again, or to go on."""
+        """Start or continue. Return None if records may be sent, otherwise the delay in milliseconds until the next
+        call."""
         then, self._then = self._then, None
         self.is_blocked = False
         if then is not None:
@@ -56,18 +57,18 @@ class TransactionalTurn:
         return self._begin(now_ms)
 
     def on_answer(self, answer: TxnAnswer | None) -> None:
-        """To what the sender asked itself (2.0); None if the connection went."""
+        """Receive the response to the sender's own request (2.0), None if its connection closed."""
         raise NotImplementedError
 
     def _begin(self, now_ms: int) -> int | None:
         raise NotImplementedError
 
     def _on_ready(self, now_ms: int) -> int | None:
-        """The node is connected."""
+        """Continue: the node is connected."""
         raise NotImplementedError
 
     def _on_not_ready(self, now_ms: int) -> int | None:
-        """It is not, for too long, or cannot be."""
+        """Continue: the node cannot be connected, or the wait timed out."""
         raise NotImplementedError
 
     def _sent_ms(self, now_ms: int) -> int:
@@ -131,7 +132,7 @@ class TransactionalTurn:
         return self._handler
 
     def _maybe_abort_batches(self) -> None:
-        """The producer has failed for good."""
+        """Abort all batches: the producer has a fatal error."""
         error = self._manager.last_error
         if error is not None and self._accumulator.has_incomplete():
             self._accumulator.abort_batches(error)

@@ -1,7 +1,7 @@
-"""The transactional part of a turn of 2.0.
+"""The transactional part of an iteration of 2.0.
 
-Theory   An idempotent producer without an id sends nothing until it has one: the sender itself asks, and waits for the
-         answer. All that is sent later in the turn is dated as of its beginning.
+Theory   An idempotent producer sends no records until it has a producer id. The sender itself requests it and waits for
+         the response. Requests sent later in the iteration have the time of its start.
 Source   Sender.run, maybeSendTransactionalRequest, maybeWaitForProducerId of 2.0.
 """
 
@@ -69,7 +69,7 @@ class TransactionalTurn20(TransactionalTurn):
             if self._txn.is_aborting:
                 accumulator.abort_undrained_batches(ProducerError(words.TRANSACTION_ABORTED))
             if not accumulator.flush_in_progress():
-                accumulator.begin_flush()  # and Kafka never ends it: nothing lingers from now on
+                accumulator.begin_flush()  # Kafka never ends this flush: from now on nothing lingers
         self._handler = self._txn.next_request(accumulator.has_incomplete())
         return self._end() if self._handler is None else self._find_node(now_ms)
 

@@ -37,7 +37,7 @@ class TransactionalTurn43(TransactionalTurn):
         return self._maybe_send(now_ms)
 
     def _handle_authorization_error(self) -> bool:
-        """The producer begins anew: somebody may allow it what it may not do yet."""
+        """Return to UNINITIALIZED after an authorization error, so that the producer may try again later."""
         error = self._txn.last_error
         if error is None or not has_code(error, *_NOT_AUTHORIZED):
             return False

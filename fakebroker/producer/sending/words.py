@@ -1,9 +1,10 @@
-"""The words of the exceptions that Kafka's producer makes itself, as each release has them.
+"""The messages of the exceptions that Kafka's producer creates itself, by release.
 
-What a broker answers is named by its code (sending/response_errors.py): the message of a code is not here.
-Source   The texts in ProducerBatch, Sender, KafkaProducer, RecordAccumulator and BufferPool of kafka-clients 2.0.1,
-         2.1.0, 2.2.2, 2.3.1, 2.4.1, 2.5.1, 2.6.3, 2.7.2, 2.8.2, 3.0.2, 3.1.2, 3.5.2, 3.9.1, 4.1.0, 4.2.0, 4.3.1 and
-         4.4.0.
+The errors of brokers are named by their codes (sending/response_errors.py); messages of codes are not here.
+
+Source   The texts in ProducerBatch, Sender, KafkaProducer, RecordAccumulator and BufferPool of kafka-clients: `2.0.1,
+         2.1.0, 2.2.2, 2.3.1, 2.4.1, 2.5.1, 2.6.3, 2.7.2, 2.8.2, 3.0.2, 3.1.2, 3.5.2, 3.9.1, 4.1.0, 4.2.0, 4.3.1,
+         4.4.0`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 _TELLS_REQUEST_LIMIT: Final = Generation("2.5")
 _NAMES_LOST_NODE: Final = Generation("2.8")
 _TELLS_OF_MEMORY: Final = Generation("3.1")
-_EXPLAINS_EXPIRY: Final = Generation("4.3")  # and what a transaction's call has waited for
+_EXPLAINS_EXPIRY: Final = Generation("4.3")  # also adds the expected steps to timeouts of transactional calls
 _NAMES_OPERATION: Final = Generation("2.3")
 _ABBREVIATES: Final = Generation("3.1")
 
@@ -48,14 +49,14 @@ def expired_2_0(records: int, partition: TopicPartition, ms: int, since: str) ->
 
 
 def expired(records: int, partition: TopicPartition, ms: int, generation: Generation) -> str:
-    """KIP-91."""
+    """Return the message of an expired batch since KIP-91."""
     more = ". The request has not been sent, or no server response has been received yet."
     text = f"Expiring {records} record(s) for {partition}:{ms} ms has passed since batch creation"
     return text + more if generation >= _EXPLAINS_EXPIRY else text
 
 
 def no_metadata(topic: str, partition: int | None, partitions: int, ms: int, generation: Generation) -> str:
-    """`partitions`: how many of the topic are known."""
+    """Return the message of a metadata timeout. `partitions` is the known number of partitions of the topic."""
     if not generation.waits_for_partitions:
         return f"Failed to update metadata after {ms} ms."
     if partitions:
@@ -89,7 +90,7 @@ def more_than_all_memory(size: int, most: int) -> str:
 
 
 def no_memory(size: int, ms: int, total: int, available: int, poolable: int, generation: Generation) -> str:
-    """Within max.block.ms."""
+    """Return the message of an allocation that took longer than max.block.ms."""
     if generation < _TELLS_OF_MEMORY:
         return f"Failed to allocate memory within the configured max blocking time {ms} ms."
     return (
@@ -99,14 +100,14 @@ def no_memory(size: int, ms: int, total: int, available: int, poolable: int, gen
 
 
 def disconnected(node: int, is_timed_out: bool, generation: Generation) -> str:
-    """Nobody answered: the connection has ended, by the client itself if it took too long (3.5)."""
+    """Return the message of a lost connection, which the client closed itself after a timeout (`is_timed_out`, 3.5)."""
     if generation < _NAMES_LOST_NODE:
         return "The server disconnected before a response was received."
     return f"Disconnected from node {node}" + (" due to timeout" if is_timed_out else "")
 
 
 def not_done_in_time(call: str, operation: str, ms: int, generation: Generation) -> str:
-    """`call` of a transaction's doors waited for `operation`."""
+    """Return the message of a transactional `call` that timed out while it waited for `operation`."""
     if generation < _NAMES_OPERATION:
         return f"Timeout expired while initializing transactional state in {ms}ms."
     if generation < _ABBREVIATES:

@@ -1,1 +1,1 @@
-"""Who a producer is (producer id and epoch), its sequence numbers, and its transactions."""
+"""The transaction manager: producer id and epoch, sequence numbers, and transactions."""

@@ -1,4 +1,4 @@
-"""What a transaction manager makes of an error code, by request and generation.
+"""The reaction of a transaction manager to an error code, by request and generation.
 
 Source   the `handleResponse` methods of TransactionManager's handlers of 2.0 and 4.3.
 """
@@ -107,7 +107,7 @@ _ACTIONS_4_3: Final[_Actions] = {
 
 
 def action_for(request: type[TxnRequest], code: int, generation: Generation) -> Action:
-    """Of an error, not of NONE. Since 2.1 what is retriable and not named otherwise is asked again."""
+    """Return the action for an error other than NONE. Since 2.1 a retriable code without an entry is retried."""
     is_new = generation.has_delivery_timeout
     action = (_ACTIONS_4_3 if is_new else _ACTIONS_2_0)[request].get(cast(ErrorCode, code))
     if action is not None:

@@ -1,4 +1,4 @@
-"""The requests of a transaction manager, each with what its answer does.
+"""The requests of a transaction manager, with handlers for their responses.
 
 Source   TransactionManager's handlers of 2.0 and 4.3; what an error code means is in error_actions.py.
 """
@@ -34,7 +34,7 @@ _ADD_PARTITIONS_RETRY_BACKOFF_MS = 20
 
 
 class _Handler(TxnRequestHandler):
-    """What all of them do with an error."""
+    """The error handling that all requests share."""
 
     def _action(self, code: int) -> Action:
         return action_for(type(self.request), code, self.manager.config.generation)
@@ -43,14 +43,14 @@ class _Handler(TxnRequestHandler):
         return known_code(code, self.manager.config.generation)
 
     def _codes(self, answer: TxnAnswer) -> list[tuple[TopicPartition, int]]:
-        """Of its partitions, in the order in which Kafka looks at them: the first bad one may decide."""
+        """Return the partitions' codes in Kafka's order, as the first error may decide."""
         codes: HashMap[TopicPartition, int] = HashMap(hash_of_partition)
         for partition, code in answer.partitions:
             codes.put(partition, self._known(code))
         return codes.items()
 
     def _react(self, code: int) -> None:
-        """To an error that is the whole answer."""
+        """Handle an error that is the whole response."""
         match self._action(code):
             case Action.LOOK_UP:
                 self.manager.look_up_coordinator(CoordinatorType.TRANSACTION, self.manager.transactional_id)
@@ -61,7 +61,7 @@ class _Handler(TxnRequestHandler):
                 self._end(action, code)
 
     def _end(self, action: Action, code: int) -> None:
-        """It is not asked again."""
+        """End the request without a retry."""
         match action:
             case Action.FATAL:
                 self.fatal_error(BrokerError(code))
@@ -79,7 +79,7 @@ class _Handler(TxnRequestHandler):
 
     def fatal_error(self, error: ProducerError) -> None:
         if not self.manager.config.generation.has_delivery_timeout:
-            self.result.error = error  # 2.0: it is done only if the state could change
+            self.result.error = error  # in 2.0 it completes only if the state transition succeeds
         else:
             self.result.fail(error)
         self.manager.transition_to_fatal_error(error)
@@ -95,7 +95,8 @@ class _Handler(TxnRequestHandler):
 
 
 class InitProducerIdHandler(_Handler):
-    """`is_epoch_bump`: after the end of a transaction, by the client (KIP-360)."""
+    """The handler of InitProducerId. `is_epoch_bump`: requested by the client after the end of a transaction
+    (KIP-360)."""
 
     def __init__(self, manager: TransactionManager, request: InitProducerId, is_epoch_bump: bool) -> None:
         super().__init__(manager, request, TransactionalRequestResult("InitProducerId"))
@@ -181,7 +182,7 @@ class AddOffsetsToTxnHandler(_Handler):
 
 
 class TxnOffsetCommitHandler(_Handler):
-    """2.0 sends what is left to be committed, 4.3 what was at first."""
+    """The handler of TxnOffsetCommit. A retry sends the remaining offsets in 2.0, and all offsets in 4.3."""
 
     priority = 2
 

@@ -1,7 +1,7 @@
-"""What a producer of 2.0 remembers of its partitions: the next sequences, what was acknowledged, what is in flight.
+"""The sequence state of a producer of 2.0, by partition: next sequences, acknowledged ones, batches in flight.
 
 Source   The maps of clients/.../producer/internals/TransactionManager.java of 2.0.
-Differs  Sequence numbers do not overflow: 2.0 counts on below zero.
+Differs  Sequence numbers do not wrap here; those of 2.0 overflow to negative numbers.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class PartitionSequences:
         return queue
 
     def first_in_flight_sequence(self, partition: TopicPartition) -> int:
-        """NO_SEQUENCE if nothing is in flight."""
+        """Return the first sequence in flight, NO_SEQUENCE if nothing is."""
         queue = self._in_flight.get(partition)
         first = None if queue is None else queue.peek()
         return NO_SEQUENCE if first is None else first.base_sequence
 
     def is_next(self, partition: TopicPartition, sequence: int) -> bool:
-        """Whether it follows what was acknowledged last."""
+        """Return True if the sequence follows the last acknowledged one."""
         return sequence - self._last_acked.get(partition, NO_LAST_ACKED) == 1
 
     def maybe_update_last_acked(self, partition: TopicPartition, sequence: int) -> None:
@@ -78,7 +78,8 @@ class PartitionSequences:
             self._last_acked_offset[partition] = offset
 
     def adjust_due_to_failed_batch(self, batch: ProducerBatch) -> None:
-        """It will never be sent: what follows moves up. Raises IllegalProducerStateError for one below 0."""
+        """Reduce the sequences after a batch that will never be sent. Raises IllegalProducerStateError for one below
+        0."""
         partition = batch.partition
         if partition not in self._next:
             return
@@ -92,7 +93,7 @@ class PartitionSequences:
                 other.reset_producer_state(other.producer_id, other.producer_epoch, sequence)
 
     def start_at_beginning(self, partition: TopicPartition) -> None:
-        """What is in flight begins with 0, as the same producer, in the order in which the queue has it."""
+        """Renumber the batches in flight from 0 with the same producer id, in the order of the queue."""
         sequence = 0
         for batch in self._in_flight_of(partition):
             batch.reset_producer_state(batch.producer_id, batch.producer_epoch, sequence)

@@ -1,7 +1,7 @@
-"""A queue by priority that breaks ties as Java's does: a binary heap in an array.
+"""A priority queue with the tie-breaking of Java's: a binary heap in an array.
 
-Source   java.util.PriorityQueue of Java 17. Kafka's producer keeps its pending transactional requests in one, and
-         2.0 the batches in flight; what has equal priority leaves in the order that the heap happens to give.
+Source   java.util.PriorityQueue of Java 17. Kafka's producer keeps its pending transactional requests in one, and 2.0
+         also the batches in flight. Items of equal priority leave in the order of the heap.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class PriorityQueue(Generic[T]):
-    """The least `rank` first. Iteration is in the order of the array, which is not that of leaving."""
+    """A queue with the least `rank` first. Iteration is in the order of the array, not in that of `poll`."""
 
     def __init__(self, rank: Callable[[T], int]) -> None:
         self._rank = rank
@@ -45,7 +45,7 @@ class PriorityQueue(Generic[T]):
         return first
 
     def remove(self, item: T) -> None:
-        """This very one, if it is there."""
+        """Remove the item, compared by identity, if it is there."""
         at = next((at for at, one in enumerate(self._heap) if one is item), -1)
         if at < 0:
             return

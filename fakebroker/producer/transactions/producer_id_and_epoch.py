@@ -1,4 +1,4 @@
-"""A producer's id and its epoch, which a coordinator or a broker gives.
+"""A producer id with its epoch, as assigned by a coordinator or a broker.
 
 Source   clients/.../common/utils/ProducerIdAndEpoch.java of 4.3.
 """

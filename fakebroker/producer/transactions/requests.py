@@ -1,4 +1,4 @@
-"""What a transaction manager asks of brokers, what it is answered, and how it hears that something is done.
+"""The requests of a transaction manager, their responses, and their results.
 
 Source   the request builders and clients/.../producer/internals/TransactionalRequestResult.java of 2.0 and 4.3.
 """
@@ -14,7 +14,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 class CoordinatorType(Enum):
-    """By the key type of FindCoordinator."""
+    """The kind of a coordinator; the value is the key type of FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -39,7 +39,7 @@ class AddOffsetsToTxn(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """On whose behalf offsets are committed; 2.0 knows only the group."""
+    """The group of which offsets are committed; 2.0 uses only `group_id`."""
 
     group_id: str
     generation: int = -1
@@ -48,7 +48,8 @@ class GroupMetadata(NamedTuple):
 
 
 class TxnOffsetCommit(NamedTuple):
-    """`offsets`: the next one to read of each partition. `is_v2`: transactions of version 2 (KIP-890)."""
+    """A TxnOffsetCommit. `offsets` has the next offset to read of each partition. `is_v2`: transactions of version 2
+    (KIP-890)."""
 
     transactional_id: str
     producer: ProducerIdAndEpoch
@@ -65,7 +66,8 @@ class EndTxn(NamedTuple):
 
 
 class FindCoordinator(NamedTuple):
-    """`key`: the group or the transactional id, None of a producer that has none and is told to look for one."""
+    """A FindCoordinator. `key` is the group or the transactional id; None if a producer without one looks for its
+    coordinator."""
 
     kind: CoordinatorType
     key: str | None
@@ -75,8 +77,8 @@ TxnRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | TxnOffsetCo
 
 
 class TxnAnswer(NamedTuple):
-    """What a broker answers, as far as the request has it: an error code, the coordinator's node, the producer, an
-    error code of each partition."""
+    """A response, with the fields that its request has: error code, coordinator node, producer, error codes by
+    partition."""
 
     code: int = 0
     node: int = -1
@@ -85,7 +87,8 @@ class TxnAnswer(NamedTuple):
 
 
 class TransactionalRequestResult:
-    """What the caller waits for. `is_acked`: it has heard of it; until then the same call gives it again (4.3)."""
+    """The result that a caller waits for. `is_acked`: the caller has received it; until then the same call returns it
+    again (4.3)."""
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
@@ -101,7 +104,7 @@ class TransactionalRequestResult:
         self.is_completed = True
 
     def acknowledge(self) -> None:
-        """The caller has waited and hears of it: raises what it ended with."""
+        """Mark the result as received by the caller. Raises its error, if it has one."""
         assert self.is_completed, f"{self.operation} is not done"
         self.is_acked = True
         if self.error is not None:

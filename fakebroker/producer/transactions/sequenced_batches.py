@@ -1,4 +1,4 @@
-"""What the accumulator and the sender ask about batches that have sequence numbers, by generation.
+"""The interface of the transaction manager for batches with sequence numbers, by generation.
 
 Source   TransactionManager of 2.0 and 4.3, the part of it that an idempotent producer needs.
 """
@@ -13,15 +13,15 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 class SequencedBatches:
     def has_unresolved_sequences(self) -> bool:
-        """Of any partition."""
+        """Return True if any partition has an unresolved sequence."""
         raise NotImplementedError
 
     def has_unresolved_sequence(self, partition: TopicPartition) -> bool:
-        """A batch of it expired after it was sent: nobody knows whether it was written."""
+        """Return True if a batch of the partition expired after it was sent, so that it may or may not be written."""
         raise NotImplementedError
 
     def first_in_flight_sequence(self, partition: TopicPartition) -> int:
-        """NO_SEQUENCE if nothing is in flight."""
+        """Return the first sequence in flight, NO_SEQUENCE if nothing is."""
         raise NotImplementedError
 
     def add_in_flight_batch(self, batch: ProducerBatch) -> None:
@@ -31,20 +31,20 @@ class SequencedBatches:
         raise NotImplementedError
 
     def assign_sequence(self, batch: ProducerBatch) -> None:
-        """It is about to be sent for the first time: as whom, and with which sequence number."""
+        """Assign producer id, epoch and sequence to a batch that is about to be sent for the first time."""
         raise NotImplementedError
 
     def mark_sequence_unresolved(self, batch: ProducerBatch) -> None:
         raise NotImplementedError
 
     def can_retry(self, answer: PartitionAnswer, batch: ProducerBatch) -> bool:
-        """Whether a batch that was refused may be sent again; what has to be changed for that is."""
+        """Return True if a batch with an error may be sent again, and change its sequences as needed for that."""
         raise NotImplementedError
 
     def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
-        """It was written."""
+        """Record a batch that was written."""
         raise NotImplementedError
 
     def handle_failed_batch(self, batch: ProducerBatch, error: ProducerError, adjusts_sequences: bool) -> None:
-        """It will not be sent again."""
+        """Record a batch that will not be sent again."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""How a producer of 4.3 keeps the order of its batches: the part of its transaction manager that knows sequences.
+"""The sequence numbers of a producer of 4.3: the part of its transaction manager that keeps the order of batches.
 
-Theory   Batches of a partition are numbered when they are drained. A partition that still has batches of an older epoch
-         in flight waits with new ones until those are done. When a batch expires that was sent before, nobody knows
-         whether it was written: its partition is unresolved, and waits until what is in flight is done; if the broker
-         has then acknowledged all before it, nothing is missing, else the epoch is bumped.
+Theory   A batch gets its sequence when it is drained. A partition with batches of an older epoch in flight sends no new
+         ones until these are done. If a batch expires after it was sent, it may or may not be written: its partition is
+         unresolved, and waits for all batches in flight. If the broker has then acknowledged all sequences before it,
+         nothing is missing; otherwise the epoch is bumped.
 Source   clients/.../producer/internals/TransactionManager.java of 4.3; KIP-360.
 """
 
@@ -42,7 +42,8 @@ _OUT_OF_ORDER_CODES = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown
 
 
 class SequencedManager43(TransactionManager):
-    """`client_side_epoch_bump_required`: with the next turn (idempotent), or with the end of the transaction."""
+    """The manager of sequences. `client_side_epoch_bump_required`: the epoch is bumped in the next iteration
+    (idempotent), or at the end of the transaction."""
 
     def __init__(self, config: ProducerConfig, api_versions: ApiVersions) -> None:
         super().__init__(config, SOURCES_4_3)
@@ -51,7 +52,7 @@ class SequencedManager43(TransactionManager):
         self.client_side_epoch_bump_required = False
         self.is_transaction_v2_enabled = False
         self._coordinator_bumps_epoch = False
-        self._unresolved: HashMap[TopicPartition, int] = HashMap(hash_of_partition)  # the sequence after the last known
+        self._unresolved: HashMap[TopicPartition, int] = HashMap(hash_of_partition)  # the sequence after the last one
         self._to_rewrite: HashMap[TopicPartition, bool] = HashMap(hash_of_partition)
 
     def request_idempotent_epoch_bump_for_partition(self, partition: TopicPartition) -> None:
@@ -59,7 +60,7 @@ class SequencedManager43(TransactionManager):
         self._to_rewrite.put(partition, True)
 
     def bump_idempotent_producer_epoch(self) -> None:
-        """Take the next epoch, or ask for another id after the last one."""
+        """Take the next epoch, or reset the producer id after the last epoch."""
         producer_id, epoch = self.producer_id_and_epoch
         if epoch == MAX_EPOCH:
             self.producer_id_and_epoch = NONE
@@ -77,7 +78,7 @@ class SequencedManager43(TransactionManager):
         self._unresolved.clear()
 
     def maybe_resolve_sequences(self) -> None:
-        """Where nothing is in flight any more, it is known what is missing."""
+        """Resolve the partitions that have nothing in flight."""
         for partition, _ in self._unresolved.items():
             if self.has_in_flight_batches(partition):
                 continue
@@ -139,7 +140,7 @@ class SequencedManager43(TransactionManager):
                 return True
             entry = self.partitions.find(partition)
             last_acked = NO_LAST_ACKED if entry is None else entry.last_acked_offset
-            if last_acked < answer.log_start_offset and self.is_transactional:  # deleted, by age or size
+            if last_acked < answer.log_start_offset and self.is_transactional:  # deleted by retention
                 self.partitions.get(partition).start_sequences_at_beginning(self.producer_id_and_epoch)
                 return True
             if not self.is_transactional:
@@ -149,7 +150,7 @@ class SequencedManager43(TransactionManager):
             unresolved = self._unresolved.get(partition)
             is_first = not batch.sequence_has_been_reset and self._is_next_sequence(partition, batch.base_sequence)
             if unresolved is None and not is_first:
-                return True  # what came before it is in flight still, or comes again
+                return True  # an earlier batch is still in flight, or will be retried
             if not self.is_transactional:
                 if unresolved is None or batch.base_sequence == unresolved:
                     self.request_idempotent_epoch_bump_for_partition(partition)
@@ -170,7 +171,7 @@ class SequencedManager43(TransactionManager):
         self.remove_in_flight_batch(batch)
 
     def maybe_transition_to_error_state(self, error: ProducerError) -> None:
-        """A batch has failed, or a record could not even be put into one."""
+        """Move to an error state after a batch failed or an append was refused."""
         if has_code(error, *_FATAL_CODES):
             self.transition_to_fatal_error(error)
         elif self.is_transactional:

@@ -1,14 +1,13 @@
-"""Whether a producer may send, as whom, and what it has to ask of coordinators before; what both generations share.
+"""The transaction manager: the state and id of a producer, and its coordinator requests. Both generations share it.
 
-Theory   A state (txn_state.py), an error that explains it, and requests that wait, of which one is in flight at a time:
-         first who asks for a coordinator, then for a producer id, then what belongs into the transaction, then its
-         end. A producer that is only idempotent has no transactional id: of all this it needs the producer id, and the
-         sequence numbers of its partitions.
-         Errors are abortable (the transaction ends, the producer goes on) or fatal.
+Theory   It has a state (txn_state.py), the error behind it, and pending requests, of which one is in flight at a time.
+         The order is: FindCoordinator, InitProducerId, requests of the transaction, EndTxn. A producer that is only
+         idempotent has no transactional id. It needs only a producer id and the sequence numbers of its partitions.
+         Errors are abortable (the transaction ends, the producer continues) or fatal.
 Units    monotonic milliseconds in the sender, which sends the requests.
-Errors   IllegalProducerStateError and others of errors.py to the caller that may not do it now.
+Errors   IllegalProducerStateError and others of errors.py for a call that the state does not allow.
 Source   clients/.../producer/internals/TransactionManager.java of 2.0 and 4.3; conformance/producer plays both with it.
-Differs  One thread. No two-phase commit by an outside coordinator (KIP-939). No authentication.
+Differs  There is one thread, no two-phase commit by an external coordinator (KIP-939), and no authentication.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 class TxnRequestHandler:
-    """A request that waits or is in flight, and what becomes of its answer. A lower `priority` goes first.
-    `coordinator_type` None: any broker will do. `is_end_txn` waits until all batches are done."""
+    """A pending request or one in flight, and the handler of its response. A lower `priority` goes first.
+    `coordinator_type` None means any broker. `is_end_txn` waits until all batches are done."""
 
     priority: int
     is_end_txn: ClassVar[bool] = False
@@ -66,7 +65,7 @@ class TxnRequestHandler:
 
     @property
     def retry_backoff_ms(self) -> int:
-        """How long before it is sent again."""
+        """Return the delay before a retry."""
         return self.manager.config.retry_backoff_ms
 
     def handle_answer(self, answer: TxnAnswer) -> None:
@@ -77,14 +76,14 @@ class TxnRequestHandler:
         self.handle_answer(answer)
 
     def on_disconnect(self) -> None:
-        """The connection went before there was an answer."""
+        """Retry: the connection closed before the response."""
         self.manager.has_in_flight_request = False
         if self.coordinator_type is not None:
             self.manager.look_up_coordinator_of(self)
         self.reenqueue()
 
     def on_refusal(self, error: ProducerError) -> None:
-        """It could not be sent, and never will be."""
+        """Fail for good: the request cannot be sent in any version."""
         self.manager.has_in_flight_request = False
         self.fatal_error(error)
 
@@ -96,16 +95,17 @@ class TxnRequestHandler:
         self.result.fail(error)
 
     def fatal_error(self, error: ProducerError) -> None:
-        """It has failed, and the producer with it."""
+        """Fail the request and the producer."""
         raise NotImplementedError
 
     def abortable_error(self, error: ProducerError) -> None:
-        """It has failed, and the transaction with it."""
+        """Fail the request and the transaction."""
         raise NotImplementedError
 
 
 class TransactionManager(SequencedBatches):
-    """`is_in_sender` is set while the sender calls, not the application. `retry_backoff_ms` etc. are the config's."""
+    """The state machine of a producer's transactions. `is_in_sender` is True while the sender is the caller, not the
+    application."""
 
     def __init__(self, config: ProducerConfig, sources: Mapping[State, frozenset[State]]) -> None:
         self.config = config
@@ -157,32 +157,32 @@ class TransactionManager(SequencedBatches):
         return self.state is State.IN_TRANSACTION or self.is_completing or self.has_abortable_error
 
     def initialize_transactions(self) -> TransactionalRequestResult:
-        """Ask for a producer id; whoever has the transactional id now is fenced."""
+        """Request a producer id. The previous producer with this transactional id is fenced."""
         raise NotImplementedError
 
     def begin_transaction(self) -> None:
         raise NotImplementedError
 
     def begin_commit(self) -> TransactionalRequestResult:
-        """What is in batches is sent first."""
+        """Start to commit. Batches are sent before the EndTxn."""
         raise NotImplementedError
 
     def begin_abort(self) -> TransactionalRequestResult:
-        """What was not sent is dropped."""
+        """Start to abort. Records that were not sent are dropped."""
         raise NotImplementedError
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, int], group: GroupMetadata
     ) -> TransactionalRequestResult:
-        """The next offsets that a group is to read, committed with the transaction."""
+        """Add a group's next offsets to read to the transaction."""
         raise NotImplementedError
 
     def maybe_add_partition(self, partition: TopicPartition) -> None:
-        """A record is for it. Raises if there is no transaction, or an error."""
+        """Add the partition of a record to the transaction. Raises if there is no transaction, or after an error."""
         raise NotImplementedError
 
     def is_waiting(self, batch: ProducerBatch) -> bool:
-        """It may not be sent now, though it is the first of its partition."""
+        """Return True if the first batch of a queue must not be sent yet."""
         partition = batch.partition
         if not self.is_send_to_partition_allowed(partition) or not self.has_producer_id:
             return True
@@ -192,7 +192,7 @@ class TransactionManager(SequencedBatches):
         return first not in (NO_SEQUENCE, batch.base_sequence)
 
     def is_new_batch_held(self, partition: TopicPartition) -> bool:
-        """No batch of it is sent for the first time, until what is in flight is done."""
+        """Return True if no new batch may be sent until the batches in flight are done."""
         return self.has_unresolved_sequence(partition)
 
     def is_send_to_partition_allowed(self, partition: TopicPartition) -> bool:
@@ -201,25 +201,25 @@ class TransactionManager(SequencedBatches):
         return not self.is_transactional or partition in self.partitions_in_transaction
 
     def reset_transaction_state(self) -> None:
-        """The transaction has ended."""
+        """Return to READY after the end of a transaction."""
         raise NotImplementedError
 
     def on_producer_id(self, producer: ProducerIdAndEpoch, is_epoch_bump: bool) -> None:
-        """InitProducerId was answered."""
+        """Handle a successful InitProducerId."""
         raise NotImplementedError
 
     def on_transaction_ended(self, producer: ProducerIdAndEpoch) -> None:
-        """EndTxn was answered, in version 2 with the next epoch (KIP-890)."""
+        """Handle a successful EndTxn; in version 2 it returns the next epoch (KIP-890)."""
         raise NotImplementedError
 
     def commit_offsets(
         self, result: TransactionalRequestResult, offsets: Mapping[TopicPartition, int], group: GroupMetadata
     ) -> None:
-        """The transaction has the group's offsets now: send them."""
+        """Send the group's offsets, after AddOffsetsToTxn has succeeded."""
         raise NotImplementedError
 
     def on_coordinator_ready(self) -> None:
-        """The transaction coordinator is connected, and its versions are known."""
+        """Handle a connected transaction coordinator: its versions are known."""
 
     def transition_to_abortable_error(self, error: ProducerError) -> None:
         if not self.is_aborting:
@@ -229,11 +229,11 @@ class TransactionManager(SequencedBatches):
         self.transition_to(State.FATAL_ERROR, error)
 
     def abortable_error_if_possible(self, handler: TxnRequestHandler, error: ProducerError) -> None:
-        """The transaction is to be aborted if the producer can go on after that (4.3)."""
+        """Require an abort if the producer can continue after it, otherwise fail (4.3)."""
         raise NotImplementedError
 
     def transition_to(self, target: State, error: ProducerError | None = None) -> None:
-        """Raises if there is no way from here to there."""
+        """Enter the state. Raises if the current state does not allow it."""
         if self.state not in self._sources[target]:
             text = f"The producer{self._who()} is {self.state.name} and cannot become {target.name}."
             raise self.refuse_transition(text)
@@ -242,11 +242,11 @@ class TransactionManager(SequencedBatches):
         self.state = target
 
     def refuse_transition(self, text: str) -> ProducerError:
-        """What to raise for one that is not possible."""
+        """Return the error for a transition that is not allowed."""
         return IllegalProducerStateError(text)
 
     def next_request(self, has_incomplete_batches: bool) -> TxnRequestHandler | None:
-        """The request to send now. None if there is none, or if the next waits for the batches."""
+        """Return the request to send now. Return None if there is none, or if the next one waits for batches."""
         self._enqueue_new_partitions()
         handler = self.pending.peek()
         if handler is None or (handler.is_end_txn and has_incomplete_batches):
@@ -254,7 +254,7 @@ class TransactionManager(SequencedBatches):
         self.pending.poll()
         if self._maybe_terminate_with_error(handler):
             return None
-        if handler.is_end_txn and not self.is_transaction_started:  # the coordinator knows of none
+        if handler.is_end_txn and not self.is_transaction_started:  # the coordinator has no transaction
             handler.result.done()
             if not self.has_fatal_error:
                 self.reset_transaction_state()
@@ -262,14 +262,14 @@ class TransactionManager(SequencedBatches):
         return handler
 
     def retry(self, handler: TxnRequestHandler) -> None:
-        """It could not be sent."""
+        """Queue a request again that could not be sent."""
         handler.reenqueue()
 
     def enqueue(self, handler: TxnRequestHandler) -> None:
         self.pending.offer(handler)
 
     def coordinator(self, kind: CoordinatorType) -> int | None:
-        """The id of its node, if it is known."""
+        """Return the node id of the coordinator, None if unknown."""
         return self._coordinators.get(kind)
 
     def set_coordinator(self, kind: CoordinatorType, node: int) -> None:
@@ -280,7 +280,7 @@ class TransactionManager(SequencedBatches):
         self.look_up_coordinator(handler.coordinator_type, handler.coordinator_key)
 
     def look_up_coordinator(self, kind: CoordinatorType, key: str | None) -> None:
-        """Forget it, and ask."""
+        """Forget the coordinator, and request it."""
         self._coordinators.pop(kind, None)
         self.enqueue(self.find_coordinator_handler(FindCoordinator(kind, key)))
 

@@ -1,8 +1,8 @@
-"""The transaction manager of 2.0: whoever cannot know what was written starts anew with another producer id, or dies.
+"""The transaction manager of 2.0: after an unresolved sequence the producer takes a new producer id, or fails.
 
-Theory   An idempotent producer has no state of its own: the sender waits for a producer id (transactional_turn_2_0.py),
-         and if a sequence stays unresolved, or the broker misses one that came before, everything is forgotten and
-         another id is asked for. A transactional one cannot do that: an unresolved sequence is fatal.
+Theory   An idempotent producer has no state machine: the sender waits for a producer id (transactional_turn_2_0.py). If
+         a sequence stays unresolved, or the broker reports a gap, all sequences are forgotten and another id is
+         requested. A transactional producer cannot do that: an unresolved sequence is fatal.
 Source   clients/.../producer/internals/TransactionManager.java of 2.0.
 """
 
@@ -120,7 +120,7 @@ class TransactionManager20(TransactionManager):
             self.new_partitions.put(partition, True)
 
     def reset_producer_id(self) -> None:
-        """Forget who it is, and all sequence numbers; the next batches are another producer's."""
+        """Forget the producer id and all sequences. The next batches get another producer id."""
         if self.is_transactional:
             raise IllegalProducerStateError("A transactional producer is begun anew by initTransactions only.")
         self.producer_id_and_epoch = NONE
@@ -128,7 +128,7 @@ class TransactionManager20(TransactionManager):
         self._unresolved.clear()
 
     def should_reset_producer_state_after_resolving_sequences(self) -> bool:
-        """A batch expired that may have been written, and nothing of its partition is in flight any more."""
+        """Return True if a batch expired that may have been written, and its partition has nothing in flight."""
         if self.is_transactional:
             return False
         for partition, _ in self._unresolved.items():
@@ -165,7 +165,7 @@ class TransactionManager20(TransactionManager):
         self._sequences.add_in_flight(batch)
 
     def is_of_another_producer(self, batch: ProducerBatch) -> bool:
-        """The producer id was reset since it was sent."""
+        """Return True if the producer id was reset after the batch was sent."""
         return (batch.producer_id, batch.producer_epoch) != self.producer_id_and_epoch
 
     def can_retry(self, answer: PartitionAnswer, batch: ProducerBatch) -> bool:
@@ -174,12 +174,12 @@ class TransactionManager20(TransactionManager):
         partition = batch.partition
         if answer.code == ErrorCode.out_of_order_sequence_number and not self.has_unresolved_sequence(partition):
             is_first = not batch.sequence_has_been_reset and self._sequences.is_next(partition, batch.base_sequence)
-            return not is_first  # else what came before it is in flight still, or comes again
+            return not is_first  # retry unless it is the first: an earlier batch is in flight or will be retried
         if answer.code == ErrorCode.unknown_producer_id:
             if answer.log_start_offset == -1 or batch.sequence_has_been_reset:
                 return True
             if self._sequences.last_acked_offset(partition) < answer.log_start_offset:
-                self._sequences.start_at_beginning(partition)  # what it wrote was deleted, by age or size
+                self._sequences.start_at_beginning(partition)  # its records were deleted by retention
                 return True
         return False
 

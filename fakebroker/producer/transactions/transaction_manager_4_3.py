@@ -1,11 +1,10 @@
-"""The transaction manager of 4.3: whoever cannot know what was written goes on with the next epoch.
+"""The transaction manager of 4.3: after an unresolved sequence the producer continues with the next epoch.
 
-Theory   KIP-360: an idempotent producer takes the next epoch by itself, and what is in flight for the partition begins
-         with sequence 0 again. A transactional one aborts, and asks its coordinator for the next epoch after that.
-         KIP-890 (transactions of version 2): the coordinator gives the next epoch with the end of each transaction, and
-         partitions are added by the brokers that are written to.
-         A call that has not been waited for to its end (`TransactionalRequestResult.is_acked`) is in the way of others,
-         and gives the same result again.
+Theory   KIP-360: an idempotent producer takes the next epoch by itself, and the batches in flight of the partition
+         restart at sequence 0. A transactional producer aborts, and then requests the next epoch from its coordinator.
+         KIP-890 (transactions of version 2): the response to EndTxn contains the next epoch, and the brokers that are
+         written to add the partitions. A call of which the result was not received
+         (`TransactionalRequestResult.is_acked`) blocks other calls, and returns the same result again.
 Source   clients/.../producer/internals/TransactionManager.java of 4.3.
 """
 
@@ -40,7 +39,7 @@ _V2 = 2
 
 
 class _PendingStateTransition(NamedTuple):
-    """A call that was made and not waited for."""
+    """A call of which the result was not received yet."""
 
     result: TransactionalRequestResult
     state: State
@@ -62,7 +61,7 @@ class TransactionManager43(SequencedManager43):
         return self._remember(self._ask_for_producer_id(NONE), State.INITIALIZING, "initTransactions")
 
     def bump_epoch_by_coordinator(self) -> TransactionalRequestResult:
-        """After the end of the transaction (KIP-360)."""
+        """Request the next epoch after the end of the transaction (KIP-360)."""
         self._maybe_fail_with_error()
         cached = self._cached(State.INITIALIZING, "initTransactions")
         if cached is not None:
@@ -156,8 +155,8 @@ class TransactionManager43(SequencedManager43):
             self.new_partitions.put(partition, True)
 
     def maybe_update_transaction_v2_enabled(self, on_initialization: bool) -> None:
-        """Look at what the brokers say, where a transaction begins or ends. Whoever goes over to version 2 bumps the
-        epoch first."""
+        """Update from the brokers' features, where a transaction begins or ends. The switch to version 2 needs an epoch
+        bump."""
         if self._features_epoch >= self.api_versions.max_finalized_features_epoch:
             return
         self._features_epoch = self.api_versions.max_finalized_features_epoch
@@ -167,7 +166,7 @@ class TransactionManager43(SequencedManager43):
             self.client_side_epoch_bump_required = True
 
     def bump_idempotent_epoch_and_reset_id_if_needed(self) -> None:
-        """An idempotent producer without an id asks for one; one that needs another epoch takes it."""
+        """Request a producer id for an idempotent producer without one, and bump its epoch if required."""
         if self.is_transactional:
             return
         if self.client_side_epoch_bump_required:
@@ -181,7 +180,7 @@ class TransactionManager43(SequencedManager43):
         self._fail_pending_transition(error)
 
     def transition_to_uninitialized(self, error: ProducerError) -> None:
-        """Not authorized: another initTransactions may do."""
+        """Return to UNINITIALIZED after an authorization error. Another initTransactions may succeed."""
         self.transition_to(State.UNINITIALIZED)
         self._fail_pending_transition(error)
 
@@ -229,7 +228,7 @@ class TransactionManager43(SequencedManager43):
 
     def refuse_transition(self, text: str) -> ProducerError:
         error = IllegalProducerStateError(text)
-        if self.is_in_sender:  # nobody would hear of it: the next call does
+        if self.is_in_sender:  # no caller would receive it: the next call raises it
             self.state = State.FATAL_ERROR
             self.last_error = error
         return error
@@ -249,7 +248,7 @@ class TransactionManager43(SequencedManager43):
         self._pending_transition = None
 
     def _cached(self, state: State, operation: str) -> TransactionalRequestResult | None:
-        """The result of the same call, if it was not waited for."""
+        """Return the result of the same call if it was not received yet."""
         self._ensure_transactional()
         pending = self._pending_transition
         if pending is not None and not pending.result.is_acked and pending.state is state:

@@ -1,7 +1,7 @@
-"""What a producer of 4.3 remembers of a partition: as whom it writes there, the next sequence, what is in flight.
+"""The state of a partition in a producer of 4.3: producer id and epoch, next sequence, batches in flight.
 
-Theory   Batches in flight are in the order of producer id, epoch and sequence. When they get other sequences (an epoch
-         began, a batch before them failed) all of them are rewritten, and sent again as such.
+Theory   Batches in flight are ordered by producer id, epoch and sequence. If their sequences change (a new epoch, a
+         failed batch before them), all of them are rewritten and sent again.
 Source   clients/.../producer/internals/{TxnPartitionEntry,TxnPartitionMap}.java of 4.3.
 """
 
@@ -16,8 +16,8 @@ from fakebroker.producer.record_batch_builder import NO_SEQUENCE
 from fakebroker.producer.transactions.producer_id_and_epoch import NONE, ProducerIdAndEpoch
 from fakebroker.protocol.topic_partition import TopicPartition
 
-NO_LAST_ACKED: Final = -1  # of sequences and of offsets
-_SEQUENCES: Final = 2**31  # so many there are, then 0 comes again
+NO_LAST_ACKED: Final = -1  # for sequences and offsets
+_SEQUENCES: Final = 2**31  # sequences wrap to 0 here
 
 
 class TxnPartitionEntry:
@@ -33,25 +33,25 @@ class TxnPartitionEntry:
         return bool(self._in_flight)
 
     def first_in_flight_sequence(self) -> int:
-        """NO_SEQUENCE if nothing is in flight."""
+        """Return the first sequence in flight, NO_SEQUENCE if nothing is."""
         return self._in_flight[0].base_sequence if self._in_flight else NO_SEQUENCE
 
     def increment_sequence(self, increment: int) -> None:
         self.next_sequence = (self.next_sequence + increment) % _SEQUENCES
 
     def add_in_flight_batch(self, batch: ProducerBatch) -> None:
-        """Nothing happens if one with the same sequence is there."""
+        """Add a batch; do nothing if one with the same sequence is there."""
         _insert(self._in_flight, batch)
 
     def remove_in_flight_batch(self, batch: ProducerBatch) -> None:
-        """The one with its sequence."""
+        """Remove the batch with the same producer id, epoch and sequence."""
         key = _key(batch)
         at = bisect_left(self._in_flight, key, key=_key)
         if at < len(self._in_flight) and _key(self._in_flight[at]) == key:
             del self._in_flight[at]
 
     def start_sequences_at_beginning(self, producer_id_and_epoch: ProducerIdAndEpoch) -> None:
-        """Write as that one from now on; what is in flight begins with 0."""
+        """Switch to this producer id and epoch, and renumber the batches in flight from 0."""
         sequence = 0
         rewritten: list[ProducerBatch] = []
         for batch in self._in_flight:
@@ -70,7 +70,8 @@ class TxnPartitionEntry:
         self.last_acked_offset = max(self.last_acked_offset, offset)
 
     def adjust_sequences_due_to_failed_batch(self, base_sequence: int, record_count: int) -> None:
-        """It will never be sent: what follows moves up. Raises IllegalProducerStateError for one below 0."""
+        """Reduce the sequences after a batch that will never be sent. Raises IllegalProducerStateError for one below
+        0."""
         self._check(self.next_sequence - record_count)
         self.next_sequence -= record_count
         rewritten: list[ProducerBatch] = []
@@ -93,7 +94,7 @@ class TxnPartitionMap:
         self._entries: dict[TopicPartition, TxnPartitionEntry] = {}
 
     def get(self, partition: TopicPartition) -> TxnPartitionEntry:
-        """Raises IllegalProducerStateError if there is none."""
+        """Return the entry. Raises IllegalProducerStateError if there is none."""
         entry = self._entries.get(partition)
         if entry is None:
             raise IllegalProducerStateError(f"Nothing was sent to {partition} yet.")

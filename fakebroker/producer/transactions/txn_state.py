@@ -1,4 +1,4 @@
-"""The states of a transaction manager, and from which each may be entered.
+"""The states of a transaction manager, and the states from which each may be entered.
 
 Source   TransactionManager.State of 2.0 and 4.3.
 """
@@ -23,7 +23,7 @@ class State(Enum):
 
 _S = State
 _EVERY: Final = frozenset(State)
-# By the state that is entered. 2.0 lets UNINITIALIZED be entered from everywhere, and nobody does.
+# Sources by target state. 2.0 allows UNINITIALIZED from every state, but never enters it.
 SOURCES_2_0: Final = {
     _S.UNINITIALIZED: _EVERY,
     _S.INITIALIZING: frozenset({_S.UNINITIALIZED}),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fakebroker.protocol.answers.frame import Frame
+from fakebroker.protocol.answers.pieces import FrameInPieces
 
 
 def encode_join_group(
@@ -20,7 +21,7 @@ def encode_join_group(
     skip_assignment: bool,
     member_id: str,
     members: Sequence[tuple[str, str | None, bytes]],
-) -> bytes:
+) -> bytes | FrameInPieces:
     """Return the frame. Members are (member id, group instance id, metadata). A missing protocol name is empty before
     version 7."""
     frame = Frame(correlation_id, version >= 6)
@@ -45,7 +46,7 @@ def encode_join_group(
         frame.data(metadata)
         frame.end()
     frame.end()
-    return frame.whole()
+    return frame.finish()
 
 
 def encode_sync_group(
@@ -56,7 +57,7 @@ def encode_sync_group(
     protocol_type: str | None,
     protocol_name: str | None,
     assignment: bytes,
-) -> bytes:
+) -> bytes | FrameInPieces:
     frame = Frame(correlation_id, version >= 4)
     if version >= 1:
         frame.i32(throttle_time_ms)
@@ -66,7 +67,7 @@ def encode_sync_group(
         frame.text(protocol_name)
     frame.data(assignment)
     frame.end()
-    return frame.whole()
+    return frame.finish()
 
 
 def encode_heartbeat(version: int, correlation_id: int, throttle_time_ms: int, error_code: int) -> bytes:

@@ -41,6 +41,7 @@ P = TypeVar("P", bound=Payload)
 
 RUN = 128  # elements, nested ones included; a single element of more than twice as many is planned
 _RUN_BYTES = 65_536
+_LARGE_BYTES = 524_288  # larger parts are planned, however few elements they have
 
 
 class _Run:
@@ -115,6 +116,8 @@ class _Checking:
             end = part.step(self._frame, offset, edits)
         except TooMany:
             return (yield from self._struct_plan(part.inside, offset))
+        if end - offset > _LARGE_BYTES:
+            return (yield from self._struct_plan(part.inside, offset))
         self._take(edits.elements)
         plan = _StructPlan(part.inside, offset, edits)
         plan.end = end
@@ -149,14 +152,16 @@ class _Checking:
             edits.elements = 0
             yield
         before, put_right = edits.elements, len(edits)
-        try:
-            offset = part.step(self._frame, offset, edits)
-            self._take(edits.elements - before)
-            return offset
-        except TooMany:
-            del edits[put_right:]
-            edits.elements = before
         inside = part.inside
+        try:
+            end = part.step(self._frame, offset, edits)
+            if end - offset <= _LARGE_BYTES or not isinstance(inside, Array):
+                self._take(edits.elements - before)
+                return end
+        except TooMany:
+            pass
+        del edits[put_right:]
+        edits.elements = before
         if isinstance(inside, Array):
             return (yield from self._array(name, inside, offset, edits, fields))
         if isinstance(inside, Section):
@@ -195,12 +200,15 @@ class _Checking:
             while walked < left and walked + edits.elements < RUN and offset - start < _RUN_BYTES:
                 elements, put_right = edits.elements, len(edits)
                 try:
-                    offset = step(frame, offset, edits)
+                    end = step(frame, offset, edits)
+                    is_too_long = end - offset > _LARGE_BYTES and isinstance(plan.array.element.inside, Struct)
                 except TooMany:
+                    is_too_long = True
+                if is_too_long:
                     del edits[put_right:]
                     edits.elements = elements
-                    is_too_long = True
                     break
+                offset = end
                 walked += 1
             self._take(edits.elements)
             if walked:
@@ -287,6 +295,7 @@ class _Reading:
         for run in plan.runs:
             if isinstance(run, _StructPlan):
                 elements.append((yield from self.struct(run)))
+                yield
                 continue
             frame, offset = self._frame, run.start
             if run.is_edited:

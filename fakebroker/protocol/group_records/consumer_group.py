@@ -10,7 +10,7 @@ Source   group-coordinator/src/main/resources/common/message/ConsumerGroup{Metad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -96,7 +96,7 @@ class ConsumerGroupMemberMetadataValue(NamedTuple):
     rack_id: str | None
     client_id: str
     client_host: str
-    subscribed_topic_names: Sequence[str]
+    subscribed_topic_names: Collection[str]
     subscribed_topic_regex: str | None
     rebalance_timeout_ms: int
     server_assignor: str | None

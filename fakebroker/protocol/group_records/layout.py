@@ -10,7 +10,7 @@ Differs  Written by hand and not in construct: these are read and written with e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import Struct, error, unpack_from
@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
+from fakebroker.protocol.group_records.many_names import ManyNames
 from fakebroker.protocol.varint import decode_unsigned_varint, encode_unsigned_varint
 
 T = TypeVar("T")
@@ -115,7 +116,10 @@ UUID_: Final = Type(_write_uuid, _read_uuid)
 def array(element: Type) -> Type:
     """Return the type of a tuple of elements, or None."""
 
-    def write(out: bytearray, values: Sequence[Any] | None, version: int, flexible: bool) -> None:
+    def write(out: bytearray, values: Collection[Any] | None, version: int, flexible: bool) -> None:
+        if isinstance(values, ManyNames) and flexible:
+            out += values.encoded
+            return
         _write_size(out, -1 if values is None else len(values), _INT32, flexible)
         for value in values or ():
             element.write(out, value, version, flexible)

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fakebroker.protocol.group_records.many_names import Names
+
 
 class MemberProtocol(NamedTuple):
-    """An assignor that a member supports, and the member's metadata for it."""
+    """An assignor that a member supports, and the member's metadata for it.
+
+    topics  those of a consumer's metadata, `()` if they cannot be read, None if they were not read yet
+    """
 
     name: str
     metadata: bytes
+    topics: tuple[Names] | tuple[()] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Compare without the topics, which follow from the metadata."""
+        return isinstance(other, MemberProtocol) and self[:2] == other[:2]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
 
 
 class JoinGroupRequest(NamedTuple):

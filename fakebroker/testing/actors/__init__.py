@@ -1,1 +1,1 @@
-"""What simulated clients that act by themselves have in common."""
+"""The common parts of simulated clients that act by themselves."""

@@ -1,4 +1,4 @@
-"""A connection of a simulated client: one request at a time, with an end to its patience."""
+"""A connection of a simulated client: one request at a time, with a client timeout."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fakebroker.testing.simulation import SimulatedClient, Simulation
 
 
 class Answer(NamedTuple):
-    """To a request of that API; `frame` is None if the connection was lost, or patience."""
+    """A response to a request of that API. `frame` is None if the connection was lost or the client timed out."""
 
     api: int
     frame: bytes | None
 
 
 class Asking:
-    """Connects when it is needed, and again when the broker is another one."""
+    """A client connection. It connects on demand, and again if the broker changes."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -24,7 +24,7 @@ class Asking:
         self._api = -1
         self._seen = 0
         self.gives_up_ms: int | None = None
-        self.answered_ms = 0  # when what was taken last had come
+        self.answered_ms = 0  # arrival time of the last response
 
     @property
     def is_idle(self) -> bool:
@@ -42,7 +42,7 @@ class Asking:
             self._link.send(frame)
 
     def take(self) -> Answer | None:
-        """What came of it, once; None as long as nothing has, or nothing is asked."""
+        """Return the response, once; None if there is none yet, or no request."""
         if self.gives_up_ms is None or self._link is None:
             return None
         if len(self._link.answers) > self._seen:

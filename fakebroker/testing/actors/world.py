@@ -1,6 +1,6 @@
-"""A simulated cluster among clients that act by themselves, and what may happen to it.
+"""A simulated cluster with clients that act by themselves, and its faults.
 
-Theory   Whoever acts is asked to whenever anything may have changed: `act` says whether there was anything to do,
+Theory   The actors are called whenever anything may have changed: `act` returns whether there was anything to do,
          `next_wake_ms` when there will be. Time jumps from one event to the next, of the cluster or of an actor.
 Units    milliseconds since the start of the simulation.
 """
@@ -18,17 +18,17 @@ _MAX_TURNS = 10_000
 
 
 class Actor(Protocol):
-    """A client."""
+    """A client that acts by itself."""
 
     def act(self) -> bool:
-        """Take what was answered, and ask what is due; whether there was anything."""
+        """Handle responses and send what is due. Return True if there was anything to do."""
 
     def next_wake_ms(self) -> int | None:
-        """When it next has something to do by itself."""
+        """Return when the actor next has something to do by itself."""
 
 
 class World:
-    """Faults and time. Those who act are `actors`."""
+    """A cluster with faults and time. Its clients are the `actors`."""
 
     simulation: Simulation
 
@@ -46,7 +46,7 @@ class World:
             self.act()
 
     def kill(self, broker: int) -> None:
-        """Its process is dead; the controller learns of it when its session ends."""
+        """Crash the broker; the controller detects it when its session ends."""
         if self.simulation.cluster.is_running(broker):
             self.simulation.kill(broker)
             self.act()
@@ -57,12 +57,12 @@ class World:
             self.act()
 
     def followers(self, behaviour: str, topic: str | None = None, broker: int | None = None) -> None:
-        with suppress(KafkaError):  # nobody follows there
+        with suppress(KafkaError):  # there are no followers
             self.simulation.followers(behaviour, topic, None, broker)
         self.act()
 
     def move(self, topic: str, partition: int, which: int) -> None:
-        """To one of those in sync; whoever leads a coordinator's log coordinates."""
+        """Move the leader to an in-sync replica. Moving the leader of a coordinator's topic moves the coordinator."""
         if self.simulation.cluster.metadata.topic(topic) is None:
             return
         found = self.simulation.partition(topic, partition)
@@ -73,7 +73,7 @@ class World:
         self.act()
 
     def advance(self, ms: int) -> None:
-        """Everybody acts whenever there is something to do."""
+        """Advance the time, and let the actors act whenever there is something to do."""
         end_ms = self.now_ms + ms
         self.act()
         while self.now_ms < end_ms:
@@ -83,7 +83,7 @@ class World:
             self.act()
 
     def act(self) -> None:
-        """Until nobody has anything to do at this time."""
+        """Let the actors act until none has anything to do at this time."""
         for _ in range(_MAX_TURNS):
             if sum([actor.act() for actor in self.actors]) == 0:
                 return

@@ -1,2 +1,2 @@
-"""Every point of failure of a test, one by one: where a request, an append or an answer could have failed, the test is
-run again with just that. docs/every-failure.md."""
+"""Every point of failure of a test, one by one: the test runs again for each request, append or response that could
+have failed, with just this failure. See docs/every-failure.md."""

@@ -1,4 +1,4 @@
-"""The Python call: `every_failure(test)`."""
+"""The Python interface: `every_failure(test)`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Test = Callable[[FakeCluster], object]
 def every_failure(
     test: Test, *, most: int = 200, seconds: float = 60.0, progress: bool = False, **arguments: Any
 ) -> Survey:
-    """Run `test(kafka)` once, and again for each point where something could have failed, with just that failure, each
-    time with a cluster of its own.
+    """Run `test(kafka)` once, and again for each possible failure with just that failure, each time with a new cluster.
 
-    most, seconds   how many points are tried, spread evenly, and for how long in all
-    progress        show on stderr, if it is a terminal, how many points were tried
+    most, seconds   the maximum number of points, spread evenly, and the maximum time for all of them
+    progress        show the number of tried points on stderr, if it is a terminal
     arguments       of `FakeCluster`
 
-    A point is survived if the test passes; and if the journal has nothing lost, doubled or reordered (`check_history`),
-    unless the run without a failure has that, too. Raises what the test raises in the run without a failure.
+    A point is survived if the test passes and nothing in the journal is lost, duplicated or reordered
+    (`check_history`). The journal is ignored if the run without a failure has such findings too. Raises what the test
+    raises in the run without a failure.
     """
     began = monotonic()
     with FakeCluster(**arguments) as kafka:
@@ -50,7 +50,7 @@ def every_failure(
 
 def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is_judged: bool) -> Tried:
     with FakeCluster(**arguments) as kafka, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # who fails does not close what he has opened
+        warnings.simplefilter("ignore", ResourceWarning)  # a failing test does not close its clients
         installed = kafka.faults.add(point.fault)
         reason = ""
         try:
@@ -65,7 +65,7 @@ def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is
 
 
 def judged(point: Point, hits: int, reason: str, events: Sequence[Any]) -> Tried:
-    """What came of a run that failed for that reason, if it did."""
+    """Return the outcome of a run; `reason` says why the test failed, "" if it passed."""
     if not hits:
         return Tried(point, NOT_REACHED, "")
     if not reason and (findings := check_history(events)):
@@ -93,4 +93,4 @@ def _bar(total: int, is_drawn: bool) -> Iterator[Callable[[], object]]:
     try:
         yield step
     finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line is empty again
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # clear the line

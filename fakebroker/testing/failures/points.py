@@ -1,9 +1,9 @@
-"""Where something could have failed, by the journal of a run in which nothing did.
+"""The possible points of failure, by the journal of a run without failures.
 
-Theory   Of each request: it is lost, and nothing was done; it is done, and its answer is lost; and of the errors that
-         its API can answer, those that come and go by themselves and that a client has to live with, each at the point
-         where Kafka has it. A point is a fault that acts once, on the n-th request of its API: another run has the
-         same requests of each API in the same order, or nearly so, whatever their connections do.
+Theory   For each request there are these failures: it is lost before it is handled; it is handled and its response is
+         lost; it gets one of the transient errors of its API that a client has to handle, each at the point where Kafka
+         returns it. A point is a fault that fires once, on the n-th request of its API. Another run has nearly the same
+         order of requests of each API, whatever their connections do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fakebroker.core.faults.points import BEFORE_ANSWER, BEFORE_WORK, REQUEST_RE
 from fakebroker.core.faults.times import on_call
 from fakebroker.core.journal.events import Answer, Event, Produce, Request
 
-# They pass: who tries again, or looks for another broker first, gets what he wants.
+# Transient errors: a retry succeeds, possibly after a search for another broker.
 PASSING: Final = (
     "NOT_LEADER_OR_FOLLOWER",
     "NOT_ENOUGH_REPLICAS",
@@ -32,30 +32,30 @@ PASSING: Final = (
     "CONCURRENT_TRANSACTIONS",
     "NOT_CONTROLLER",
 )
-_OF_WAITING: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")  # Produce with acks=all alone
+_OF_WAITING: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")  # only for Produce with acks=all
 _OF_TRANSACTIONS: Final = ("CONCURRENT_TRANSACTIONS",)
 _NO_ERRORS: Final = ("ApiVersions",)
 
 
 class Point(NamedTuple):
-    """One failure. `text` says it in words."""
+    """A failure. `text` describes it."""
 
     fault: Fault
     text: str
 
     @property
     def spec(self) -> str:
-        """The fault in JSON, as `--kafka-failure` takes it and `Fault.from_json(json.loads(...))`."""
+        """Return the fault in JSON, for `--kafka-failure` and `Fault.from_json(json.loads(...))`."""
         return json.dumps(self.fault.to_json(), separators=(",", ":"))
 
     @property
     def option(self) -> str:
-        """For a command line."""
+        """Return the option for a command line."""
         return f"--kafka-failure {shlex.quote(self.spec)}"
 
 
 def points_of(events: Iterable[Event]) -> list[Point]:
-    """In the order of the requests."""
+    """Return the points in the order of the requests."""
     requests: dict[int, Request] = {}
     produces: dict[int, Produce] = {}
     answered: set[int] = set()
@@ -87,14 +87,14 @@ def _of(api: str, call: int, produce: Produce | None, is_answered: bool) -> Iter
             continue
         try:
             fault = Fault({"api": api}, error, on_call(call))
-        except ValueError:  # Kafka does not answer it
+        except ValueError:  # not an error of this API in Kafka
             continue
         done = "nothing is done" if fault.when.at == BEFORE_WORK else "it is done"
         yield Point(fault, f"{who}: {done}, and {error} is answered")
 
 
 def _impossible(produce: Produce) -> tuple[str, ...]:
-    """What Kafka does not answer to it."""
+    """Return the errors that Kafka never returns for this Produce request."""
     of_waiting = () if produce.acks == -1 else _OF_WAITING
     return of_waiting if produce.transactional_id is not None else of_waiting + _OF_TRANSACTIONS
 
@@ -104,7 +104,7 @@ def _fault(api: str, at: str, do: str, call: int) -> Fault:
 
 
 def sample(points: Sequence[Point], most: int) -> list[Point]:
-    """So many of them at most, evenly spread."""
+    """Return at most `most` points, evenly spread."""
     if len(points) <= most:
         return list(points)
     return [points[index * len(points) // most] for index in range(most)]

@@ -1,4 +1,4 @@
-"""What came of a test at each of its points of failure."""
+"""The results of a test at its points of failure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SURVIVED: Final = "survived"
 FAILED: Final = "failed"
 NOT_REACHED: Final = "not reached"
 
-LEAST_S: Final = 10.0  # that a run with a failure may take; else as many times as long as the first one:
+LEAST_S: Final = 10.0  # minimum time limit of a run with a failure; or this multiple of the first run:
 _TIMES_AS_LONG: Final = 20
 
 
 class TooLong(Exception):
-    """A run took too long, and was broken off."""
+    """A run took too long and was stopped."""
 
 
 class Tried(NamedTuple):
-    """One point. `reason` is what the test said, or what the journal showed, where it failed."""
+    """A tried point. `reason` is the error of the test, or the findings in the journal, if it failed."""
 
     point: Point
     outcome: str
@@ -32,7 +32,8 @@ class Tried(NamedTuple):
 
 
 class Survey:
-    """`tried` in the order of the points; `left_out` is how many there was no time for, or too many."""
+    """The results. `tried` is in the order of the points; `left_out` counts points that were skipped for lack of time
+    or by number."""
 
     def __init__(self, tried: Sequence[Tried], left_out: int = 0) -> None:
         self.tried = list(tried)
@@ -40,11 +41,11 @@ class Survey:
 
     @property
     def failed(self) -> list[Tried]:
-        """The points that the test did not survive."""
+        """Return the points that the test did not survive."""
         return [each for each in self.tried if each.outcome == FAILED]
 
     def summary(self) -> str:
-        """One line."""
+        """Return the counts as one line."""
         counts = Counter(each.outcome for each in self.tried)
         told = ", ".join(
             f"{counts[outcome]} {outcome}" for outcome in (SURVIVED, FAILED, NOT_REACHED) if counts[outcome]
@@ -53,7 +54,8 @@ class Survey:
         return f"{len(self.tried)} points of failure: {told or 'none'}{rest}"
 
     def lines(self, command: str = "") -> Iterator[str]:
-        """The summary, and each that failed with why, and how to have it again: by the `command`, or the fault."""
+        """Return the summary, and each failed point with its reason and how to reproduce it: an option of `command`, or
+        the fault."""
         yield self.summary()
         for each in self.failed:
             yield ""
@@ -66,14 +68,14 @@ class Survey:
 
 
 def limit_s(healthy_s: float) -> float:
-    """How long a run with a failure may take, when the one without took so long."""
+    """Return the time limit of a run with a failure, by the duration of the run without one."""
     return max(LEAST_S, _TIMES_AS_LONG * healthy_s)
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLong in the block when it has taken so long. Only the main thread can be told; and who is in a call of a
-    C library is told when that returns."""
+    """Raise TooLong in the block after this time. This works in the main thread only, and a call of a C library is not
+    interrupted until it returns."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

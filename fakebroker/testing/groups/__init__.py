@@ -1,1 +1,1 @@
-"""Members of a group among faults, and a judge of what they were told: who owns, reads and commits what."""
+"""Members of a group among faults, and a judge of their reports: which member owns, reads and commits what."""

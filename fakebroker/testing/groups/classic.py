@@ -1,5 +1,5 @@
-"""A consumer of the classic protocol: it joins, the leader assigns, all sync; told of a rebalance it commits, gives
-everything back and joins again (eager)."""
+"""A consumer of the classic protocol: members join, the leader assigns, all sync. On a rebalance it commits, gives up
+all partitions and joins again (eager)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ClassicConsumer(SimulatedConsumer):
     """A member of a classic group."""
 
     _must_join = True
-    _shares: dict[str, list[Place]] | None = None  # to be synced
+    _shares: dict[str, list[Place]] | None = None  # the assignment for SyncGroup
 
     def _wants_to_join(self) -> bool:
         return self._must_join or self._shares is not None
@@ -88,7 +88,7 @@ class ClassicConsumer(SimulatedConsumer):
         return shares
 
     def _on_error(self, error: int) -> None:
-        """It joins again; unless it is only told of a rebalance, what it owned is lost."""
+        """Join again. Unless the error only announces a rebalance, the owned partitions are lost."""
         self._must_join, self._shares = True, None
         if error in (UNKNOWN_MEMBER, ILLEGAL_GENERATION):
             self._own([])

@@ -1,4 +1,5 @@
-"""A consumer of KIP-848: heartbeats tell it what to own; what it gives back it commits first, and then says so."""
+"""A consumer of KIP-848: heartbeats return its assignment. It commits partitions before it gives them up, and then
+confirms."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ _LEAVES = -1
 class ConsumerGroupMember(SimulatedConsumer):
     """A member of a consumer group."""
 
-    _target: list[Place] | None = None  # told, and not yet what it owns
+    _target: list[Place] | None = None  # assigned, but not owned yet
 
     def _wants_to_join(self) -> bool:
         return self.generation < 0 or self._target is not None
 
     def _ask_to_join(self) -> bool:
-        """What it gives back has been committed; then it takes what it was told, and says so."""
+        """Take the assignment and confirm it. The offsets of partitions to give up are already committed."""
         if self._target is not None:
             self._own(self._target)
             self._target = None
@@ -85,4 +86,4 @@ class ConsumerGroupMember(SimulatedConsumer):
         if errors & {UNKNOWN_MEMBER, ILLEGAL_GENERATION}:
             self._lose_everything()
         elif STALE_EPOCH in errors:
-            self._beat_ms = 0  # it is told its epoch
+            self._beat_ms = 0  # the response has its epoch

@@ -1,5 +1,5 @@
-"""Requests of simulated members, and what their answers say: FindCoordinator v3, JoinGroup v9, SyncGroup v5,
-Heartbeat v4, LeaveGroup v5, OffsetCommit v9, OffsetFetch v8, ConsumerGroupHeartbeat v1."""
+"""The requests of simulated members, and the content of their responses: FindCoordinator v3, JoinGroup v9, SyncGroup
+v5, Heartbeat v4, LeaveGroup v5, OffsetCommit v9, OffsetFetch v8, ConsumerGroupHeartbeat v1."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ heartbeat, leave, commit = _FRAMES.heartbeat, _FRAMES.leave, _FRAMES.commit
 
 
 def sync(number: int, group: str, member_id: str, generation: int, shares: Mapping[str, Sequence[Place]]) -> bytes:
-    """The assignments are text of our own: the broker does not look."""
+    """Return a SyncGroup request. The assignments are text in our own format, as the broker does not read them."""
     assignments = {
         name: ",".join(f"{topic}:{index}" for topic, index in places).encode() for name, places in shares.items()
     }
@@ -50,7 +50,7 @@ def consumer_heartbeat(
     topic: str,
     owned: Mapping[UUID, Sequence[int]],
 ) -> bytes:
-    """A whole one, as a client sends it first and after an error."""
+    """Return a full heartbeat, as clients send it first and after an error."""
     joins = epoch == 0
     values = {
         "group_id": group,
@@ -75,7 +75,7 @@ def fetch_offsets(number: int, group: str, places: Sequence[Place]) -> bytes:
 
 
 def offsets_in(frame: bytes) -> tuple[int, list[int]]:
-    """(error, offset of each record) of a Fetch v10 for one partition."""
+    """Return (error, offset of each record) of a Fetch v10 response for one partition."""
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
     [partition] = topic.partitions

@@ -1,26 +1,30 @@
-"""What must hold of a group, whoever coordinates it: told by its members, judged by rules that know no broker.
+"""The judge of a group: its members report, and rules that do not depend on the coordinator are checked.
 
     history = GroupHistory()
-    history.owns("me", generation, [("orders", 0)])         # told by SyncGroup, or to a consumer's rebalance listener
-    history.gives_up("me", [("orders", 0)])                 # before it says so
-    history.resumes("me", ("orders", 0), offset)            # where it begins: the committed offset, or where it must
-    history.reads("me", ("orders", 0), offset)              # each record that it processed
-    history.commits("me", ("orders", 0), offset)            # it asks; what comes of it is told next, if anything
+    history.owns("me", generation, [("orders", 0)])         # from SyncGroup, or in a rebalance listener
+    history.gives_up("me", [("orders", 0)])                 # before the member confirms it
+
+    history.resumes("me", ("orders", 0), offset)            # the start: the committed offset, or another one
+    history.reads("me", ("orders", 0), offset)              # each processed record
+
+    history.commits("me", ("orders", 0), offset)            # a commit request; its result follows, if there is one
     history.committed("me", ("orders", 0), offset, generation)
     assert not history.findings, describe(history.findings)
 
-Theory   two owners       a partition was given to two members in one generation (with KIP-848: member epoch), or to one
-                          while another held it for sure (`holds`)
-         above watermark  a record was read that was not yet on all in-sync replicas, if the watermark is told
-         skipped          a record was read before another one of its partition that nobody had read
-         twice            a record was read again, though its reading had been committed when its reader began, or by
-                          the same member without beginning again
-         commit lost      a member was told to begin before what had been acknowledged, or behind what anybody committed
-         stale commit     a commit was acknowledged to a generation though a newer one had been told before
-         unsettled        told by whoever waits for a group in vain
-         So a group whose members commit what they have processed reads everything at least once, in order, and nothing
-         twice but what was read between a commit and a crash.
-Limit    One group. A topic that loses records (retention, unclean elections) is read from a later offset: `forget` it.
+Theory   two owners       two members owned a partition in one generation (with KIP-848: member epoch), or one got it
+                          while another certainly held it (`holds`)
+         above watermark  a member read a record that was not on all in-sync replicas, if the watermark is reported
+         skipped          a member read a record before an earlier one of its partition that no member had read
+         twice            a member read a record again, though this was committed before its start, or without a new
+                          start
+         commit lost      a member got a start offset before an acknowledged commit, or beyond all commit requests
+         stale commit     a commit of a generation was acknowledged, though a newer generation was assigned before
+         unsettled        a wait for the group failed
+
+         So a group that commits only processed records reads everything at least once, in order. It reads twice only
+         what was read between a commit and a crash.
+Limit    One group. If a topic loses records (retention, unclean elections), reading continues at a later offset: call
+         `forget` for it.
 """
 
 from __future__ import annotations
@@ -38,32 +42,34 @@ Place = tuple[str, int]  # topic and partition
 
 
 class _Partition:
-    """`read_to`: everything below was read by somebody. `acknowledged`: the last commit of which a member was told."""
+    """The state of a partition. `read_to`: all lower offsets were read. `acknowledged`: the last acknowledged
+    commit."""
 
     def __init__(self) -> None:
         self.began: int | None = None
         self.read_to = 0
         self.acknowledged: int | None = None
         self.acknowledged_as = 0  # the number of the commit
-        self.tried: set[tuple[str, int]] = set()  # (member, offset) that may or may not have come
-        self.generation = -1  # the newest in which it had an owner
-        self.positions: dict[str, tuple[int, int]] = {}  # of members: next offset, what was committed when they began
+        self.tried: set[tuple[str, int]] = set()  # (member, offset) of commits that may or may not be applied
+        self.generation = -1  # the newest with an owner
+        self.positions: dict[str, tuple[int, int]] = {}  # by member: next offset, committed offset at its start
         self.highest_read = -1
-        self.held = "", 0  # by whom, until when for sure
+        self.held = "", 0  # the member that certainly holds it, and until when
 
 
 class GroupHistory:
-    """What the members of one group tell, as it happens. `findings` are what is not as it should be."""
+    """The reports of the members of one group, as they happen. `findings` are the violations of rules."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self._partitions: dict[Place, _Partition] = {}
         self._owners: dict[tuple[int, Place], str] = {}
-        self._asked: dict[tuple[str, Place, int], tuple[int, int]] = {}  # newest generation then, number
+        self._asked: dict[tuple[str, Place, int], tuple[int, int]] = {}  # newest generation at the request, number
         self._commits = 0
 
     def owns(self, member: str, generation: int, places: Iterable[Place], now_ms: int | None = None) -> None:
-        """The member was told, in this generation or epoch of its own, that it owns these; when, if `holds` is told."""
+        """Report an assignment of partitions in this generation or member epoch. `now_ms` is needed if `holds` is
+        used."""
         for place in places:
             partition = self._of(place)
             partition.generation = max(partition.generation, generation)
@@ -77,18 +83,20 @@ class GroupHistory:
                 )
 
     def holds(self, member: str, places: Iterable[Place], until_ms: int) -> None:
-        """No coordinator may take these from the member before that time: it was heard of, and nothing has expired."""
+        """Report that no coordinator can take these from the member before `until_ms`: its session cannot expire
+        earlier."""
         for place in places:
             self._of(place).held = member, until_ms
 
     def gives_up(self, member: str, places: Iterable[Place]) -> None:
-        """The member does not read these any more, and is about to say so, or is gone."""
+        """Report that the member stops reading these, before it confirms, or when it is gone."""
         for place in places:
             if self._of(place).held[0] == member:
                 self._of(place).held = "", 0
 
     def resumes(self, member: str, place: Place, offset: int, committed: int | None = None) -> None:
-        """The member begins to read at an offset. `committed`: what it was told is committed, -1 if nothing."""
+        """Report the offset at which the member starts. `committed` is the committed offset that it got, -1 if there is
+        none."""
         partition = self._of(place)
         least = partition.acknowledged
         if committed is not None:
@@ -104,7 +112,7 @@ class GroupHistory:
         partition.positions[member] = offset, -1 if baseline is None else baseline
 
     def reads(self, member: str, place: Place, offset: int, watermark: int | None = None) -> None:
-        """The member has processed a record; the watermark of that moment, if it is known."""
+        """Report a processed record, and the high watermark at that time, if known."""
         partition = self._of(place)
         partition.highest_read = max(partition.highest_read, offset)
         if watermark is not None and offset >= watermark:
@@ -120,44 +128,44 @@ class GroupHistory:
         partition.positions[member] = max(offset + 1, position), committed
 
     def commits(self, member: str, place: Place, offset: int) -> None:
-        """The member asks that an offset be committed."""
+        """Report a commit request of the member."""
         partition = self._of(place)
         partition.tried.add((member, offset))
         self._commits += 1
         self._asked[member, place, offset] = partition.generation, self._commits
 
     def committed(self, member: str, place: Place, offset: int, generation: int) -> None:
-        """The member was told that its commit has succeeded."""
+        """Report a successful commit of the member."""
         partition = self._of(place)
         newest, number = self._asked.pop((member, place, offset), (-1, self._commits))
         if newest > generation:
             what = f"{member} of generation {generation} was told NONE, and {newest} had been told before"
             self._add(STALE_COMMIT, place, offset, what)
         if number < partition.acknowledged_as:
-            return  # it was asked before what is acknowledged, and told late: it may have come before that, or after
+            return  # an older request with a late response: it may apply before or after the acknowledged one
         partition.acknowledged, partition.acknowledged_as = offset, number
-        partition.tried = {each for each in partition.tried if each[0] != member}  # its own came before
+        partition.tried = {each for each in partition.tried if each[0] != member}  # its earlier ones are settled
 
     def refused(self, member: str, place: Place, offset: int) -> None:
-        """The commit of the member has failed for good: it was fenced, or its generation is over."""
+        """Report a commit that failed for good: the member was fenced, or its generation is over."""
         self._asked.pop((member, place, offset), None)
         self._of(place).tried.discard((member, offset))
 
     def forget(self, place: Place) -> None:
-        """The topic is gone, or lost records: what was read and committed there counts no more."""
+        """Forget what was read and committed: the topic was deleted, or has lost records."""
         self._partitions.pop(place, None)
 
     def unsettled(self, what: str) -> None:
-        """Somebody waited for the group in vain."""
+        """Report a wait for the group that failed."""
         self.findings.append(Finding(UNSETTLED, "", -1, -1, what))
 
     def read_to(self, place: Place) -> int:
-        """Everything below was read by somebody."""
+        """Return the offset below which everything was read."""
         return self._of(place).read_to
 
     def check_watermarks(self, journal: Iterable[Event]) -> list[Finding]:
-        """What was read by now and lies above every watermark that a journal tells. A test that reads while time passes
-        and cannot know the watermark of each moment asks this."""
+        """Return findings for reads above every high watermark in the journal. Use this if the watermark is not known
+        at the time of each read."""
         highest: dict[Place, int] = {}
         for event in journal:
             if isinstance(event, WatermarkMoved | LeaderChanged):

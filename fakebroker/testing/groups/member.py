@@ -1,11 +1,10 @@
-"""A simulated consumer: reads what it owns, in order, and commits what it has processed, as Kafka's consumers do.
+"""A simulated consumer: it reads its partitions in order and commits processed offsets, as Kafka's consumers do.
 
-Theory   What both protocols share: it finds its coordinator, asks for what is committed, fetches from who leads,
-         commits every so often and before it gives partitions back. How it comes to own them say the classes that are
-         made of it (classic.py, consumer.py). It has a connection for the coordinator and one for fetches, each with
-         one request at a time. `act` takes what was answered and asks what is due.
-         A consumer that is paused does nothing, like a process that stands still; what it was given it believes until
-         it is told otherwise. One that crashed is gone.
+Theory   This is what both protocols share: finding the coordinator, fetching committed offsets, fetching from leaders,
+         committing at intervals and before giving partitions up. The subclasses (classic.py, consumer.py) get the
+         assignment. There is one connection to the coordinator and one for fetches, each with one request at a time.
+         `act` handles responses and sends what is due. A paused consumer does nothing, like a paused process; it keeps
+         its assignment until a response says otherwise. A crashed consumer is gone.
 Units    milliseconds since the start of the simulation.
 """
 
@@ -23,17 +22,17 @@ from fakebroker.testing.wire import FETCH, fetch
 
 SESSION_MS, REBALANCE_MS, HEARTBEAT_MS, REQUEST_MS = 10_000, 15_000, 3_000, 5_000
 COMMIT_EVERY_MS, BACKOFF_MS, FETCH_WAIT_MS = 1_000, 100, 500
-# Sessions of the dead end, the rest is told, joins and syncs, requests to a broker that is gone are given up; each of
-# these may be waited for once more.
+# Sessions of crashed members end, the others are notified, join and sync, and requests to stopped brokers time out.
+# Each of these may be necessary twice.
 SETTLES_MS = 2 * (SESSION_MS + REBALANCE_MS + HEARTBEAT_MS + REQUEST_MS)
-# So long after it asked what was answered NONE no coordinator may have taken its partitions: no session has expired.
+# For this time after a request with result NONE, no coordinator can have taken the partitions: no session has expired.
 SURE_MS = 5_000
 _NONE, _LOADING, _NOT_AVAILABLE, _NOT_COORDINATOR = 0, 14, 15, 16
 ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, FENCED_EPOCH, STALE_EPOCH = 22, 25, 27, 110, 113
 
 
 class SimulatedConsumer:
-    """`watermark` tells that of a partition, if somebody knows; `history` is told everything."""
+    """A simulated consumer. `watermark` returns that of a partition, if known. `history` gets all reports."""
 
     def __init__(
         self,
@@ -51,39 +50,39 @@ class SimulatedConsumer:
         self.member_id = ""
         self.owned: list[Place] = []
         self.positions: dict[Place, int] = {}
-        self.dirty: dict[Place, int] = {}  # processed and not committed
+        self.dirty: dict[Place, int] = {}  # processed, but not committed
         self._committing: dict[Place, int] = {}
         self._asking, self._fetching = Asking(simulation), Asking(simulation)
         self._fetched: Place | None = None
-        self._turn = 0  # of the partitions to fetch, and of the brokers to ask for the coordinator
+        self._turn = 0  # round-robin index of partitions to fetch, and of brokers to ask for the coordinator
         self._coordinator: int | None = None
         self._not_before_ms = self._fetch_not_before_ms = 0
         self._beat_ms = self._commit_ms = 0
         self._is_leaving = False
         self._number = self._asked_ms = 0
 
-    # What a plan wants of it.
+    # Actions of a plan.
 
     def crash(self) -> None:
-        """It is gone: its connections close, and nobody is told."""
+        """Crash: the connections close, without a LeaveGroup."""
         self.is_alive = False
         self._history.gives_up(self.name, self.owned)
         self._asking.close()
         self._fetching.close()
 
     def leave(self) -> None:
-        """In order: it commits, tells the coordinator, and goes."""
+        """Leave in order: commit, notify the coordinator, stop."""
         self._is_leaving = True
 
-    # What it does.
+    # Behaviour.
 
     @property
     def is_settled(self) -> bool:
-        """It has what it owns, and knows where to read."""
+        """True if the consumer has its assignment, and knows where to read."""
         return self.generation >= 0 and set(self.positions) == set(self.owned) and not self._wants_to_join()
 
     def act(self) -> bool:
-        """Take what was answered, and ask what is due; whether there was anything."""
+        """Handle responses and send what is due. Return True if there was anything to do."""
         if not self.is_alive or self.is_paused:
             return False
         did = False
@@ -112,7 +111,7 @@ class SimulatedConsumer:
         return did
 
     def next_wake_ms(self) -> int | None:
-        """When it next has something to do by itself."""
+        """Return when the consumer next has something to do by itself."""
         if not self.is_alive or self.is_paused:
             return None
         times = [each.gives_up_ms for each in (self._asking, self._fetching) if each.gives_up_ms is not None]
@@ -122,7 +121,7 @@ class SimulatedConsumer:
             times.append(self._fetch_not_before_ms)
         return min((each for each in times if each > self._now_ms), default=None)
 
-    # Of a protocol.
+    # Overridden by each protocol.
 
     def _wants_to_join(self) -> bool:
         raise NotImplementedError
@@ -134,13 +133,13 @@ class SimulatedConsumer:
         raise NotImplementedError
 
     def _ask_to_leave(self) -> bool:
-        """False if there is nothing to say."""
+        """Return False if no request is needed."""
         raise NotImplementedError
 
     def _on_answer(self, api: int, answer: Any) -> None:
         raise NotImplementedError
 
-    # Asking.
+    # Requests.
 
     @property
     def _now_ms(self) -> int:
@@ -190,7 +189,7 @@ class SimulatedConsumer:
         self._back_off()
 
     def _is_of_coordinator(self, error: int) -> bool:
-        """Whether the error says that somebody else coordinates, or nobody yet."""
+        """Return True if the coordinator has moved or is not ready."""
         if error in (_NOT_AVAILABLE, _NOT_COORDINATOR):
             self._lose_coordinator()
         elif error == _LOADING:
@@ -231,7 +230,7 @@ class SimulatedConsumer:
         self._on_commit_errors(set(errors.values()) - {_NONE})
 
     def _commit_again(self) -> None:
-        """Nobody knows what came of it."""
+        """Mark the offsets for another commit, as the result is unknown."""
         for place, offset in self._committing.items():
             if place in self.positions:
                 self.dirty.setdefault(place, offset)
@@ -281,24 +280,25 @@ class SimulatedConsumer:
         if error != _NONE:
             self._fetch_not_before_ms = self._now_ms + BACKOFF_MS
         for offset in offsets:
-            if offset >= self.positions[place]:  # a batch is given whole
+            if offset >= self.positions[place]:  # a fetch returns whole batches
                 self._history.reads(self.name, place, offset, self._watermark(place))
                 self.positions[place] = self.dirty[place] = offset + 1
 
-    # Owning.
+    # Ownership.
 
     def _told(self, places: Sequence[Place]) -> None:
-        """One who stood still reads old news: what others hold by now is no contradiction."""
+        """Report the assignment. A consumer that was paused reads old responses, which may contradict the current
+        owners."""
         is_news = self._asking.answered_ms == self._now_ms
         self._history.owns(self.name, self.generation, places, self._now_ms if is_news else None)
 
     def _confirmed(self) -> None:
-        """The coordinator has heard of it, as the owner of what it owns."""
+        """Report that the coordinator has confirmed the member's ownership."""
         if self._now_ms < self._asked_ms + SURE_MS:
             self._history.holds(self.name, self.owned, self._asked_ms + SURE_MS)
 
     def _own(self, places: Sequence[Place]) -> None:
-        """What it was told; what it does not own any more it does not read."""
+        """Set the owned partitions. The others are no longer read."""
         self._history.gives_up(self.name, [place for place in self.owned if place not in places])
         self.owned = list(places)
         self.positions = {place: offset for place, offset in self.positions.items() if place in self.owned}

@@ -1,4 +1,4 @@
-"""Plans of a group among faults: actions as in `fakebroker.testing.plan`, drawn by a seed, and carried out.
+"""Plans of a group among faults: actions as in `fakebroker.testing.plan`, drawn by a seed, and run.
 
 Text     "group 3 4 0; joins; produce 0 5; stop 2; advance 5000"
 """
@@ -19,7 +19,7 @@ PROTOCOLS = ("classic", "consumer")
 BEHAVIOURS = ("instant", "frozen", "lagging:40", "lagging:900")
 MAX_MEMBERS = 5
 
-# Name -> (how often it is drawn, what its numbers are). Numbers are taken modulo what there is.
+# Name -> (weight, meaning of the numbers). Numbers are taken modulo what exists.
 ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "group": (0, ("brokers", "partitions", "protocol")),
     "joins": (6, ()),
@@ -39,7 +39,7 @@ _STEPS_MS = (0, 1, 40, 100, 499, 1_000, 2_500, 5_000, 11_000)
 
 
 def random_group_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
-    """The plan that a seed stands for; it draws no action of `without`."""
+    """Return the plan of a seed, without the actions in `without`."""
     random = Random(seed)
     plan = [Action("group", (random.choice((1, 3, 3, 4)), random.randint(1, 5), seed % len(PROTOCOLS)))]
     plan += [Action("joins"), Action("produce", (0, 3))]
@@ -47,13 +47,13 @@ def random_group_plan(seed: int, steps: int, without: Set[str] = frozenset()) ->
 
 
 def group_plan_from_text(text: str) -> list[Action]:
-    """Raises ValueError for what is no plan."""
+    """Return the plan of a line. Raises ValueError if it is invalid."""
     return read_actions(text, ACTIONS, "a group")
 
 
 class GroupRun:
-    """A plan carried out on a `world`; `settled_ms` is how long the group took when all was healed. `on_event` hears of
-    all that goes into its journal."""
+    """A run of a plan in a `world`. `settled_ms` is the time that the group took after all faults were healed.
+    `on_event` gets all events of the journal."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class GroupRun:
         return self.world.settled_ms
 
     def run(self) -> None:
-        """Raises Violation as soon as the history has a finding, and in the end if the group is not as it should be."""
+        """Run the plan. Raises Violation as soon as the history has a finding, or if the group is in a wrong state at
+        the end."""
         for number, action in enumerate(self.plan[1:], 2):
             self._perform(action)
             self._judge(f"step {number} ({action})")
@@ -129,7 +130,7 @@ class GroupRun:
 
 
 def group_plan_fails(plan: Sequence[Action], seed: int) -> bool:
-    """Whether a plan breaks a rule; one that makes no sense does not."""
+    """Return True if the plan breaks a rule. An invalid plan does not."""
     try:
         GroupRun(plan, seed).run()
     except (Violation, AssertionError):

@@ -1,14 +1,15 @@
-"""A group among faults, in virtual time: members come, go, crash and stand still; brokers stop, leaders and the
-coordinator move, followers freeze; in the end all is healed, and the group must settle and have read everything.
+"""A group among faults, in virtual time. Members join, leave, crash and pause; brokers stop, leaders and the
+coordinator move, followers freeze. At the end all faults are healed, and the group must settle and have read
+everything.
 
     world = GroupWorld(brokers=3, partitions=4)
     world.join(); world.produce(0, 5); world.advance(5_000); world.finish()
     assert not world.history.findings
 
-Theory   The members are clients of the simulated cluster over frames, the judge (`GroupHistory`) hears what they were
-         told. Nothing of the coordinator is looked at. Watermarks are those that the journal tells.
-         Liveness: once nothing fails any more the members that live are settled within SETTLES_MS of virtual time, and
-         everything below the watermark is read and committed soon after.
+Theory   The members are clients of the simulated cluster and exchange frames with it. The judge (`GroupHistory`) gets
+         their reports, and does not look into the coordinator. Watermarks come from the journal. Liveness: after the
+         last fault the live members settle within SETTLES_MS of virtual time, and everything below the high watermark
+         is read and committed soon after.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from fakebroker.testing.simulation import START_WALL_MS, Simulation
 
 OFFSETS = "__consumer_offsets"
 LAG_MAX_MS = 4_000
-# A read and a commit of each member, each after a back-off, and a request to nobody.
+# A read and a commit of each member, each after a back-off, and one request that times out.
 READS_MS = 10_000
 
 
 class GroupWorld(World):
-    """One group of members of one protocol, "classic" or "consumer", and one topic. `on_event` hears of all that goes
-    into the journal."""
+    """A group of members of one protocol, "classic" or "consumer", and one topic. `on_event` gets all events of the
+    journal."""
 
     def __init__(
         self,
@@ -70,11 +71,11 @@ class GroupWorld(World):
         self.places: list[Place] = [(self.topic, index) for index in range(partitions)]
         self.history = GroupHistory()
         self.members: list[SimulatedConsumer] = []
-        self.settled_ms = 0  # how long it took when everything was healed
+        self.settled_ms = 0  # the time to settle after all faults were healed
         self._protocol = protocol
         self._produced = 0
 
-    # What happens.
+    # Actions.
 
     @property
     def alive(self) -> list[SimulatedConsumer]:
@@ -93,7 +94,7 @@ class GroupWorld(World):
         return member
 
     def produce(self, partition: int, records: int) -> None:
-        """To whoever leads, acks=all, and nobody waits for the answer."""
+        """Send records to the leader with acks=all, and ignore the response."""
         place = self.places[partition % len(self.places)]
         leader = self.simulation.partition(*place).leader_id
         if leader < 0:
@@ -105,7 +106,7 @@ class GroupWorld(World):
         self.act()
 
     def heal(self) -> None:
-        """Nothing fails any more."""
+        """Heal all faults."""
         for broker in self.simulation.cluster.registry.broker_ids:
             self.start(broker)
         self.followers("instant")
@@ -114,7 +115,7 @@ class GroupWorld(World):
         self.act()
 
     def finish(self) -> None:
-        """Everything is healed; the group settles, and has read everything, within a bounded time."""
+        """Heal all faults. Check that the group settles, and has read everything, within a limit of time."""
         self.heal()
         self.settled_ms = self.settle()
         self.advance(READS_MS)
@@ -125,7 +126,8 @@ class GroupWorld(World):
                     self.history.unsettled(f"{place} is read to {read_to} and not to {watermark}, after {READS_MS} ms")
 
     def settle(self) -> int:
-        """Let time pass until the group is settled, and say how long it took; it is told if it does not settle."""
+        """Advance the time until the group is settled, and return how long it took. If it does not settle, report a
+        finding."""
         began_ms = self.now_ms
         while not self.is_settled:
             if self.now_ms - began_ms >= SETTLES_MS:
@@ -137,7 +139,7 @@ class GroupWorld(World):
 
     @property
     def is_settled(self) -> bool:
-        """All who live are of one generation, and each partition has one owner."""
+        """True if all live members are in one generation, and each partition has one owner."""
         alive = self.alive
         owned = sorted(place for member in alive for place in member.owned)
         return not alive or (
@@ -147,12 +149,12 @@ class GroupWorld(World):
         )
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, WatermarkMoved | LeaderChanged):  # a new leader may know of a higher one
+        if isinstance(event, WatermarkMoved | LeaderChanged):  # a new leader may know a higher one
             place = event.topic, event.partition
             self._watermarks[place] = max(self._watermarks.get(place, 0), event.high_watermark)
         if self._who_hears is not None:
             self._who_hears(event)
 
     def _watermark(self, place: Place) -> int:
-        """As the journal has told by now."""
+        """Return the high watermark as the journal has it now."""
         return self._watermarks.get(place, 0)

@@ -1,7 +1,7 @@
-"""How often records are lost, doubled, reordered or refused when brokers fail: trials of a simulated cluster.
+"""The odds of lost, duplicated, reordered and refused records when brokers fail: trials of a simulated cluster.
 
-OddsModel               what is asked: cluster, producer, failures, for how long
-run_trial, TrialResult  one seed of it, and what was counted
+OddsModel               the parameters: cluster, producer, failures, duration
+run_trial, TrialResult one seed of it, and its counts
 """
 
 from fakebroker.testing.odds.model import ModelError, OddsModel

@@ -1,8 +1,8 @@
-"""For how long a partition could not take a record.
+"""The unavailability of partitions: the time in which they could not accept records.
 
-Theory   With acks=0 and 1 a partition takes a record while a broker that works leads it. With acks=all it can be
-         acknowledged if, besides, the ISR has min.insync.replicas members, and all of them work: one that is dead is
-         waited for until its session ends. Looked at whenever any of that may have changed.
+Theory   With acks=0 and 1 a partition accepts records while its leader works. With acks=all the ISR must also have
+         min.insync.replicas members, and all of them must work: a crashed one delays the acknowledgement until its
+         session ends. The state is checked whenever any of this may have changed.
 Units    milliseconds; the sum over all partitions.
 """
 
@@ -17,14 +17,15 @@ from fakebroker.testing.simulation import Simulation
 
 
 class Availability(Listener):
-    """Call `look` when a broker has died. `unavailable_ms` is up to the last look."""
+    """The unavailability since the start. Call `look` after a broker has crashed. `unavailable_ms` counts up to the
+    last call."""
 
     def __init__(self, simulation: Simulation, partitions: Sequence[Partition], needs_isr: bool) -> None:
         self.unavailable_ms = 0
         self._simulation = simulation
         self._partitions = partitions
         self._needs_isr = needs_isr
-        self._unavailable = 0  # partitions, since then:
+        self._unavailable = 0  # number of unavailable partitions, since then:
         self._since_ms = simulation.elapsed_ms
         simulation.cluster.probe.listeners.append(self)
 
@@ -35,7 +36,7 @@ class Availability(Listener):
         self._unavailable = sum(not self._takes(partition) for partition in self._partitions)
 
     def stop(self) -> None:
-        """Look for the last time."""
+        """Update for the last time."""
         self.look()
         self._simulation.cluster.probe.listeners.remove(self)
 

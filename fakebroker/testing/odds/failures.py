@@ -1,9 +1,9 @@
-"""When brokers fail, and when they are back.
+"""The failures and repairs of brokers.
 
-Theory   Each broker is up for a time drawn from an exponential distribution of mean `mtbf_ms`, and then down for one of
-         mean `mttr_ms`: a Poisson process of failures while it is up. Chances are those of the seed and the broker
-         alone, so models that differ in acks see the same failures.
-         A broker that is back is started: it registers when the session of its last life is over.
+Theory   Each broker is up for an exponentially distributed time with mean `mtbf_ms`, and then down for one with mean
+         `mttr_ms`: failures of a running broker are a Poisson process. The random numbers depend on the seed and the
+         broker only, so models with different acks have the same failures. After a repair the broker is started: it
+         registers when the session of its previous life is over.
 Units    milliseconds of virtual time.
 """
 
@@ -21,8 +21,8 @@ _POWER: Final = "power"
 
 
 class Failures:
-    """`crashes` of brokers, and `leaders_lost`: how many partitions they led. `on_change` is called after each that
-    dies, and `tell` hears of it, as text."""
+    """The failures. `crashes` counts them, and `leaders_lost` the partitions that the crashed brokers led. `on_change`
+    is called after each crash, and `tell` with a description."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Failures:
         self._on_change = on_change
         self._tell = tell
         self._random = {each: Random(f"failures of broker {each} in {seed}") for each in range(1, model.brokers + 1)}
-        self._turns = dict.fromkeys(self._random, 0)  # how often each has failed or come back
+        self._turns = dict.fromkeys(self._random, 0)  # by broker, the number of failures and repairs
         self._down: set[int] = set()
         self._is_over = False
         for broker_id in self._random:
@@ -51,7 +51,7 @@ class Failures:
                 self._after(random.randrange(model.flush_ms), partial(self._flush, broker_id))
 
     def end(self) -> None:
-        """No more of them: who is down is started."""
+        """End the failures, and start all brokers that are down."""
         self._is_over = True
         for broker_id in sorted(self._down):
             self._start(broker_id)

@@ -1,6 +1,6 @@
-"""What the odds are asked of: a cluster, a producer, and how often what of them fails.
+"""The parameters of a trial: a cluster, a producer, and their failure rates.
 
-Units    `_ms` milliseconds of virtual time; shares are from 0 to 1; rates are records a second, to all partitions.
+Units    `_ms` milliseconds of virtual time; shares are from 0 to 1; rates are records per second, to all partitions.
 Errors   ModelError, in one sentence.
 """
 
@@ -22,7 +22,7 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 GENERATION: Final = "4.4"
 _MOST_BROKERS: Final = 100
-# Settings of the producer that are not to be given as such, and why.
+# Producer settings that must not be given directly, and why.
 _TAKEN: Final = {
     "acks": "acks is a setting of its own",
     "enable.idempotence": "idempotence is a setting of its own",
@@ -33,25 +33,25 @@ _TAKEN: Final = {
 
 
 class ModelError(Exception):
-    """A slip in what is asked."""
+    """An invalid parameter."""
 
 
 @dataclass(frozen=True)
 class OddsModel:
-    """Brokers and the topic's replicas are given by how many; there are as many partitions as brokers, so each leads
-    one.
+    """The parameters. `brokers` and `replication` are numbers; there are as many partitions as brokers, and each broker
+    leads one.
 
-    acks, min_isr, unclean_leader_election, idempotence, retries   as Kafka has them; None is the producer's default
-    lag_ms         each follower has each record so much later
+    acks, min_isr, unclean_leader_election, idempotence, retries   as in Kafka; None is the producer's default
+    lag_ms         the lag of each follower
     producer       other settings of the producer, by Kafka's names; `brokers_config` those of the brokers
-    rate           records a second, by a Poisson process
-    duration_ms    of a trial; then all heals
-    mtbf_ms        a broker that is up fails after a time drawn from an exponential distribution of this mean,
-    mttr_ms        and is started again after another one
-    crash          what a failure takes along: the process, what was not flushed (power), the disk
-    flush_ms       how often a broker's machine writes all that it has to its disk
-    together       the share of failures that take all brokers that are up along, at the same moment
-    lost_answers   the share of Produce requests whose answer is lost when all is done, the connection with it
+    rate           records per second, by a Poisson process
+    duration_ms    of a trial; afterwards all faults are healed
+    mtbf_ms        the mean of the exponentially distributed time until a running broker fails,
+    mttr_ms        and of the time until it is started again
+    crash          what a failure loses: the process, unflushed data (power), the disk
+    flush_ms       the interval at which a broker's machine flushes all data to its disk
+    together       the share of failures in which all running brokers fail at the same moment
+    lost_answers   the share of Produce requests that are handled, but lose their response and connection
     """
 
     acks: str = "all"

@@ -1,6 +1,6 @@
-"""What happened in a trial, as lines in the order of time: failures, leaders, and which records were lost.
+"""The story of a trial, as lines in the order of time: failures, leaders, and lost records.
 
-Units    the time of a line is hours, minutes, seconds and milliseconds since the trial began.
+Units    the time of a line is hours, minutes, seconds and milliseconds since the start of the trial.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from fakebroker.core.probe import Listener
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.simulation import Simulation
 
-MOST_LOST: Final = 10  # that are told one by one
+MOST_LOST: Final = 10  # of these one line each
 
 
 class Story(Listener):
-    """Hears of leaders and ISRs by itself."""
+    """A listener that adds lines for leaders and ISRs by itself."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._told: list[tuple[int, str]] = []
-        self._untold = 0  # records that were lost besides
+        self._untold = 0  # the number of further lost records
         self._simulation = simulation
         simulation.cluster.probe.listeners.append(self)
 
@@ -32,7 +32,7 @@ class Story(Listener):
         self._told.append((self._simulation.elapsed_ms, what))
 
     def lost(self, records: Sequence[tuple[int, int, int, int]]) -> None:
-        """Of each its number, partition, offset, and when it was acknowledged."""
+        """Add the lost records: number, partition, offset, and time of the acknowledgement of each."""
         for number, partition, offset, at_ms in records[:MOST_LOST]:
             what = f"is acknowledged as offset {offset} of" if offset >= 0 else "is sent to"
             self._told.append((at_ms, f"record {number} {what} partition {partition}, and is lost"))

@@ -1,12 +1,13 @@
-"""What a producer was asked to write and told, and, held against the logs in the end, what became of each record.
+"""The tally of a producer's records: what it sent and the results, compared with the logs at the end.
 
-Theory   Records are numbered in the order in which a producer is asked for them; the number is the value. Of each
-           lost         its producer was told that it is written, and it stands nowhere
-           duplicated   it stands more than once
-           reordered    it stands, the first time, behind one of its partition that was asked for later
-           failed       its producer was told an error; `written`: and it stands somewhere all the same
-         With acks=0 a record counts as written once it was sent: more nobody is told.
-         The judge of histories (testing/producers/judge.py) says the same in sentences; tests hold the two together.
+Theory   Records are numbered in the order of `send`; the number is the value.
+           lost         the producer reported success, but no log has the record
+           duplicated   the logs have it more than once
+           reordered    its first copy is behind a record of the same partition that was sent later
+           failed       the producer reported an error; `written`: but a log has it
+
+         With acks=0 a record counts as written once it was sent, as there is no response. The judge of histories
+         (testing/producers/judge.py) reports the same as sentences; tests compare the two.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Counts(NamedTuple):
 
 
 class Tally(Listener):
-    """Listens to a producer that sends to one topic. `places` has, by number, the partition and the offset that were
-    told, and when; it is None if nobody wants to know."""
+    """A listener of a producer that sends to one topic. `places` has, by number, the reported partition and offset and
+    the time; None if not wanted."""
 
     def __init__(self, keeps_places: bool = False) -> None:
         super().__init__()
@@ -80,12 +81,12 @@ class Tally(Listener):
             self.errors[kafka_name(error.code) if isinstance(error, BrokerError) else error.kafka_name] += 1
 
     def lost(self, logs: Iterable[Sequence[int]]) -> list[int]:
-        """Those of the records that are."""
+        """Return the numbers of the lost records."""
         there = {number for log in logs for number in log}
         return [number for number, told in enumerate(self.told) if told == _ACKNOWLEDGED and number not in there]
 
     def count(self, logs: Sequence[Sequence[int]]) -> Counts:
-        """By the logs of all partitions, as the numbers that stand in them."""
+        """Count by the logs of all partitions, given as the numbers of their records."""
         copies: Counter[int] = Counter()
         reordered = 0
         for log in logs:

@@ -1,11 +1,11 @@
-"""One trial: a simulated cluster whose brokers fail, a producer, and what became of its records.
+"""A trial: a simulated cluster with failing brokers, a producer, and the outcome of its records.
 
-Theory   Brokers and producer are the real ones, in virtual time: what is lost, doubled or refused is decided by their
-         code, elections and retries and all. Records come by a Poisson process, each to a partition of its own chance,
-         and are sent by one thread. When the time is over whatever failed heals, all that was sent comes to its end,
-         and each partition is read to its end by a consumer's Fetch. Arrivals and failures follow from the seed alone.
+Theory   Brokers and producer are the real ones, in virtual time: their code decides what is lost, duplicated or
+         refused, with all elections and retries. Records arrive by a Poisson process, each for a random partition, and
+         one thread sends them. When the time is over all faults are healed, all records end, and a consumer's Fetch
+         reads each partition to its end. Arrivals and failures depend on the seed only.
 Units    milliseconds of virtual time; `took_us` microseconds of CPU.
-Errors   RuntimeError that names the seed if anything breaks: it is a bug, and no loss.
+Errors   RuntimeError with the seed if anything breaks: this is a bug, not a loss.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from fakebroker.testing.transactions.oracle import batches_in
 from fakebroker.testing.wire import FETCH_MAX_BYTES
 
 TOPIC: Final = "odds"
-_LATENCY_MS: Final = 1  # of everything between producer and brokers
-_LOOK_EVERY: Final = 100_000  # calls of the cluster: invariants are looked at by its own tests, and in the end
+_LATENCY_MS: Final = 1  # of all bytes between producer and brokers
+_LOOK_EVERY: Final = 100_000  # calls of the cluster: its invariants have their own tests, and are checked at the end
 _ROUND_MS: Final = 10_000
-_MARGIN_MS: Final = 600_000  # beyond what producer and followers may take in the end
+_MARGIN_MS: Final = 600_000  # beyond the time that producer and followers may need at the end
 
 
 class TrialResult(NamedTuple):
-    """What became of the records of a seed.
+    """The outcome of the records of a seed.
 
-    sent           records that the producer was asked to write; `acknowledged` of them, and `failed`: it told an error
+    sent           records passed to the producer; `acknowledged` and `failed` (with an error) of them
     lost, duplicated, reordered, written   of them (tally.py)
-    errors         how often each was told, by Kafka's name
-    crashes        of brokers; `leaders_lost`: how many partitions these led
-    partition_ms   the time of the trial, for each partition; `unavailable_ms` of it (availability.py)
-    story          what happened, as lines, if it was asked for
+    errors         the number of each error, by Kafka's name
+    crashes        of brokers; `leaders_lost`: the number of partitions that these led
+    partition_ms   the duration of the trial, for each partition; `unavailable_ms` of it (availability.py)
+    story          what happened, as lines, if wanted
     """
 
     seed: int
@@ -68,7 +68,7 @@ class TrialResult(NamedTuple):
 
 
 def run_trial(model: OddsModel, seed: int, tells: bool = False) -> TrialResult:
-    """Carry out what the seed stands for. `tells`: with its story."""
+    """Run the trial of a seed. `tells`: with its story."""
     try:
         return Trial(model, seed, tells).run()
     except Exception as error:
@@ -76,8 +76,8 @@ def run_trial(model: OddsModel, seed: int, tells: bool = False) -> TrialResult:
 
 
 class Trial:
-    """`run` it, once. A `history` hears what the producer is asked to write and told; `logs` are the records that stand
-    in each partition in the end, by number."""
+    """A trial; `run` it once. A `history` gets the records and results of the producer. `logs` are the numbers of the
+    records in each partition at the end."""
 
     def __init__(
         self, model: OddsModel, seed: int, tells: bool = False, history: ProducerHistory | None = None
@@ -133,7 +133,7 @@ class Trial:
             self._story.lines() if self._story is not None else [],
         )  # fmt: skip
 
-    # What is sent.
+    # Sending.
 
     def _await_record(self) -> None:
         self._next_s += self._arrivals.expovariate(self.model.rate)
@@ -158,7 +158,7 @@ class Trial:
     # The end.
 
     def _settle(self) -> None:
-        """Let time pass until all that was sent has come to its end, and can be read."""
+        """Advance the time until all records have ended and can be read."""
         config = self._config
         left_ms = config.delivery_timeout_ms + config.max_block_ms + 2 * self.model.lag_ms + _MARGIN_MS
         while not self._is_settled():
@@ -179,7 +179,7 @@ class Trial:
         )
 
     def _read(self, index: int) -> list[int]:
-        """The numbers of the records of a partition, in the order of its log."""
+        """Return the numbers of a partition's records, in the order of its log."""
         partition, found = self.partitions[index], list[int]()
         client = self.simulation.connect(partition.leader_id)
         offset = 0

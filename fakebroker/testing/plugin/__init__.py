@@ -1,2 +1,2 @@
-"""The plugin for pytest: works as installed (docs/pytest.md). Nothing of the broker is imported before a test asks for
+"""The pytest plugin: it works once installed (docs/pytest.md). It imports nothing of the broker before a test requests
 a cluster."""

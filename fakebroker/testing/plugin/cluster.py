@@ -1,4 +1,4 @@
-"""The cluster of a test: made as it is wanted, with its topics, what their followers do, and its faults."""
+"""The cluster of a test: created as requested, with its topics, the behaviour of their followers, and its faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @contextmanager
 def made(wanted: Wanted) -> Iterator[FakeCluster]:
-    """It runs as long as the block. Raises Slip for what cannot be."""
+    """Run the cluster as long as the block. Raises Slip for an invalid request."""
     arguments = dict(wanted.arguments)
     if "" in wanted.followers:
         arguments["followers"] = wanted.followers[""]

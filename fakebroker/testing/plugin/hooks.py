@@ -1,10 +1,10 @@
-"""The entry point `pytest11`: fixtures, the marker, settings, and what a failed test's report says.
+"""The entry point `pytest11`: fixtures, the marker, settings, and the sections in the report of a failed test.
 
     def test_it(kafka_broker):  # one broker; kafka_cluster has three
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
 
-Theory   A test has one cluster, of its own, on free ports: whoever the test before has left behind finds nobody there,
-         and workers of pytest-xdist do not meet.
+Theory   Each test has its own cluster on free ports. So a client left over from an earlier test cannot connect to it,
+         and workers of pytest-xdist do not interfere.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
-    """The same with one broker, if nothing else is wanted."""
+    """A Kafka cluster of one broker, or as `@pytest.mark.kafka(...)` wants it."""
     yield from _cluster(request, {"brokers": 1})
 
 
@@ -77,7 +77,7 @@ def kafka_faults(request: pytest.FixtureRequest) -> FaultsInHand:
 
 @pytest.fixture
 def kafka_clock(request: pytest.FixtureRequest) -> ClockInHand:
-    """The clock of the test's cluster, which goes when the test says so: `kafka_clock.advance(30_000)`."""
+    """The clock of the test's cluster, which the test controls: `kafka_clock.advance(30_000)`."""
     return _of_test(request).clock
 
 
@@ -111,7 +111,7 @@ def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """The test itself. A fault of it that never acted has tested nothing."""
+    """Run the test. Fail it if one of its faults never fired, since that tests nothing."""
     with trials.limited(item):
         result = yield
     kafka = item.stash.get(_CLUSTER, None)
@@ -153,9 +153,10 @@ def pytest_runtest_makereport(
 
 
 def _clusters(item: pytest.Item) -> dict[str, FakeCluster]:
-    """Those of the test's fixtures, its own ones too, by the fixture's name; one that is used by two is told once."""
+    """Return the clusters of the test's fixtures by fixture name, including the test's own fixtures. A cluster of two
+    fixtures is returned once."""
     server = sys.modules.get("fakebroker.server.fake_cluster")
-    if server is None:  # nobody has made any
+    if server is None:  # no cluster was created
         return {}
     found: dict[str, FakeCluster] = {}
     for name, value in getattr(item, "funcargs", {}).items():

@@ -1,4 +1,4 @@
-"""What pytest's settings say of the clusters of all tests: `kafka_brokers = 1` in `[tool.pytest.ini_options]`."""
+"""The pytest settings for the clusters of all tests: `kafka_brokers = 1` in `[tool.pytest.ini_options]`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_keys(parser: pytest.Parser) -> None:
 
 
 def read_keys(config: pytest.Config) -> dict[str, Any]:
-    """What is said there, as arguments of the marker. Raises Slip."""
+    """Return the settings as arguments of the marker. Raises Slip."""
     said: dict[str, Any] = {}
     if brokers := config.getini("kafka_brokers"):
         try:

@@ -1,4 +1,4 @@
-"""What a failed test's report says of its cluster: the last events of the journal, and who waits for an answer."""
+"""The sections of a failed test's report about its cluster: the last events of the journal, and requests in flight."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fakebroker.core.journal.journal import to_lines
 from fakebroker.server.fake_cluster import FakeCluster
 
 _TAIL = 40  # events
-_LONG = 120  # characters of a field
+_LONG = 120  # characters per field
 _CLOCKS = ("mono_ms", "wall_ms")
 
 
 def sections(kafka: FakeCluster, name: str) -> list[tuple[str, str]]:
-    """(title, text), nothing if the cluster keeps no journal."""
+    """Return (title, text) sections, none if the cluster keeps no journal."""
     events = _events(kafka)
     if not events:
         return []
@@ -37,7 +37,8 @@ def sections(kafka: FakeCluster, name: str) -> list[tuple[str, str]]:
 
 
 def write_journal(kafka: FakeCluster, folder: Path, test: str) -> Path:
-    """The whole journal as lines of JSON, if one is kept, which `fakebroker.core.journal.journal.from_lines` reads."""
+    """Write the journal, if one is kept, as lines of JSON, and return the path. Read it with
+    `fakebroker.core.journal.journal.from_lines`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (re.sub(r"[^\w.-]+", "-", test).strip("-")[-200:] + ".jsonl")
     with path.open("w") as file:
@@ -86,7 +87,7 @@ def _item(value: object) -> str:
 
 
 def in_flight(events: Iterable[Event]) -> list[str]:
-    """The requests that were not answered, and whose connections are there, a line each."""
+    """Return a line for each request without a response on an open connection."""
     requests: dict[int, Request] = {}
     asked: dict[int, str] = {}
     last_ms = 0

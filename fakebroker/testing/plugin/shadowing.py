@@ -1,4 +1,4 @@
-"""Which fixtures of ours another plugin has too: pytest takes the one that was registered last, and says nothing."""
+"""The fixtures that another plugin has too: pytest silently uses the one that was registered last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAMES = ("kafka_broker", "kafka_cluster", "kafka_clock", "kafka_faults")
 
 
 def shadowed(config: pytest.Config, ours: ModuleType) -> list[str]:
-    """A sentence for each. A conftest.py that has one of its own means to."""
+    """Return a sentence for each shadowed fixture. A fixture in a conftest.py is left out, as that is intended."""
     manager = config.pluginmanager
     plugins = [plugin for _, plugin in manager.list_name_plugin() if isinstance(plugin, ModuleType)]
     told = []

@@ -1,8 +1,8 @@
-"""Tracebacks that end at the user's line, where we refuse what a test asks for or expects.
+"""Tracebacks that end at the user's line, if we refuse what a test requests or expects.
 
-Theory   pytest shows the source of the last function in full. Where that is a `raise` of ours, the message says all,
-         and the line of interest is the user's. Any other exception of ours may be a bug and keeps its frames, and so
-         does every failure of our own tests. `pytest --full-trace` shows all.
+Theory   pytest shows the source of the last function in full. If this is a `raise` of ours, the message says all, and
+         the relevant line is the user's. Any other exception of ours may be a bug and keeps its frames, and so does
+         every failure of our own tests. `pytest --full-trace` shows all.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import fakebroker
 
 _PACKAGE = "fakebroker"
 _HOME = Path(fakebroker.__file__).resolve().parents[1]
-_NOT_THE_USERS = {_PACKAGE, *sys.stdlib_module_names}  # futures lie between our threads
+_NOT_THE_USERS = {_PACKAGE, *sys.stdlib_module_names}  # futures are between our threads
 
 
 def end_at_users_line(traceback: TracebackType | None, item: pytest.Item) -> None:
-    """Take off the frames behind the last one of the user, if the exception was raised by us."""
+    """Remove the frames after the user's last one, if we raised the exception."""
     if traceback is None or item.config.getoption("fulltrace") or _HOME in item.path.resolve().parents:
         return
     users: TracebackType | None = None
@@ -38,7 +38,7 @@ def end_at_users_line(traceback: TracebackType | None, item: pytest.Item) -> Non
 
 
 def _is_raised_in(last: TracebackType) -> bool:
-    file = _HOME / last.tb_frame.f_code.co_filename  # relative where it is compiled
+    file = _HOME / last.tb_frame.f_code.co_filename  # relative in compiled modules
     return linecache.getline(str(file), last.tb_lineno).lstrip().startswith("raise ")
 
 

@@ -1,9 +1,9 @@
-"""`--kafka-every-failure` and `--kafka-failure`: a test run again for each of its points of failure.
+"""`--kafka-every-failure` and `--kafka-failure`: a test runs again for each of its points of failure.
 
-Theory   A test that has a cluster of the plugin is run as ever, and what the journal of that run shows is what could
-         fail. Then all of it is run again, fixtures and test, for each point, with that one fault in the cluster once
-         its topics are there. The test is reported once: as it was without a failure, if it survived all of them, or as
-         failed, with those that it did not survive.
+Theory   A test with a cluster of the plugin runs as usual first, and its journal shows the points of failure. Then the
+         fixtures and the test run again for each point, with this one fault in the cluster once its topics exist. The
+         test is reported once. If it survived all points, the report is that of the run without a failure. Otherwise it
+         is reported as failed, with the points that it did not survive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIXTURES = ("kafka_cluster", "kafka_broker")
 
 @dataclass
 class Trial:
-    """One run. `fault` is put in; `events` and `hits` are what came of it; `seconds` is how long the test may take."""
+    """One run. `fault` is injected; `events` and `hits` are the results; `seconds` is the time limit of the test."""
 
     fault: Fault | None = None
     seconds: float = 0.0
@@ -62,7 +62,7 @@ def add_options(group: pytest.OptionGroup) -> None:
 
 
 def fault_of(config: pytest.Config) -> Fault | None:
-    """What `--kafka-failure` says. Raises UsageError."""
+    """Return the fault of `--kafka-failure`. Raises UsageError."""
     text = config.getoption("kafka_failure")
     if text is None:
         return None
@@ -78,7 +78,7 @@ def fault_of(config: pytest.Config) -> Fault | None:
 
 @contextmanager
 def in_hand(trial: Trial, kafka: FakeCluster) -> Iterator[None]:
-    """As long as the test has the cluster, and its clients are there: put the fault in, and see what comes of it."""
+    """Inject the fault while the test has the cluster and its clients, and keep the results."""
     installed = None if trial.fault is None else kafka.faults.add(trial.fault)
     yield
     if installed is not None:
@@ -88,7 +88,7 @@ def in_hand(trial: Trial, kafka: FakeCluster) -> Iterator[None]:
 
 
 def found(trial: Trial) -> str:
-    """What `--kafka-failure` has brought about, as the journal shows it, if the fault has acted."""
+    """Return the findings in the journal with the fault of `--kafka-failure`, "" if it did not fire."""
     if not trial.hits:
         return ""
     from fakebroker.testing.history import check_history, describe
@@ -98,7 +98,7 @@ def found(trial: Trial) -> str:
 
 
 def limited(item: pytest.Item) -> AbstractContextManager[None]:
-    """So long may a test take that is run with a failure."""
+    """Limit the time of a test that runs with a failure."""
     trial = item.stash.get(TRIAL, None)
     if trial is None or trial.fault is None:
         return nullcontext()
@@ -108,7 +108,7 @@ def limited(item: pytest.Item) -> AbstractContextManager[None]:
 
 
 def injected(item: pytest.Item) -> Fault | None:
-    """The fault that is not the test's own."""
+    """Return the injected fault, which is not one of the test's own."""
     trial = item.stash.get(TRIAL, None)
     return item.config.stash[FAILURE] if trial is None else trial.fault
 
@@ -135,7 +135,7 @@ def _has_cluster(item: pytest.Item) -> bool:
 def _run(item: pytest.Item, trial: Trial) -> tuple[list[pytest.TestReport], Trial, float]:
     item.stash[TRIAL] = trial
     began = monotonic()
-    stays: Any = item.parent  # what the module and the session have is not made anew
+    stays: Any = item.parent  # keep the fixtures of the module and the session
     try:
         reports = runtestprotocol(item, nextitem=stays, log=False)
     finally:
@@ -144,7 +144,8 @@ def _run(item: pytest.Item, trial: Trial) -> tuple[list[pytest.TestReport], Tria
 
 
 def _tear_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
-    """What the module and the session have, if the next test does not use it; a report if that fails."""
+    """Tear down the fixtures of the module and the session that the next test does not use. Return a report if that
+    fails."""
     call = pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), when="teardown")
     if call.excinfo is None:
         return []
@@ -152,7 +153,7 @@ def _tear_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Trial, healthy_s: float) -> None:
-    """Run it with each failure, and write what came of it into the report."""
+    """Run the test with each failure, and add the results to the report."""
     from fakebroker.testing.failures.every_failure import judged
     from fakebroker.testing.failures.points import points_of, sample
     from fakebroker.testing.failures.survey import Survey, limit_s
@@ -183,7 +184,7 @@ def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Tr
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A line for each test."""
+    """Print a line for each test."""
     reports = [report for kind in terminalreporter.stats.values() for report in kind]
     told = [
         f"{report.nodeid}: {value}"
@@ -199,7 +200,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _forget_what_was_left() -> None:
-    """Who fails does not close what he has opened: that is no failure of the next run."""
+    """Collect the unclosed clients of a failed run, so that their warnings do not fail the next run."""
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             delattr(sys, name)
@@ -209,7 +210,7 @@ def _forget_what_was_left() -> None:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """The line of an error that says what it is."""
+    """Return the line of an error that says what it is."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash is not None else report.longreprtext
     said = (text.splitlines() or ["it failed"])[0]
@@ -217,7 +218,7 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 def _draw(item: pytest.Item, number: int, total: int, point: Point | None) -> None:
-    """A line that is written over, where somebody looks."""
+    """Show the progress in one line, if stderr is a terminal."""
     if not sys.__stderr__ or not sys.__stderr__.isatty() or hasattr(item.config, "workerinput"):
         return
     text = "" if point is None else f"{number + 1}/{total} {point.text}"

@@ -1,8 +1,8 @@
-"""What a test wants of its cluster: `@pytest.mark.kafka(...)`, beneath it what pytest's settings say.
+"""The request of a test for its cluster: `@pytest.mark.kafka(...)`, with pytest's settings as defaults.
 
-Theory   Of each argument the nearest one counts: of the function, the class, the module, the settings. `configs` are
-         put together, setting by setting.
-Errors   Slip: one sentence that says which argument, what is wrong with it, and what would be right.
+Theory   For each argument the nearest value counts: of the function, the class, the module, the settings. `configs` are
+         merged, setting by setting.
+Errors   Slip: one sentence with the argument, what is wrong with it, and what would be right.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-# Of the marker, and what `FakeCluster` calls it.
+# Arguments of the marker -> arguments of `FakeCluster`.
 _OF_CLUSTER = {
     "brokers": "brokers",
     "clock": "clock",
@@ -27,17 +27,17 @@ _OF_CLUSTER = {
 ARGUMENTS = sorted({*_OF_CLUSTER, "faults", "followers", "listeners", "topics", "unfired"})
 UNFIRED = ("fails", "allowed")
 
-_TOPIC = {"partitions", "replication_factor", "configs", "assignments"}  # of create_topic()
+_TOPIC = {"partitions", "replication_factor", "configs", "assignments"}  # arguments of create_topic()
 _TOPICS_FORM = 'topics={"orders": 3} or {"orders": {"partitions": 3, "configs": {"min.insync.replicas": 2}}}'
 
 
 class Slip(Exception):
-    """What somebody wrote is not what is meant."""
+    """An invalid argument of the user."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """The arguments of create_topic()."""
+    """A topic, with the arguments of create_topic()."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -45,8 +45,8 @@ class Topic:
 
 @dataclass(frozen=True)
 class Wanted:
-    """`arguments` are those of `FakeCluster`. `followers` is of topics, by name; "" is all. `allows_unfired`: a fault
-    that never acted is no failure."""
+    """A request for a cluster. `arguments` are those of `FakeCluster`. `followers` has behaviours by topic; "" means
+    all. `allows_unfired`: a fault that never fired does not fail the test."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     topics: tuple[Topic, ...] = ()
@@ -56,7 +56,7 @@ class Wanted:
 
 
 def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], beneath: Mapping[str, Any]) -> Wanted:
-    """The arguments of markers, the nearest first, above what the settings say."""
+    """Return the request of these markers, nearest first, with the settings (`beneath`) as defaults."""
     said: dict[str, Any] = {}
     configs: dict[str, Any] = {}
     for positional, named in [*markers, ((), beneath)]:

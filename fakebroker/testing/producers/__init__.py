@@ -1,1 +1,1 @@
-"""What producers did and were told, record by record, and a judge of it: what is certain, and what only may be."""
+"""The calls of producers and their results, record by record, and a judge of them: certain and uncertain outcomes."""

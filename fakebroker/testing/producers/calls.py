@@ -1,4 +1,4 @@
-"""One record that a client was asked to write, and what it was told of it."""
+"""A call to a client to write one record, and its result."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ _SHOWN = 40  # bytes of a value
 
 
 class Outcome(Enum):
-    """What the client knows. `UNKNOWN` is Jepsen's `info`: possibly written, now or later."""
+    """The knowledge of the client. `UNKNOWN` is Jepsen's `info`: possibly written, now or later."""
 
-    OPEN = "open"  # it was told nothing yet: as good as unknown
+    OPEN = "open"  # no result yet, as good as unknown
     OK = "ok"
-    FAILED = "failed"  # definitely not written by this call
+    FAILED = "failed"  # certainly not written by this call
     UNKNOWN = "unknown"
 
 
 class Call:
-    """From `ProducerHistory.invokes`. Tell it once what has become of it; what is unknown may be told better later.
+    """A call, from `ProducerHistory.invokes`. Report its result once; an unknown result may be replaced by a better one
+    later.
 
-    `partition` and `offset` are where the client was told that it stands, -1 if it was not. `error` is why not.
+    `partition` and `offset` are the place that the client reported, -1 if it reported none. `error` is the reason of a
+    failure.
     """
 
     def __init__(
@@ -46,18 +48,18 @@ class Call:
         self.error = ""
 
     def ok(self, partition: int = -1, offset: int = -1) -> None:
-        """It was acknowledged: it stands there, if the client was told where. With acks=0 nothing is acknowledged: that
-        is `unknown`."""
+        """Report success, with the place if the client has one. With acks=0 nothing is acknowledged: report
+        `unknown`."""
         if self.outcome is Outcome.OK and (self.partition, self.offset) == (partition, offset):
             return
         self._becomes(Outcome.OK)
         self.partition, self.offset = partition, offset
 
     def failed(self, error: str = "", tries: int = 1) -> None:
-        """The client gave up, with Kafka's name of an error; `tries`: how often it may have sent it.
+        """Report a failure, with Kafka's name of the error. `tries` is how often the client may have sent the record.
 
-        That is definite for some errors (`certainty.CERTAINTY`), if it was sent once. Else the record is possibly
-        written, and the outcome unknown.
+        For some errors the record is certainly not written (`certainty.CERTAINTY`), if it was sent only once. Otherwise
+        it is possibly written, and the outcome is unknown.
         """
         if is_definite(error, tries):
             self.refused(error)
@@ -65,13 +67,14 @@ class Call:
             self.unknown(error)
 
     def refused(self, why: str = "") -> None:
-        """It is definitely not written: it was never sent, or its error leaves no doubt."""
+        """Report that the record is certainly not written: it was never sent, or the error leaves no doubt."""
         if self.outcome is not Outcome.FAILED:
             self._becomes(Outcome.FAILED)
             self.error = why
 
     def unknown(self, why: str = "") -> None:
-        """Possibly written: a time-out, a lost connection, an error behind which it may stand in a log."""
+        """Report that the record is possibly written: a timeout, a lost connection, or an error that may follow an
+        append."""
         if self.outcome is Outcome.OPEN:
             self.outcome = Outcome.UNKNOWN
             self.error = why
@@ -87,7 +90,7 @@ class Call:
 
     @property
     def shown(self) -> str:
-        """The value, as far as it fits into a sentence."""
+        """Return the value, shortened to fit into a sentence."""
         if self.value is None or len(self.value) <= _SHOWN:
             return repr(self.value)
         return f"{self.value[:_SHOWN]!r}... ({len(self.value)} bytes)"

@@ -1,11 +1,11 @@
-"""What an error that a producer was told says of its record: it is not written, or it may be.
+"""The meaning of a producer's error for its record: certainly not written, or possibly written.
 
-Theory   An error is definite if Kafka answers it only where nothing has been appended, and it leaves open what has
-         happened if it is answered behind an append as well: from the answer alone nobody can tell the two apart.
-         That is so for what was sent once. A client that sends again tells the last error alone: the first try may have
-         been written, and only its answer was lost.
+Theory   An error is definite if Kafka returns it only when nothing was appended. If Kafka also returns it after an
+         append, it leaves the outcome open: the response alone does not tell. This holds for a record that was sent
+         once. A client that retries reports only the last error: the first attempt may have been written and only its
+         response lost.
 Source   the class of Kafka 4.4 that answers it stands in each row; docs/errors.md has the cases in which it was asked.
-Limit    What is not in the table, and all that clients make up themselves (time-outs, lost connections), is open.
+Limit    Errors that are not in the table, and all errors of clients themselves (timeouts, lost connections), are open.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CERTAINTY: Final[dict[str, Row]] = {
 
 
 def is_definite(error: str, tries: int = 1) -> bool:
-    """Whether a record that was sent at most so often, and was told this (by Kafka's name) last, is surely not written
-    by it."""
+    """Return True if a record with this last error (Kafka's name) after at most `tries` attempts is certainly not
+    written."""
     row = CERTAINTY.get(error)
     return row is not None and row.is_definite and tries == 1

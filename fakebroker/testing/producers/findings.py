@@ -1,4 +1,4 @@
-"""What is not as it should be with what was written."""
+"""The findings of a judge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LOST, DUPLICATE, REORDERED, GAP = "lost", "duplicate", "reordered", "gap"
 
 
 class Finding(NamedTuple):
-    """Something that is not as it should be. `offset` is where it stands, or stood; `sentence` says what it is."""
+    """A violation. `offset` is the place of the record now or before; `sentence` describes it."""
 
     kind: str
     topic: str
@@ -22,5 +22,5 @@ class Finding(NamedTuple):
 
 
 def describe(findings: Iterable[Finding]) -> str:
-    """One line each."""
+    """Return the findings, one per line."""
     return "\n".join(map(str, findings))

@@ -1,30 +1,34 @@
-"""The client's side of a history: what it was asked to write and what it was told, held against what is there.
+"""The judge of producers: their calls and results, compared with the records in the logs.
 
     history = ProducerHistory()
-    call = history.invokes("me", "orders", b"a")         # before the client is asked; each record a value of its own
-    call.ok(partition, offset)                           # it was told so; or
-    call.failed("NOT_ENOUGH_REPLICAS")                   # refused, or possibly written: certainty.py decides; or
+    call = history.invokes("me", "orders", b"a")         # before the call; each record has its own value
+
+    call.ok(partition, offset)                           # the client reported success; or
+    call.failed("NOT_ENOUGH_REPLICAS")                   # refused or possibly written, by certainty.py; or
     call.unknown("timed out")                            # possibly written
-    findings = history.check(kafka.journal)              # what stands in the logs by the broker's journal; or
-    findings = history.check_read(records)               # by what somebody read from them, on any broker
+
+    findings = history.check(kafka.journal)              # compare with the broker's journal; or
+    findings = history.check_read(records)               # with records that were read, on any broker
     assert not findings, describe(findings)
 
     stock.py records stock clients:  producer = recorded(Producer(...), history)
 
-Theory   A record is written or not; a client knows which, or does not know. So of each record
-           lost              it was acknowledged, and stands nowhere in its topic
-           misplaced         it was acknowledged at one place, and stands at another one only
-           written           it was refused each time that it was tried, definitely, and stands there
-           duplicate         it stands twice in a topic
-           reordered         a client was asked for it before another one of its partition, and it stands behind that
-                             one, and no later call of it explains that
-         What is unknown may stand there or not, once: neither is a finding.
-         `check_history` judges the broker by what it answered, this judges both ends by what the client was told: a
-         client that retries what it should not, that takes an error for a success or gives up too late is found here.
-Limit    Records are the same if key, value and headers are. Transactions have a judge of their own: what an aborted one
-         has written counts as there, and is neither a duplicate nor out of order. What retention deleted has been
-         there; a log that is read begins at its first record.
-Errors   ValueError if the journal cannot tell: it has dropped events, or a batch was too large for fingerprints.
+Theory   A record is written or not, and the client knows which, or does not know. So a finding of a record is
+           lost              it was acknowledged, and is nowhere in its topic
+           misplaced         it was acknowledged at one place, and is only at another one
+           written           each call was certainly refused, but the record is there
+           duplicate         it is twice in a topic
+           reordered         a client was called for it before another record of its partition, but it is behind that
+                             one, and no later call explains that
+
+         A record with an unknown outcome may be there once, or not: neither is a finding.
+
+         `check_history` judges the broker by its responses; this judges both ends by the results of the client. It
+         also finds a client that retries when it should not, takes an error for a success, or gives up too late.
+Limit    Records are the same if key, value and headers are. Transactions have their own judge: records of an aborted
+         transaction count as there, and are neither duplicates nor reordered. Records deleted by retention count as
+         written. A log that was read begins at its first record.
+Errors   ValueError if the journal is incomplete: it has dropped events, or a batch was too large for fingerprints.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ _Place = tuple[str, int]  # topic and partition
 
 
 class ReadRecord(NamedTuple):
-    """A record as somebody read it."""
+    """A record as a consumer read it."""
 
     topic: str
     partition: int
@@ -58,14 +62,14 @@ class ReadRecord(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A record in a log; `is_compared`, unless the same may stand elsewhere, as what was aborted may."""
+    """A record in a log. `is_compared` is False if copies may be elsewhere, as after an abort."""
 
     fingerprint: str
     is_compared: bool = True
 
 
 class Log(NamedTuple):
-    """What stands at which offset, and where it begins: what is before that nobody knows any more."""
+    """The records of a log by offset, and its start: earlier records are not known any more."""
 
     records: Mapping[int, Standing]
     start: int = 0
@@ -79,11 +83,11 @@ class _Copy(NamedTuple):
 
 
 class ProducerHistory:
-    """What clients were asked to write, in that order, and told. Calls may be told of from any thread."""
+    """The calls to clients in their order, with their results. Results may be reported from any thread."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.producers = 0  # that are recorded
+        self.producers = 0  # number of recorded producers
         self._lock = Lock()
 
     def invokes(
@@ -94,14 +98,14 @@ class ProducerHistory:
         key: bytes | None = None,
         headers: Iterable[tuple[str, bytes | None]] = (),
     ) -> Call:
-        """A client is about to be asked to write this. A client is what promises an order: one producer."""
+        """Record a call before it is made. `client` is the scope of ordering guarantees: one producer."""
         with self._lock:
             call = Call(len(self.calls) + 1, client, topic, value, key, headers)
             self.calls.append(call)
         return call
 
     def check(self, journal: Iterable[Event], kinds: Collection[str] = PRODUCER_KINDS) -> list[Finding]:
-        """What is wrong, of these kinds, by the logs as a broker's journal tells of them."""
+        """Return the findings of these kinds, by the logs in a broker's journal."""
         topics = {call.topic for call in self.calls}
         lives: list[dict[_Place, Log]] = []
         for life in logs_of(journal):
@@ -118,7 +122,8 @@ class ProducerHistory:
         return self.check_logs(lives, kinds)
 
     def check_read(self, records: Iterable[ReadRecord], kinds: Collection[str] = PRODUCER_KINDS) -> list[Finding]:
-        """The same by what somebody has read, who reads all (`read_uncommitted`) from the beginning to the end."""
+        """Return the findings, by all records that a consumer has read (`read_uncommitted`) from the beginning to the
+        end."""
         logs: dict[_Place, dict[int, Standing]] = {}
         for each in records:
             said = fingerprint(Record(each.key, each.value, each.headers))
@@ -128,7 +133,8 @@ class ProducerHistory:
     def check_logs(
         self, lives: Iterable[Mapping[_Place, Log]], kinds: Collection[str] = PRODUCER_KINDS
     ) -> list[Finding]:
-        """The same by logs: those of each life of a topic that was deleted and made anew, in any order."""
+        """Return the findings, by logs. If a topic was deleted and created again, there is one set of logs for each
+        life, in any order."""
         unknown = sorted(set(kinds) - set(PRODUCER_KINDS))
         if unknown:
             raise ValueError(f"there is no kind {unknown[0]!r} of finding; there are: {', '.join(PRODUCER_KINDS)}")
@@ -144,11 +150,11 @@ class _Check:
     def __init__(self, calls: Iterable[Call], lives: list[Mapping[_Place, Log]]) -> None:
         self.findings: list[Finding] = []
         self.lives = lives
-        self.calls: dict[tuple[str, str], list[Call]] = {}  # (topic, fingerprint) -> in their order
+        self.calls: dict[tuple[str, str], list[Call]] = {}  # (topic, fingerprint) -> calls in order
         for call in calls:
             self.calls.setdefault((call.topic, call.fingerprint), []).append(call)
         self.copies: dict[tuple[str, str], list[_Copy]] = {}
-        self.is_cut: set[str] = set()  # topics of which somebody does not know the beginning
+        self.is_cut: set[str] = set()  # topics of which a log does not start at 0
         for number, life in enumerate(lives):
             for (topic, partition), log in sorted(life.items()):
                 if log.start:
@@ -229,8 +235,8 @@ class _Check:
                 self._add(DUPLICATE, calls[0], copy.partition, copy.offset, what)
 
     def _judge_order(self, life: int, place: _Place, log: Log) -> None:
-        """By the first place of each record: a duplicate further down is a duplicate, and no disorder."""
-        latest: dict[str, tuple[Call, int]] = {}  # client -> what it was asked for last of all up to here, and where
+        """Judge the order by the first place of each record: a later copy is a duplicate, not reordered."""
+        latest: dict[str, tuple[Call, int]] = {}  # client -> its last call so far, and the offset
         placed: set[str] = set()
         for offset, each in sorted(log.records.items()):
             calls = [call for call in self.calls.get((place[0], each.fingerprint), ()) if call.may_have_written]
@@ -239,7 +245,7 @@ class _Check:
             placed.add(each.fingerprint)
             client = calls[0].client
             if any(call.client != client for call in calls):
-                continue  # nobody knows whose it is
+                continue  # several clients: the order is unknown
             before = latest.get(client)
             if before is not None and calls[-1].number < before[0].number:
                 what = (

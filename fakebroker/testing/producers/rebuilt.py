@@ -1,10 +1,10 @@
-"""Logs rebuilt record by record from what a journal tells: each append, each answer, each leadership.
+"""Logs rebuilt record by record from the events of a journal: appends, responses, leaderships.
 
-Theory   A new leader tells where its log ends, and what stood behind that is cut off. It comes back if the next leader
-         has it: the journal does not tell what followers fetch, so who led before may have kept it, and a leader that
-         stood still may have led in name only. It is gone for good when another record stands there.
-         A leader that does not know that others lead appends to a log aside; who leads next may have that, or nobody.
-Errors   ValueError if the journal has dropped events: then it cannot tell.
+Theory   A new leader reports its log end offset, and records beyond it are cut off. They return if the next leader has
+         them: the journal does not report what followers fetch. So the earlier leader may have kept them, and a paused
+         leader may have led in name only. They are gone for good when other records have their offsets. A leader that
+         does not know of newer leaders appends to a log aside; the next leader may have these records, or no broker.
+Errors   ValueError if the journal has dropped events and is incomplete.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _Place = tuple[str, int]  # topic and partition
 
 
 class LoggedRecord(NamedTuple):
-    """A record in a log: who wrote it with which request, when, and whether the same may stand elsewhere, or in any
-    order."""
+    """A record in a log: the client, request and time of its write. `is_compared` is False if copies may be elsewhere
+    or in any order."""
 
     fingerprint: str
     client: str
@@ -48,7 +48,7 @@ class LoggedRecord(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A record that the present leader does not have, the acks of who was told that it is there, and what was found."""
+    """A record that the current leader does not have, the acks with which it was acknowledged, and its finding."""
 
     record: LoggedRecord
     acks: int | None
@@ -57,20 +57,20 @@ class _Cut(NamedTuple):
 
 class Log:
     def __init__(self, epoch: int = 0, begins: int = 0) -> None:
-        """`epoch` is that in which somebody goes on, and `begins` where the log went on without him."""
+        """Create the log of leader epoch `epoch`; `begins` is where it diverges from the main log."""
         self.epoch = epoch
         self.begins = begins
         self.records: dict[int, LoggedRecord] = {}
         self.end = 0
         self.start = 0
         self.leader = -1
-        self.aside: dict[int, Log] = {}  # broker -> what it appends while it does not know that others lead
-        self.heard: list[int] = []  # who of these has heard since
-        self.told: dict[int, int] = {}  # offset -> acks with which a client was told that it is there
-        self.first_tried: dict[tuple[str, str], int] = {}  # (client, fingerprint) -> its number
-        self.cut: dict[int, _Cut] = {}  # offset -> what the present leader does not have
-        self.nameless = -1  # a request whose records have no fingerprints
-        # producer id -> its records behind its last mark, by offset and request
+        self.aside: dict[int, Log] = {}  # Appends of stale leaders, by broker.
+        self.heard: list[int] = []  # Those that have learnt of newer leaders.
+        self.told: dict[int, int] = {}  # Acks of acknowledged records, by offset.
+        self.first_tried: dict[tuple[str, str], int] = {}  # Number of the try, by (client, fingerprint).
+        self.cut: dict[int, _Cut] = {}  # Records that the current leader lacks, by offset.
+        self.nameless = -1  # A request without fingerprints of its records.
+        # By producer id: (offset, request) of its records after its last transaction marker.
         self.unmarked: dict[int, list[tuple[int, int]]] = {}
 
 
@@ -80,7 +80,7 @@ def _was_told(record: LoggedRecord, acks: int) -> str:
 
 
 class RebuiltLogs:
-    """What a journal has told so far: `logs` by topic and partition, `deleted` those of topics that are gone."""
+    """The logs at the current event. `logs` are by topic and partition; `deleted` are those of deleted topics."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -100,7 +100,7 @@ class RebuiltLogs:
         return finding
 
     def topic_deleted(self, topic: str) -> None:
-        """About to happen; for those who want to know."""
+        """Handle a topic that is about to be deleted; for subclasses."""
 
     def hear(self, journal: Iterable[Event]) -> None:
         dropped = getattr(journal, "dropped", 0)
@@ -175,7 +175,7 @@ class RebuiltLogs:
 
     def _answer(self, event: Answer) -> None:
         if event.outcome != "sent":
-            return  # nobody was told
+            return  # the client got no response
         for told in event.partitions:
             found = self.appended.get((event.request, told.topic, told.partition))
             if found is not None and told.error == NO_ERROR:
@@ -187,7 +187,7 @@ class RebuiltLogs:
                     log.told[offset] = acks
 
     def _judge_likeness(self, append: Append, log: Log) -> None:
-        """Somebody was told that his batch is there already. What has been deleted by now stood there nevertheless."""
+        """Check an acknowledged duplicate against the record at its offset, even if that was deleted meanwhile."""
         beneath = self.log(append.topic, append.partition).records
         for offset, fingerprint in enumerate(append.records, append.base_offset):
             there = log.records.get(offset) or (beneath.get(offset) if offset < log.begins else None)
@@ -206,7 +206,7 @@ class RebuiltLogs:
         log.leader = event.leader
         if event.leader == -1:
             return
-        if log.aside:  # while nobody else led it went on, and whoever leads now may have that
+        if log.aside:  # a stale leader continued while no other broker led; the new leader may have its records
             whose = (
                 event.leader if event.leader in log.aside else max(log.aside, key=lambda each: log.aside[each].epoch)
             )
@@ -227,7 +227,8 @@ class RebuiltLogs:
         log.end = min(log.end, event.log_end_offset)
 
     def _give_back(self, log: Log, end: int) -> None:
-        """A leader may have what the one before it had not: who is deposed cuts nothing off before it has fetched."""
+        """Restore records that the new leader has and the one before did not: a deposed leader truncates only when it
+        fetches."""
         while log.end < end and log.end in log.cut:
             record, acks, finding = log.cut.pop(log.end)
             log.records[log.end] = record
@@ -247,7 +248,7 @@ class RebuiltLogs:
         return self.add(LOST, event.topic, event.partition, offset, what)
 
     def judge_aside(self, topic: str, partition: int, log: Log, broker: int) -> None:
-        """A broker has heard that somebody else leads, and whoever was next does not have what it took meanwhile."""
+        """Judge the log of a stale leader: it has learnt of a newer leader, which does not have its records."""
         aside = log.aside.pop(broker, None) or Log()
         for offset, record in sorted(aside.records.items()):
             if offset in aside.told:
@@ -257,8 +258,8 @@ class RebuiltLogs:
 
 
 def logs_of(journal: Iterable[Event]) -> list[dict[tuple[str, int], Log]]:
-    """The logs as their last leaders have them, by topic and partition: those of topics that were deleted, then those
-    that are there. ValueError if the journal has dropped events."""
+    """Return the logs of the last leaders, by topic and partition: first those of deleted topics, then the existing
+    ones. Raises ValueError if the journal has dropped events."""
     rebuilt = RebuiltLogs()
     rebuilt.hear(journal)
     return [*rebuilt.deleted, rebuilt.logs]

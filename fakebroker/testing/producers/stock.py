@@ -1,19 +1,18 @@
-"""Stock producers whose calls are recorded: confluent-kafka, kafka-python and aiokafka.
+"""Stock producers with recorded calls: confluent-kafka, kafka-python and aiokafka.
 
     history = ProducerHistory()
-    producer = recorded(Producer({...}), history)         # give this to the code that you test, in place of the other
+    producer = recorded(Producer({...}), history)         # pass this to the code under test, instead of the producer
     ...
     findings = history.check(kafka.journal)
 
-Theory   What comes back behaves like the producer, and tells the history of each record before it is sent and of what
-         its callback or future was told. An error is definite if `produce` or `send` itself raised it: nothing was
-         sent. What is told later is the last of perhaps many tries, and so the record is possibly written; but for a
-         kafka-python producer with `retries=0`, which tries once. librdkafka tries again even with `retries=0`, if it
-         takes an error for one behind which nothing was written, and aiokafka always does.
-         With acks=0 nobody is told anything: no offset, no acknowledgement.
-Limit    It sees keys and values before any serializer, so they must be bytes, or text with confluent-kafka, which is
-         sent as UTF-8. A delivery callback of confluent-kafka's configuration is not called, those of `produce` are.
-         Batches that are built by hand (`send_batch`, `produce_batch`) are not recorded.
+Theory   The wrapper behaves like the producer. It reports each record before it is sent, and the result of its callback
+         or future. An error is definite if `produce` or `send` itself raised it, as nothing was sent. A later error is
+         that of the last of perhaps many attempts, so the record is possibly written. The exception is kafka-python
+         with `retries=0`, which tries once. librdkafka retries even with `retries=0`, if it assumes that nothing was
+         written, and aiokafka always does. With acks=0 there are no offsets and no acknowledgements.
+Limit    The wrapper sees keys and values before any serializer, so they must be bytes. With confluent-kafka they may be
+         text, which is sent as UTF-8. The delivery callback of confluent-kafka's configuration is not called; those of
+         `produce` are. Batches that are built by hand (`send_batch`, `produce_batch`) are not recorded.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.testing.producers.calls import Call
 from fakebroker.testing.producers.judge import ProducerHistory
 
-_MANY: Final = 2  # tries, or nobody knows how many
+_MANY: Final = 2  # an unknown number of tries
 _NOT_TOLD: Final = "acks=0"
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
 
 
 def recorded(producer: Any, history: ProducerHistory, client: str = "") -> Any:
-    """The producer, whose records and outcomes the history hears of, under this name of the client (else one is made
-    up). TypeError if it is none of the three."""
+    """Return a producer that reports its records and outcomes to the history, under this client name or a generated
+    one. Raises TypeError if it is none of the three."""
     for each in type(producer).__mro__:
         wrapper = _WRAPPERS.get(each.__module__.partition(".")[0], {}).get(each.__name__)
         if wrapper is not None:
@@ -120,7 +119,7 @@ class _KafkaPython(_Recorded):
         with _Sending(call):
             future = self._producer.send(topic, value, key, headers, partition, timestamp_ms)
         if self._producer.config.get("acks") == 0:
-            call.unknown(_NOT_TOLD)  # the offset that the future tells is made up
+            call.unknown(_NOT_TOLD)  # the offset of the future is made up
             return future
         future.add_callback(lambda found: _acknowledged(call, found.partition, found.offset))
         future.add_errback(lambda error: call.failed(_name(error), tries))
@@ -168,7 +167,7 @@ class _Aiokafka(_Recorded):
 
 
 class _Sending:
-    """While the client is asked: what it raises then says that nothing was sent. Who is cancelled does not know."""
+    """A call to the client: an exception means that nothing was sent; after a cancellation the outcome is unknown."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -191,7 +190,7 @@ def _acknowledged(call: Call, partition: int, offset: int | None) -> None:
 
 
 def _name(error: BaseException) -> str:
-    """Kafka's name if a broker may have said it, else that of the class."""
+    """Return Kafka's name of an error code, otherwise the name of the class."""
     code = getattr(error, "errno", None)
     return kafka_name(code) if code in _CODES else type(error).__name__
 

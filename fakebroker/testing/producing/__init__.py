@@ -1,1 +1,1 @@
-"""Kafka's producer beside the cluster, in one virtual time."""
+"""Simulated producers and their cluster in the same virtual time."""

@@ -1,10 +1,10 @@
-"""The time line of one request by the brokers' journal alone; timeline.py knows the end of a producer too.
+"""The timeline of one request by the brokers' journal alone; timeline.py also uses the producer's journal.
 
-Theory   What the journal tells under the number of the request, and, until its answer, what became of its partitions:
-         watermarks, in-sync replicas, leaders. That is why it was answered as it was. A watermark may move on and on
-         while another partition keeps the request waiting: until something else happens its last place is told.
-Units    milliseconds of the brokers' clock; `elapsed_ms` counts from when the request came.
-Errors   ValueError in one sentence, where the journal does not tell (any more).
+Theory   The steps are the events of the request, and until its response also those of its partitions: high watermarks,
+         ISRs, leaders. These explain the response. While another partition keeps the request parked, the high watermark
+         may move many times: only its last value before the next step is kept.
+Units    milliseconds of the brokers' clock; `elapsed_ms` counts from the arrival of the request.
+Errors   ValueError in one sentence, if the journal does not have it (any more).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _OF_A_PARTITION = events.WatermarkMoved | events.IsrChanged | events.LeaderChang
 
 
 def steps_of_request(told: Iterable[events.Event], request: int) -> list[TimelineStep]:
-    """By the number that the journal gives it."""
+    """Return the steps of a request, by its number in the journal."""
     asked: events.Request | None = None
     partitions: tuple[tuple[str, int], ...] = ()
     steps: list[TimelineStep] = []
-    watermarks: dict[tuple[str, int], TimelineStep] = {}  # since the last other step; the last of each partition
+    watermarks: dict[tuple[str, int], TimelineStep] = {}  # since the last other step; the last one of each partition
     for event in told:
         if asked is None:  # most of the journal, so this comes first
             if type(event) is not events.Request or event.request != request:
@@ -48,7 +48,7 @@ def steps_of_request(told: Iterable[events.Event], request: int) -> list[Timelin
 
 
 def steps_of_offset(told: Sequence[events.Event], topic: str, partition: int, offset: int) -> list[TimelineStep]:
-    """The request that wrote that offset, the last one if several did."""
+    """Return the steps of the request that wrote this offset, the last one if there are several."""
     for event in reversed(told):
         if (
             isinstance(event, events.Append)

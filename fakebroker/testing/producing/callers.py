@@ -1,9 +1,10 @@
-"""A caller of a simulated producer: what a thread of a program is to Kafka's, so one call after the other.
+"""A caller of a simulated producer: it makes one call after the other, like a thread of a program with Kafka's
+producer.
 
-Theory   Kafka's `send` stands still while its record waits for metadata or for memory, and so do the calls of a
-         transaction. Who calls the producer's doors as he likes is many threads; then a small record goes past a large
-         one that waits. A caller makes its next call when the one before has returned, at that very time, and a
-         record's `max.block.ms` counts from then.
+Theory   Kafka's `send` blocks while its record waits for metadata or memory, and so do the calls of a transaction.
+         Direct calls of the producer at any time are like many threads: a small record may then overtake a large one
+         that waits. A caller makes its next call when the previous one has returned, at the same time. The
+         `max.block.ms` of a record counts from then.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ Call = Callable[[], Sending | TransactionCall | None]
 
 
 class SimulatedCaller:
-    """`settle` is that of its producer, which in turn calls `go_on` of its callers; `now_ms` is the producer's clock.
-    Not to be called from within callbacks: those are another thread's, the sender's."""
+    """A caller. `settle` is that of its producer, which calls `go_on` of its callers; `now_ms` is the producer's clock.
+    Do not call it from callbacks: these run in another thread, the sender's."""
 
     def __init__(self, producer: KafkaProducer, settle: Callable[[], None], now_ms: Callable[[], int]) -> None:
         self._producer = producer
@@ -32,7 +33,7 @@ class SimulatedCaller:
         self._last: Sending | TransactionCall | None = None
 
     def is_blocked(self) -> bool:
-        """Whether its last call has not returned, or not even begun."""
+        """Return True if the last call has not returned, or not even begun."""
         return bool(self._to_do) or not self._has_returned()
 
     def send(
@@ -45,19 +46,19 @@ class SimulatedCaller:
         headers: Headers = (),
         callback: Callback | None = None,
     ) -> None:
-        """Have it send a record, when all before has returned."""
+        """Send a record when all earlier calls have returned."""
         self.call(
             lambda: self._producer.send(topic, value, timestamp_ms, self._now_ms(), key, partition, headers, callback)
         )
 
     def call(self, do: Call) -> None:
-        """Have it call a door of the producer, when all before has returned. What the door gives back tells when this
-        one has, None if at once. `do` asks what time it is then."""
+        """Call a method of the producer when all earlier calls have returned. The result of `do` shows when this call
+        has returned; None means at once. `do` reads the clock itself."""
         self._to_do.append(do)
         self._settle()
 
     def go_on(self) -> bool:
-        """Make the calls that can be made. Whether there was one."""
+        """Make all calls that can be made. Return True if there was one."""
         goes_on = False
         while self._to_do and self._has_returned():
             goes_on = True

@@ -1,12 +1,12 @@
-"""The one clock by which events of several journals are put in order.
+"""The common clock by which the events of several journals are ordered.
 
 Theory   In a simulation, and for processes of one machine, all journals have the same monotonic clock. On two machines
-         those have nothing to do with each other, and wall clocks differ by what nobody knows. But a request is sent
-         before it is handled, and answered before the answer is received. Each exchange so bounds by how much a
-         producer's wall clock is ahead or behind: it is shifted to the brokers' by the least that makes all of its
-         exchanges possible, by nothing if they are. All brokers are one process, with one clock.
+         monotonic clocks are unrelated, and wall clocks differ by an unknown amount. But a request is sent before it is
+         handled, and a response is sent before it is received. So each exchange bounds the difference of the producer's
+         wall clock. The clock is shifted by the smallest amount that makes all of its exchanges possible, or not at
+         all. All brokers are one process with one clock.
 Units    milliseconds.
-Errors   ValueError if the clocks contradict what was sent and answered, and no shift would mend it.
+Errors   ValueError if the clocks contradict the order of requests and responses, and no shift can correct it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 from fakebroker.core.journal import events as broker_events
 from fakebroker.producer.journal.events import AnswerReceived, ProducerEvent, RequestSent
 
-# Brokers round the monotonic time at which something happens up, producers round it down.
+# Brokers round the monotonic time of an event up, producers round it down.
 _ROUNDING_MS: Final = 1
 
 
 class Exchange(NamedTuple):
-    """A request at both ends; the answer may be missing at one of them, or at both."""
+    """A request at both ends. The response may be missing at either."""
 
     sent: RequestSent
     handled: broker_events.Request
@@ -31,8 +31,8 @@ class Exchange(NamedTuple):
 
 
 class Clocks:
-    """`shifts`: what is added to the clock of each producer; by monotonic clocks a millisecond, if rounding asks for
-    it."""
+    """The clocks of all producers. `shifts` has the correction of each; with monotonic clocks at most a millisecond,
+    for rounding."""
 
     def __init__(self, by_wall_clock: bool, exchanges: Iterable[Exchange]) -> None:
         self._by_wall_clock = by_wall_clock
@@ -41,7 +41,7 @@ class Clocks:
         for exchange in exchanges:
             name = exchange.sent.producer
             least, most = bounds.get(name, (_Bound(None, exchange), _Bound(None, exchange)))
-            # The sum of the producer's time and its shift is that of the brokers.
+            # The producer's time plus its shift is the brokers' time.
             before_ms = self._ms(exchange.handled) - self._ms(exchange.sent)
             if most.ms is None or before_ms < most.ms:
                 most = _Bound(before_ms, exchange)
@@ -54,7 +54,7 @@ class Clocks:
             self._align(name, least, most)
 
     def ms(self, event: ProducerEvent | broker_events.Event) -> int:
-        """Its time, by the brokers' clock."""
+        """Return the time of the event, by the brokers' clock."""
         if self.shifts and isinstance(event, ProducerEvent):
             return self._ms(event) + self.shifts.get(event.producer, 0)
         return self._ms(event)
@@ -87,7 +87,7 @@ class Clocks:
 
 
 class _Bound(NamedTuple):
-    """Of a shift, and where it comes from."""
+    """A bound of a shift, and the exchange that sets it."""
 
     ms: int | None
     exchange: Exchange

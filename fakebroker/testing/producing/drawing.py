@@ -1,8 +1,8 @@
-"""What there is to draw of a time line: rows with bars and marks, and arrows between them; picture.py draws it.
+"""The content of a drawing of a timeline: rows with bars and marks, and arrows between them; picture.py draws it.
 
-Theory   A producer has a row for each batch (from its first record to its end), for each record whose sender had to
-         wait, and for each node to which a connection was lost. A broker has a row for each Produce (from when it was
-         sent to when it was answered), and for what became of the broker itself.
+Theory   A producer has a row for each batch (from its first record to its end). It also has one for each record with a
+         blocked sender, and one for each node with a lost connection. A broker has a row for each Produce (from its
+         sending to its response), and for each event of the broker itself.
 Units    milliseconds since the first step.
 """
 
@@ -21,7 +21,7 @@ _ENDS_DOWN = (of_brokers.BrokerStarted, of_brokers.BrokerResumed)
 
 
 class Drawing:
-    """All of it. Producers come first. `now_ms` is when a request may be parked still."""
+    """A drawing, with producers first. `now_ms` is the current time if requests may still be parked."""
 
     def __init__(self, steps: Sequence[TimelineStep], now_ms: int | None = None) -> None:
         self.end_ms = max(steps[-1].elapsed_ms if steps else 0, now_ms or 0)
@@ -30,7 +30,7 @@ class Drawing:
         self._groups: dict[str, Group] = {}
         self._batches: dict[tuple[str, int], Row] = {}
         self._counts: dict[tuple[str, int], list[int]] = {}  # the records of each batch
-        self._ended: dict[tuple[str, int], None] = {}  # in order
+        self._ended: dict[tuple[str, int], None] = {}  # used as an ordered set
         self._records: dict[tuple[str, int], Row] = {}
         self._links: dict[tuple[str, int], Row] = {}
         self._requests: dict[tuple[str, int], Row] = {}
@@ -60,7 +60,7 @@ class Drawing:
         return row
 
     def _take(self, step: TimelineStep) -> None:
-        """Most of what happens is not drawn."""
+        """Apply a step. Most events are not drawn."""
         event, at_ms = step.event, step.elapsed_ms
         if isinstance(event, of_brokers.BrokerEvent | heard.LeaderChanged):
             self._told_of_broker(event, at_ms, step)
@@ -96,7 +96,7 @@ class Drawing:
             case told.ResponseHandled():
                 self._response_handled(event, at_ms)
 
-    # At a producer.
+    # Producers.
 
     def _record_blocked(self, event: told.RecordBlocked, at_ms: int) -> None:
         key = event.producer, event.record
@@ -213,7 +213,7 @@ class Drawing:
         if key is None:
             if event.api != "Produce":
                 return
-            key = f"request {event.request}", event.correlation_id  # of nobody whose journal is here
+            key = f"request {event.request}", event.correlation_id  # of a producer without a journal here
             came_ms = at_ms - (event.mono_ms - event.received_mono_ms)
             row = self._new_row(
                 self._group(f"broker {event.broker}", True),
@@ -293,7 +293,7 @@ class Drawing:
             group.down.append((group.down_since_ms, at_ms))
             group.down_since_ms = None
         if isinstance(event, of_brokers.BrokerKilled | of_brokers.BrokerStopped):
-            for request in group.rows:  # nobody works on them any more
+            for request in group.rows:  # the broker has dropped them
                 request.end(at_ms)
         label = step.text.split(":")[0].split(" in ")[0]
         row = self._new_row(group, label, at_ms)
@@ -301,8 +301,8 @@ class Drawing:
         row.say(f"at {at_ms:,} ms" if label == step.text else f"{step.text} at {at_ms:,} ms", OPEN)
 
     def _finish(self) -> None:
-        """Bars that are open end with the picture; connections stand below the rest. What became of a bootstrap server
-        matters only where the producer knew no other."""
+        """End open bars, and put the rows of connections last. Rows of bootstrap servers are dropped if the producer
+        knew other nodes."""
         self._number_callbacks()
         for name, node in list(self._links):
             rows = self._groups[name].rows
@@ -317,7 +317,7 @@ class Drawing:
                 row.end(self.end_ms)
 
     def _number_callbacks(self) -> None:
-        """Where batches were not called back in the order in which they were begun, each says which it was."""
+        """Add the order of the callbacks to the labels, where it differs from the order of the batches."""
         for name in self._groups:
             batches = [key for key in self._ended if key[0] == name]
             if batches != sorted(batches):

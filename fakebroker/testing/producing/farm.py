@@ -1,12 +1,12 @@
-"""A thousand producers beside a cluster that falls and gets up, for as long as is wanted, with nothing kept.
+"""A thousand producers and a cluster with many faults, for any duration, without keeping anything.
 
-Theory   Producers of several kinds (`KINDS`) send records at random times, some to a partition by key, some in bursts;
-         each is watched (watch.py). Brokers stop, die and stand still, and come back; followers freeze; leaders move;
-         connections break. A fault lasts for up to 150 s, longer than `delivery.timeout.ms`, so that something expires
-         now and then. All of it is drawn from one seed, and told to a journal of which only the hash is kept: all
-         bytes, how each record ended, and what each producer's own journal says (`with_decisions`).
+Theory   Producers of several kinds (`KINDS`) send records at random times, some by key, some in bursts; each is checked
+         (watch.py). Brokers stop, crash, pause and return; followers freeze; leaders move; connections break. A fault
+         lasts up to 150 s, longer than `delivery.timeout.ms`, so that records sometimes expire. Everything is drawn
+         from one seed. It goes into a journal of which only the hash is kept: all bytes, the end of each record, and
+         the events of each producer's journal (`with_decisions`).
 Units    milliseconds of virtual time.
-Errors   AssertionError if a promise is broken (watch.py), an invariant does not hold, or the broker has a bug.
+Errors   AssertionError if a promise (watch.py) or an invariant is broken, or for a bug of the broker.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ TOPIC: Final = "t"
 HOUR_MS: Final = 3_600_000
 _MEMORY: Final = 64 * 1024  # buffer.memory: four batches of batch.size
 _PADDING: Final = bytes(100)
-_END_MS: Final = 300_000  # for all that is there to be answered, or to expire, in the end
-_LOOK_EVERY: Final = 10_000  # calls of the cluster, if invariants are not looked at each time
-# So that logs do not grow: a segment of 1 MiB is deleted ten minutes after its last record.
+_END_MS: Final = 300_000  # Until all records have a response or have expired, at the end.
+_LOOK_EVERY: Final = 10_000  # Calls of the cluster, unless invariants are checked at each.
+# To limit the logs: a segment of 1 MiB is deleted ten minutes after its last record.
 _TOPIC_CONFIG: Final = {"retention_ms": 600_000, "segment_bytes": 1 << 20, "min_insync_replicas": 2}
 
 
 class Kind(NamedTuple):
-    """Settings of some of the producers, and how many records each sends at a time."""
+    """The settings of some of the producers, and the number of records that each sends at once."""
 
     settings: dict[str, object]
     burst: int = 1
 
 
 KINDS: Final = (
-    Kind({}),  # idempotent, as Kafka's defaults are
+    Kind({}),  # idempotent by Kafka's defaults
     Kind({"enable.idempotence": False, "max.in.flight.requests.per.connection": 1}),
     Kind({"enable.idempotence": False, "acks": "1", "linger.ms": 0}),
     Kind({"linger.ms": 50, "batch.size": 1_000}, 12),
@@ -51,7 +51,7 @@ KINDS: Final = (
 
 
 class _Caller:
-    """Who sends with a producer, `burst` records at a time, one after the other."""
+    """A user of a producer, which sends `burst` records at once, one after the other."""
 
     def __init__(self, producer: SimulatedProducer, burst: int) -> None:
         self.producer = producer
@@ -60,9 +60,9 @@ class _Caller:
 
 
 class Farm:
-    """Let time pass by `advance`, then `end`. `every_ms`: how long a producer sends nothing, on average.
-    `fault_every_ms`: the same of faults, none if None. `looks_always`: invariants are looked at after everything that
-    happens. `latency_ms` of everything that is under way."""
+    """The farm. Call `advance` to let time pass, then `end`. `every_ms` is the average pause of a producer,
+    `fault_every_ms` that between faults (None for no faults). `looks_always`: check invariants after every event.
+    `latency_ms` applies to all messages."""
 
     def __init__(
         self,
@@ -101,25 +101,25 @@ class Farm:
         if fault_every_ms is not None:
             self._later(self._fault_random, fault_every_ms, self._fault)
 
-    # What is measured.
+    # Measurements.
 
     @property
     def batches(self) -> int:
-        """That brokers acknowledged."""
+        """Return the number of acknowledged batches."""
         return sum(watch.batches for watch in self.watches)
 
     @property
     def refused(self) -> int:
-        """Batches that brokers answered with an error, each time."""
+        """Return the number of errors that brokers returned for batches."""
         return sum(watch.refused for watch in self.watches)
 
     @property
     def records(self) -> int:
-        """That were sent, acknowledged or not."""
+        """Return the number of records sent, acknowledged or not."""
         return sum(watch.sent for watch in self.watches)
 
     def outcomes(self) -> Counter[str]:
-        """Of records, by the name of the error."""
+        """Return the number of records by the name of their error."""
         found: Counter[str] = Counter()
         for watch in self.watches:
             found.update(watch.outcomes)
@@ -128,11 +128,12 @@ class Farm:
     # Time.
 
     def advance(self, ms: int) -> None:
-        """Let time pass, with all that happens meanwhile."""
+        """Advance the time, with all events until then."""
         self.around.advance(ms)
 
     def end(self) -> None:
-        """No more faults and records: all that was sent ends. AssertionError if a record does not."""
+        """Stop faults and records, and wait for the end of all records. Raises AssertionError if a record does not
+        end."""
         self._is_ending = True
         for broker_id in sorted(self._away):
             self._return(broker_id)
@@ -146,7 +147,7 @@ class Farm:
         self.advance(1_000)
         self.simulation.cluster.check_invariants()
 
-    # What producers do.
+    # Actions of producers.
 
     def _add(self, at: int, seed: int) -> None:
         kind = KINDS[at % len(KINDS)]
@@ -171,7 +172,7 @@ class Farm:
         random, producer = self._random, caller.producer
         for _ in range(caller.burst):
             if caller.last is not None and not caller.last.is_done:
-                break  # it is blocked, and goes on another time
+                break  # it is blocked, and continues another time
             number = random.getrandbits(30)
             key = b"%d" % (number & 63) if number & 64 else None
             caller.last = producer.producer.send(
@@ -183,7 +184,7 @@ class Farm:
     def _later(self, random: Random, mean_ms: int, do: Callable[[], None]) -> None:
         self.around.at(self.simulation.elapsed_ms + 1 + random.randrange(2 * mean_ms), do)
 
-    # What happens to them.
+    # Faults.
 
     def _fault(self) -> None:
         if self._is_ending:
@@ -226,7 +227,7 @@ class Farm:
         if state == "paused":
             self.simulation.resume(broker_id)
             return
-        if state == "stopping":  # it takes too long, as somebody would say
+        if state == "stopping":  # the stop takes too long for an operator
             self.simulation.kill(broker_id)
         self.simulation.start(broker_id)
 

@@ -1,13 +1,13 @@
-"""What a producer in virtual time is asked to write and told, for the judge of histories.
+"""A producer in virtual time as seen by the judge of histories: its records and results.
 
     history = ProducerHistory()
     producer = producers.add(config, history=history)
     ...
     findings = history.check(journal)                # the brokers' journal
 
-Theory   A record that was never drained was never sent: what it is told then is definite, and so is an error of the
-         broker behind which nothing is written, if its batch was drained once. A batch that expires may have been sent
-         in the same turn, as in Kafka. With acks=0 nothing is acknowledged.
+Theory   A record that was never drained was never sent, so its error is definite. So is a broker error that excludes a
+         write, if the batch was drained once. A batch that expires may have been sent in the same turn, as in Kafka.
+         With acks=0 nothing is acknowledged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fakebroker.testing.producers.judge import ProducerHistory
 
 
 class _Tried:
-    """How often a batch was drained, its pieces too, and how many of its records have not ended."""
+    """The number of drains of a batch and its pieces, and the number of its records that have not ended."""
 
     def __init__(self) -> None:
         self.tries = 0
@@ -35,7 +35,7 @@ class _Tried:
 
 
 class HistoryListener(Listener):
-    """Tells the history of one producer's records. `client` is its name there."""
+    """A listener that reports the records of one producer to the history; `client` is its name there."""
 
     def __init__(self, history: ProducerHistory, config: ProducerConfig, client: str = "") -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class HistoryListener(Listener):
             tried.batches.append(piece)
 
     def _ended(self, sending: Sending) -> int:
-        """How often its batch was drained."""
+        """Forget a record that has ended. Return the number of drains of its batch."""
         del self._calls[sending]
         tried = self._tried_of.pop(sending, None)
         if tried is None:

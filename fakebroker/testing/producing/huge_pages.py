@@ -1,9 +1,9 @@
-"""Huge pages for a process that has much in memory and looks at little of it at a time, as a long simulation does.
+"""Huge pages for a process with much memory and little locality, such as a long simulation.
 
-Theory   A simulation of a thousand producers comes to each of them every half a minute: nearly all that it looks at has
-         fallen out of the processor's caches, and out of its table of where pages are, too. With pages of 2 MiB instead
-         of 4 KiB the table suffices. Python gets its memory in pieces of 1 MiB that lie beside each other; the kernel
-         makes huge pages of them when it is asked. What comes later has small pages again: ask now and then.
+Theory   A simulation of a thousand producers visits each of them every half minute. By then nearly all of its data has
+         left the processor's caches, and its page table entries have left the TLB. With pages of 2 MiB instead of 4 KiB
+         the TLB is large enough. Python allocates memory in adjacent arenas of 1 MiB, and the kernel turns them into
+         huge pages on request. Later memory has small pages again, so repeat the request at intervals.
 Source   madvise(2): MADV_HUGEPAGE, and MADV_COLLAPSE of Linux 6.1; proc(5): smaps.
 """
 
@@ -22,15 +22,15 @@ _MADV_COLLAPSE: Final = 25
 
 
 def ask_for_huge_pages() -> int:
-    """How many bytes of what this process has in memory are in huge pages now. 0 where none are to be had: another
-    system than Linux, one before 6.1, or one that is told not to give any. It changes nothing but
-    speed, and memory: what was not there of a page is there then, at most as much again."""
+    """Request huge pages for this process. Return the number of bytes in huge pages now. It is 0 if there are none: not
+    Linux, before Linux 6.1, or disabled. This affects only speed and memory: missing parts of a page are allocated, at
+    most as much as before."""
     if sys.platform != "linux":
         return 0
     try:
         page = int(_SIZE_FILE.read_text())
         ranges = own_ranges(_MAPS_FILE.read_text().splitlines())
-    except OSError:  # it has none, or does not say
+    except OSError:  # not available
         return 0
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -44,8 +44,8 @@ def ask_for_huge_pages() -> int:
 
 
 def own_ranges(smaps: Iterable[str]) -> list[tuple[int, int]]:
-    """Where the process has memory of its own that is written and mostly there: first address, and that behind the
-    last. What lies side by side is one."""
+    """Return the writable, mostly resident memory ranges of this process: first address and end. Adjacent ranges are
+    merged."""
     found: list[tuple[int, int]] = []
     start = end = 0
     for line in smaps:
@@ -53,7 +53,7 @@ def own_ranges(smaps: Iterable[str]) -> list[tuple[int, int]]:
         if not words[0].endswith(":"):
             start, end = (int(address, 16) for address in words[0].split("-"))
             if words[1] != "rw-p" or not _is_nobodys(words[5:]):
-                start = end  # a file's, or the stack
+                start = end  # of a file, or the stack
         elif words[0] == "Rss:" and start < end and 2 * 1024 * int(words[1]) > end - start:
             if found and found[-1][1] == start:
                 start = found.pop()[0]
@@ -62,5 +62,5 @@ def own_ranges(smaps: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _is_nobodys(name: list[str]) -> bool:
-    """No file's, nor a stack."""
+    """Return True if the range is not of a file or a stack."""
     return not name or name[0] == "[heap]" or name[0].startswith("[anon")

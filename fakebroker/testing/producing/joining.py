@@ -1,4 +1,4 @@
-"""Events of producers and of their brokers, in one order."""
+"""The events of producers and of their brokers, in one order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING: Final = -1
 
 
 def request_of(event: broker_events.Event) -> int:
-    """The number of the request that it is about, NOTHING if it is about none."""
+    """Return the number of the request of the event, NOTHING if it has none."""
     request: int = getattr(event, "request", NOTHING)
     return request
 
@@ -25,10 +25,10 @@ def merged(
     numbers: dict[int, tuple[str, int]],
     clocks: Clocks,
 ) -> list[ProducerEvent | broker_events.Event]:
-    """Both in the order of cause: a request is sent before a broker tells of it, and its answer is received after.
-    The rest is in the order of time, to which clocks that are rounded apart add a millisecond. At one time the
-    producer's come first, but for what it makes of an answer (or of a lost connection) that the broker has still to
-    tell of."""
+    """Return both in causal order: a request is sent before a broker reports it, and its response is received after it
+    is sent. All other events are in the order of time; clocks with different rounding may move it by a millisecond. At
+    the same time the producer's events come first. The exception is its handling of a response (or a lost connection)
+    that the broker has still to report."""
     merged: list[ProducerEvent | broker_events.Event] = []
     at = 0
     latest = _latest_places(told, heard, numbers)
@@ -60,8 +60,8 @@ def merged(
 def _latest_places(
     told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, tuple[str, int]]
 ) -> list[int]:
-    """For each of the producer's events the place in `heard` of what must come after it: the first that a broker tells
-    of this request, or of one that was sent later."""
+    """Return for each event of the producer the latest place in `heard` before which it must be. This is the first
+    broker event of this request, or of one sent later."""
     first: dict[tuple[str, int], int] = {}
     for place, event in enumerate(heard):
         if (about := numbers.get(request_of(event))) is not None:

@@ -1,4 +1,4 @@
-"""Several who listen to one producer, in their order."""
+"""Several listeners of one producer, in their order."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A time line as a picture: producers above, brokers below, time from left to right; SVG, light or dark as its reader.
+"""A timeline as a picture: producers above, brokers below, time from left to right; SVG, light or dark as the viewer
+prefers.
 
-Theory   Whatever is named stands in the column on the left, how it ended in the column on the right, one row below the
-         other: so no label can lie on another. Who has many rows gets thin ones that share lines, and their sums in
-         place of their names; there are no arrows where there would be too many. The same steps give the same bytes.
+Theory   Labels are in the left column and outcomes in the right one, one row below the other, so labels cannot overlap.
+         A group with many rows has thin rows that share lines, and sums instead of labels. There are no arrows if they
+         would be too many. The same steps give the same bytes.
 Units    milliseconds since the first step; pixels.
 """
 
@@ -18,10 +19,10 @@ from fakebroker.testing.producing.timeline import TimelineStep
 
 _WIDTH, _LEFT, _RIGHT, _MARGIN = 1_125, 205, 370, 16
 _ROW, _THIN_ROW, _HEAD, _GAP = 22, 5, 24, 10
-_SUMS = 78  # of its sums: four lines
-_MOST_ROWS = 16  # of a group with names
+_SUMS = 78  # height of its sums: four lines
+_MOST_ROWS = 16  # of a group with labels
 _MOST_ARROWS = 120
-_CHARACTER = 6.4  # the width of one at most, in the font's size here, on average
+_CHARACTER = 6.4  # average width of a character, an upper bound
 _TICKS = 8
 _BARS = {"queued": "q", "flying": "f", "blocked": "b", "unread": "u", "handled": "h", "parked": "p", "throttled": "s"}
 _LEGEND = (
@@ -69,7 +70,7 @@ class _Picture:
         self._back: list[str] = []
         self._front: list[str] = []
         self._middles: dict[Row, float] = {}
-        self._kinds: set[str] = set()  # that the legend has to tell of
+        self._kinds: set[str] = set()  # for the legend
 
     def text(self) -> str:
         at = _MARGIN
@@ -127,7 +128,7 @@ class _Picture:
         return top + height
 
     def _write_sums(self, group: Group, y: float, height: int) -> None:
-        """In place of the names of many rows: how many there are of each kind, and how they ended."""
+        """Write the number of rows by kind and by outcome, instead of their labels."""
         kinds = Counter(row.label.split()[0].rstrip(":") for row in group.rows)
         tones = Counter((row.tone, row.outcome.split(" at ")[0].split(", offset")[0]) for row in group.rows)
         most = max(1, (height - 8) // 17)
@@ -181,7 +182,7 @@ class _Picture:
 
 
 def _packed(rows: Sequence[Row]) -> list[int]:
-    """The line of each where those that do not overlap may share one: the first that is free."""
+    """Return the line of each row; rows that do not overlap in time share one, the first free one."""
     free_ms: list[int] = []
     places = []
     for row in rows:
@@ -214,7 +215,7 @@ def _mark(kind: str, x: float, y: float, size: float) -> str:
 
 
 def _step(end_ms: int) -> int:
-    """Milliseconds between two ticks: 1, 2 or 5, or so many tens, ..."""
+    """Return the milliseconds between two ticks: 1, 2 or 5, times a power of ten."""
     step_ms = 1
     while True:
         for factor in (1, 2, 5):

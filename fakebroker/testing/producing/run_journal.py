@@ -1,9 +1,8 @@
-"""What happened in a run, as lines, of which nothing is kept: their hash, and a file of them if somebody wants it.
+"""The journal of a run as lines, of which only the hash is kept, and a file if wanted.
 
-Theory   A line is "milliseconds client what bytes-in-hexadecimal", as on a simulation's tape; all that goes into the
-         cluster and comes out of it has one, and whatever else is told. An event of a producer's own journal is its
-         name and its values. So two runs are the same if and only if their hashes are, and the hash is that of the
-         file.
+Theory   A line is "milliseconds client event bytes-in-hexadecimal", as on a simulation's tape. All input and output of
+         the cluster has one, and so have other reported events. An event of a producer's journal is its name and its
+         values. Two runs are the same if and only if their hashes are; the hash is that of the file.
 Units    milliseconds since the start of the simulation; an event has its own times.
 """
 
@@ -15,7 +14,7 @@ from typing import BinaryIO, Final
 from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.testing.simulation import Simulation
 
-_TOGETHER: Final = 64  # lines
+_TOGETHER: Final = 64  # lines per update of the hash
 
 
 class RunJournal:
@@ -23,22 +22,22 @@ class RunJournal:
         self.lines = 0
         self._hash = hashlib.sha256()
         self._file = file
-        self._told: list[str] = []  # and not in the hash yet
+        self._told: list[str] = []  # not hashed yet
 
     def tell(self, at_ms: int, what: str, client: int = 0, data: bytes = b"") -> None:
-        """Client 0 is nobody."""
+        """Add an event; client 0 stands for none."""
         self._add(f"{at_ms} {client} {what} {data.hex()}\n")
 
     def decided(self, event: ProducerEvent) -> None:
-        """By a producer: for its journal's `on_event`."""
-        self._add(f"{type(event).__name__}{tuple.__repr__(event)}\n")  # without the names: half the time
+        """Add an event of a producer: for its journal's `on_event`."""
+        self._add(f"{type(event).__name__}{tuple.__repr__(event)}\n")  # without field names: half the time
 
     def _add(self, line: str) -> None:
         self.lines += 1
         self._told.append(line)
         if len(self._told) == _TOGETHER:
             self._hash_them()
-        if self._file is not None:  # at once: the last one is why a run broke
+        if self._file is not None:  # at once: the last line may explain a failure
             self._file.write(line.encode())
 
     def _hash_them(self) -> None:
@@ -46,13 +45,13 @@ class RunJournal:
         self._told.clear()
 
     def digest(self) -> str:
-        """Of all that was told so far: SHA-256."""
+        """Return the SHA-256 of all lines so far."""
         self._hash_them()
         return self._hash.hexdigest()
 
 
 class ToldSimulation(Simulation):
-    """A simulation whose tape goes to a journal, event by event."""
+    """A simulation with its tape in a journal, event by event."""
 
     journal: RunJournal | None = None
 

@@ -1,4 +1,4 @@
-"""What a drawing of a time line is made of: rows in groups, bars and marks in rows, arrows from row to row.
+"""The elements of a drawing of a timeline: rows in groups, bars and marks in rows, arrows between rows.
 
 Units    milliseconds since the first step.
 """
@@ -11,7 +11,7 @@ GOOD, BAD, OPEN = "good", "bad", "open"
 
 
 class Bar(NamedTuple):
-    """`kind`: "queued", "flying", "blocked"; at a broker "unread", "handled", "parked", "throttled"."""
+    """A bar. `kind` is "queued", "flying" or "blocked"; at a broker "unread", "handled", "parked" or "throttled"."""
 
     start_ms: int
     end_ms: int
@@ -19,14 +19,14 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """`kind`: "done", "failed", "expired", "again", "lost", "event"."""
+    """A mark. `kind` is "done", "failed", "expired", "again", "lost" or "event"."""
 
     at_ms: int
     kind: str
 
 
 class Row:
-    """`outcome` says how it ended; `tone` is GOOD, BAD or OPEN."""
+    """A row. `outcome` says how it ended; `tone` is GOOD, BAD or OPEN."""
 
     def __init__(self, label: str, at_ms: int) -> None:
         self.label = label
@@ -38,7 +38,7 @@ class Row:
         self._kind = ""
 
     def begin(self, kind: str, at_ms: int) -> None:
-        """It is that from now on, and what it was until now."""
+        """End the current bar, and start one of this kind."""
         self.end(at_ms)
         self._kind, self._since_ms = kind, at_ms
 
@@ -52,7 +52,7 @@ class Row:
 
 
 class Group:
-    """A producer or a broker. While it is `down` it does nothing."""
+    """A producer or a broker, with the times in which it is `down`."""
 
     def __init__(self, name: str, is_broker: bool) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class Group:
 
 
 class Arrow(NamedTuple):
-    """From a row to another. `tone` as of rows."""
+    """An arrow from one row to another; `tone` as for rows."""
 
     start: Row
     start_ms: int

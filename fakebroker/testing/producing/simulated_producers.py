@@ -1,9 +1,9 @@
-"""Producers that talk to a simulated cluster, in its time: who sends what, and when it arrives.
+"""Producers of a simulated cluster, in its virtual time, with network latency.
 
-Theory   All that is under way comes by time, first come, first served: connections, bytes to brokers, bytes back. Each
-         takes `latency_ms`. So a run depends on nothing but what it is given. What comes at one time is a list;
-         the times are a heap.
-Units    milliseconds since the start of the simulation; producers see the clock of the brokers.
+Theory   All messages in transit are ordered by time, then first come, first served: connections, bytes to brokers,
+         bytes back. Each takes `latency_ms`. So a run depends only on its parameters. The messages of one time are a
+         list; the times are a heap.
+Units    milliseconds since the start of the simulation; producers use the clock of the brokers.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ _RANDOM_BITS = 31
 
 
 def host_of(broker_id: int) -> str:
-    """Where producers find a broker."""
+    """Return the host name of a broker for producers."""
     return f"broker-{broker_id}"
 
 
 class SimulatedProducer:
-    """A producer and its connections. Call `settle` after calling a door of `producer`. Each such call is that of
-    another thread, which nothing before it blocks; `caller` is a thread that makes one call after the other."""
+    """A producer and its connections. Call `settle` after each direct call of `producer`. Each such call is like that
+    of a new thread, which earlier calls do not block. `caller` is a thread that makes one call after the other."""
 
     def __init__(self, around: SimulatedProducers, producer: KafkaProducer) -> None:
         self.producer = producer
         self._around = around
         self._links: dict[int, SimulatedClient] = {}
         self._callers: list[SimulatedCaller] = []
-        self.deadline_ms: int | None = None  # that is in the queue
+        self.deadline_ms: int | None = None  # the one in the queue
 
     def caller(self) -> SimulatedCaller:
-        """Another thread that calls it."""
+        """Return another thread that calls the producer."""
         self._callers.append(SimulatedCaller(self.producer, self.settle, lambda: self._around.now_ms))
         return self._callers[-1]
 
     def settle(self) -> None:
-        """Let callers go on, do on the network what it wants, and see to it that it is called again."""
+        """Let callers continue, apply the effects, and schedule the next deadline."""
         around = self._around
         if self._callers:
             while any(caller.go_on() for caller in self._callers):
-                pass  # what one sends may let another go on
+                pass  # one call may unblock another caller
         for effect in self.producer.take_effects():
-            if type(effect) is SendBytes:  # nearly always
+            if type(effect) is SendBytes:  # the usual case
                 around.later(partial(self._send, effect.connection, effect.data))
                 continue
             match effect:
@@ -72,7 +72,7 @@ class SimulatedProducer:
             around.on_settled(self)
 
     def cut(self) -> None:
-        """Its connections break, all of them; it and the brokers hear of that when it has been under way."""
+        """Break all connections. The producer and the brokers detect it after the latency."""
         for number in list(self._links):
             self._disconnect(number)
             self._around.later(partial(self._tell_lost, number))
@@ -86,10 +86,10 @@ class SimulatedProducer:
 
     def _due(self, at_ms: int) -> None:
         if self.deadline_ms != at_ms:
-            return  # an earlier one came in between, and told the next
+            return  # an earlier deadline came first, and set the next one
         self.deadline_ms = None
         deadline_ms, now_ms = self.producer.next_deadline_ms(), self._around.now_ms
-        if deadline_ms is not None and deadline_ms > now_ms:  # what it waited for then has come, or was put off
+        if deadline_ms is not None and deadline_ms > now_ms:  # the deadline was met or moved
             self._be_called_at(deadline_ms)
             return
         self.producer.advance_to(now_ms)
@@ -143,20 +143,20 @@ class SimulatedProducer:
 
 
 class SimulatedProducers:
-    """Let time pass by `advance`, not by that of the simulation."""
+    """All producers of a simulation. Call its `advance`, not that of the simulation."""
 
     def __init__(self, simulation: Simulation, latency_ms: int = 1) -> None:
         self.simulation = simulation
         self.latency_ms = latency_ms
         self._under_way: dict[int, list[Callable[[], None]]] = {}  # by time, in the order of calls
-        self._times: list[int] = []  # of those, as a heap
-        self.on_settled: Callable[[SimulatedProducer], None] | None = None  # after everything that a producer does
+        self._times: list[int] = []  # its keys, as a heap
+        self.on_settled: Callable[[SimulatedProducer], None] | None = None  # called after every step of a producer
         for broker_id in simulation.cluster.registry.broker_ids:
             simulation.cluster.set_endpoint(broker_id, host_of(broker_id), _PORT)
 
     @property
     def now_ms(self) -> int:
-        """As producers and brokers see it."""
+        """Return the clock of producers and brokers."""
         return START_MONO_MS + self.simulation.elapsed_ms
 
     def add(
@@ -166,8 +166,8 @@ class SimulatedProducers:
         journal: Listener | None = None,
         history: ProducerHistory | None = None,
     ) -> SimulatedProducer:
-        """Another producer, with chances of its own; its journal, or who else listens, hears of everything. The history
-        hears what it is asked to write, and what is said of that."""
+        """Add a producer with its own random numbers. `journal` is its listener. `history` gets its records and
+        results."""
         random = Random(seed)
         bootstrap = [(host_of(broker_id), _PORT) for broker_id in self.simulation.cluster.registry.broker_ids]
         producer = KafkaProducer(
@@ -189,12 +189,12 @@ class SimulatedProducers:
         size: int = DEFAULT_SIZE,
         on_event: Callable[[ProducerEvent], None] | None = None,
     ) -> ProducerJournal:
-        """One for `add`, with the brokers' clocks."""
+        """Return a journal for `add`, with the brokers' clocks."""
         now = self.simulation.now
         return ProducerJournal(config.client_id, name, size, now.wall_ms - now.mono_ms, on_event)
 
     def at(self, at_ms: int, do: Callable[[], None]) -> None:
-        """Then, in the order of calls."""
+        """Call `do` at this time, in the order of calls of `at`."""
         at_once = self._under_way.get(at_ms)
         if at_once is None:
             self._under_way[at_ms] = [do]
@@ -203,11 +203,11 @@ class SimulatedProducers:
             at_once.append(do)
 
     def later(self, do: Callable[[], None]) -> None:
-        """When it has been under way for so long as everything is."""
+        """Call `do` after the latency."""
         self.at(self.simulation.elapsed_ms + self.latency_ms, do)
 
     def forget(self, link: SimulatedClient) -> None:
-        """Nobody looks at a connection that is closed at both ends."""
+        """Forget a connection that is closed at both ends."""
         if link.connection.is_closed:
             self.simulation.forget(link)
 
@@ -222,13 +222,13 @@ class SimulatedProducers:
         )
 
     def advance(self, ms: int) -> None:
-        """Let time pass, event by event; what brokers do at a time comes before what arrives then. Whatever is done to
-        the cluster meanwhile is done by the simulation's methods."""
+        """Advance the time, event by event. At the same time brokers act before messages arrive. Change the cluster
+        only by methods of the simulation."""
         simulation = self.simulation
         end_ms = simulation.elapsed_ms + ms
         brokers_ms, settled = simulation.next_event_ms(), simulation.settled
         while True:
-            if settled != simulation.settled:  # else nothing has been done to the cluster
+            if settled != simulation.settled:  # otherwise the cluster has not changed
                 brokers_ms, settled = simulation.next_event_ms(), simulation.settled
             next_ms = self._times[0] if self._times else None
             if brokers_ms is not None and (next_ms is None or brokers_ms <= next_ms):
@@ -237,14 +237,14 @@ class SimulatedProducers:
                 break
             if next_ms == brokers_ms:
                 simulation.run_until(next_ms)
-            else:  # they have nothing to do, and hear what time it is with what arrives
+            else:  # the brokers have nothing to do, and get the time with the messages
                 simulation.elapsed_ms = next_ms
             while self._times and self._times[0] <= next_ms:
                 self._come(self._times[0])
         simulation.run_until(end_ms)
 
     def _come(self, at_ms: int) -> None:
-        """All that comes at this time, and what it brings about at once."""
+        """Deliver all messages of this time, and those that they cause at once."""
         heappop(self._times)
         at_once = self._under_way[at_ms]
         done = 0
@@ -253,7 +253,7 @@ class SimulatedProducers:
                 done += 1
                 at_once[done - 1]()
         finally:
-            if done < len(at_once):  # one has failed: what is behind it still comes
+            if done < len(at_once):  # after an exception the rest stays in the queue
                 del at_once[:done]
                 heappush(self._times, at_ms)
             else:

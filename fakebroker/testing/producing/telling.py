@@ -1,4 +1,4 @@
-"""What an event of a time line says, as one line of text for a reader."""
+"""The text of a timeline's event: one line for a reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAID_OF_BROKERS: dict[type[broker.Event], str] = {
 
 
 def told_of(event: ProducerEvent | broker.Event, partitions: Collection[tuple[str, int]] | None = None) -> str:
-    """In a few words. Of answers only what they say of these partitions; all if None."""
+    """Return the text of an event. `partitions` selects the results of a response; None means all."""
     if isinstance(event, ProducerEvent):
         return _told_by_producer(event, partitions)
     return _told_by_broker(event, partitions)

@@ -1,12 +1,11 @@
-"""The time line of one record, of one request or of a whole run, from the journals of both ends.
+"""The timeline of a record, of a request or of a whole run, from the journals of both ends.
 
-Theory   A record is in a batch, a batch goes into requests, and a request is known to the broker by the id of the
-         client, its own id and the correlation id. Steps stand in the order of cause: each journal's own order is
-         kept, what a broker does with a request comes after it was sent, and the handling of its answer after the
-         answer.
-Units    milliseconds of the clock that both journals have (clocks.py): that of a simulation or of one machine, or wall
-         time (`by_wall_clock`) where producer and broker were on two.
-Errors   ValueError in one sentence, where what is asked for is not there or could be two things.
+Theory   A record is in a batch, and a batch is in requests. Client id, node id and correlation id identify a request at
+         the broker. Steps are in causal order, and keep the order of each journal. The broker's steps of a request are
+         after its sending, and the handling of its response is after the response.
+Units    milliseconds of the common clock of the journals (clocks.py): that of a simulation or of one machine. If
+         producer and broker were on two machines, it is wall time (`by_wall_clock`).
+Errors   ValueError in one sentence, if nothing matches, or more than one.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ _OF_A_CLUSTER = BrokerEvent | broker_events.LeaderChanged | broker_events.IsrCha
 
 
 class TimelineStep(NamedTuple):
-    """`where` is the name of a producer, or "broker 1". `elapsed_ms` counts from the first step. `correlation_id` is
-    that of the request that it is about, None if it is about none."""
+    """A step. `where` is the name of a producer, or "broker 1". `elapsed_ms` counts from the first step.
+    `correlation_id` is that of its request, None if it has none."""
 
     elapsed_ms: int
     mono_ms: int
@@ -39,7 +38,7 @@ class TimelineStep(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """Of one producer: a record, the batches that it was in, and the requests in which these were sent."""
+    """A selection of one producer: a record, its batches, and the requests with these batches."""
 
     producer: str
     record: int | None
@@ -48,7 +47,7 @@ class _Choice(NamedTuple):
 
 
 class Timelines:
-    """The journals of producers, and that of their cluster; any of their events may be missing at the beginning."""
+    """The journals of producers and of their cluster. Any of their first events may be missing."""
 
     def __init__(
         self, producers: Iterable[ProducerEvent], brokers: Iterable[broker_events.Event], by_wall_clock: bool = False
@@ -66,16 +65,17 @@ class Timelines:
 
     @property
     def shifts(self) -> dict[str, int]:
-        """By how many milliseconds the wall clock of a producer was behind that of the brokers, at least; it is shown
-        with so many more. Those are left out that need none."""
+        """Return the milliseconds by which each producer's wall clock was behind the brokers', at least. Its events are
+        shown with this shift. Producers without a shift are left out."""
         return dict(self._clocks.shifts)
 
     def of_record(self, record: int, producer: str | None = None) -> list[TimelineStep]:
-        """By its number: the first that was sent is 1. The producer has to be named if there are several."""
+        """Return the steps of a record, by its number: the first that was sent is 1. `producer` is needed if there are
+        several."""
         return self._steps(self._choice(self._name(producer), record))
 
     def of_key(self, key: str, producer: str | None = None) -> list[TimelineStep]:
-        """By its key, as text; no two records may have it."""
+        """Return the steps of the record with this key, as text; the key must be unique."""
         found = [
             event
             for event in self._told
@@ -89,7 +89,7 @@ class Timelines:
         return self._steps(self._choice(found[0].producer, found[0].record))
 
     def of_offset(self, topic: str, partition: int, offset: int) -> list[TimelineStep]:
-        """By where it was written: as the producer was told, else as the brokers say."""
+        """Return the steps of the record at this offset, by the producer's journal, or else the brokers'."""
         for event in self._told:
             if isinstance(event, own_events.RecordCalledBack) and (event.topic, event.partition, event.offset) == (
                 topic,
@@ -106,7 +106,7 @@ class Timelines:
         raise ValueError(f"no journal says who wrote offset {offset} of {topic}-{partition}")
 
     def of_request(self, correlation_id: int, producer: str | None = None) -> list[TimelineStep]:
-        """All that became of a request and, until then, of its batches."""
+        """Return the steps of a request, and of its batches until its response."""
         name = self._name(producer)
         for event in self._told:
             if isinstance(event, own_events.RequestSent) and (event.producer, event.correlation_id) == (
@@ -118,9 +118,8 @@ class Timelines:
         raise ValueError(f"{name} sent no request with the correlation id {correlation_id}")
 
     def of_run(self, since_ms: int | None = None) -> list[TimelineStep]:
-        """All that all producers did, what brokers did with their requests and with each Produce of others, and what
-        became of brokers and leaders.
-        From that time on, which `elapsed_ms` counts from then."""
+        """Return the steps of all producers, of the brokers for their requests and for other Produce requests, and of
+        brokers and leaders. With `since_ms`, start at that time, from which `elapsed_ms` counts."""
         told = sorted(self._told, key=self._clocks.ms)
         numbers: dict[int, tuple[str, int]] = {}
         for event in told:
@@ -129,7 +128,7 @@ class Timelines:
                 if asked is not None:
                     numbers[asked.request] = event.producer, event.correlation_id
         for asked in self._requests.values():
-            if asked.api == "Produce":  # whoever sent it
+            if asked.api == "Produce":  # of any client
                 numbers.setdefault(asked.request, (asked.client_id or "", asked.correlation_id))
         heard = [
             event
@@ -145,7 +144,7 @@ class Timelines:
         return [step._replace(elapsed_ms=step.elapsed_ms - before_ms) for step in steps]
 
     def records(self, producer: str | None = None) -> list[int]:
-        """The numbers of all that were sent."""
+        """Return the numbers of all records that were sent."""
         name = self._name(producer)
         return [
             event.record for event in self._told if isinstance(event, own_events.RecordSent) and event.producer == name
@@ -167,7 +166,7 @@ class Timelines:
         if not any(record == getattr(event, "record", None) for event in told):
             raise ValueError(f"{name} sent no record {record}")
         batches: set[int] = set()
-        at = (NOTHING, NOTHING)  # the batch in which it is, and its place there
+        at = (NOTHING, NOTHING)  # its batch and its place in the batch
         for event in told:
             if isinstance(event, own_events.RecordAppended) and event.record == record:
                 at = event.batch, event.place
@@ -183,7 +182,7 @@ class Timelines:
         return _Choice(name, record, frozenset(batches), frozenset(event.correlation_id for event in sent))
 
     def _written_by(self, append: broker_events.Append, place: int) -> _Choice | None:
-        """The record at that place of a batch that a broker appended."""
+        """Return the record at this place of a batch that a broker appended."""
         asked = self._requests.get(append.request)
         if asked is None:
             return None
@@ -202,7 +201,7 @@ class Timelines:
         return None
 
     def _same(self, sent: own_events.RequestSent) -> broker_events.Request | None:
-        """The same request, as a broker has it. A broker may not have got it, or not told of it any more."""
+        """Return the broker's event of this request, None if it was not received or is not in the journal any more."""
         found = self._asked_by(sent)
         if len(found) > 1:
             raise ValueError(
@@ -213,12 +212,12 @@ class Timelines:
 
     def _asked_by(self, sent: own_events.RequestSent) -> list[broker_events.Request]:
         found = self._asked.get((sent.client_id, sent.correlation_id, sent.api), [])
-        if sent.node >= 0:  # else it is one of bootstrap.servers, whose id nobody knows yet
+        if sent.node >= 0:  # bootstrap servers have no known id
             found = [asked for asked in found if asked.broker == sent.node]
         return found
 
     def _exchanges(self) -> Iterator[Exchange]:
-        """Every request that both ends tell of."""
+        """Return every request that both ends report."""
         answers = {event.request: event for event in self._heard if isinstance(event, broker_events.Answer)}
         received = {
             (event.producer, event.correlation_id): event
@@ -245,7 +244,7 @@ class Timelines:
             asked = self._same(event)
             if asked is not None:
                 numbers[asked.request] = chosen.producer, correlation_id
-        # What a Produce asks for is told by who sent it.
+        # The producer's journal already has the content of a Produce.
         heard = [
             event
             for event in self._heard
@@ -273,7 +272,8 @@ class Timelines:
         numbers: dict[int, tuple[str, int]],
         partitions: Collection[tuple[str, int]] | None,
     ) -> list[TimelineStep]:
-        """`numbers`: of the brokers' requests, the producer and the correlation id of each."""
+        """Return the steps of both journals. `numbers` has the producer and the correlation id of each broker
+        request."""
         steps: list[TimelineStep] = []
         for found in merged(told, heard, numbers, self._clocks):
             about: int | None
@@ -284,7 +284,7 @@ class Timelines:
             else:
                 where, about = _place_of(found), None
             elapsed_ms = self._clocks.ms(found) - self._clocks.ms(steps[0].event if steps else found)
-            if steps:  # two clocks that are rounded apart may contradict the order by a millisecond
+            if steps:  # clocks with different rounding may contradict the order by a millisecond
                 elapsed_ms = max(elapsed_ms, steps[-1].elapsed_ms)
             text = told_of(found, partitions)
             steps.append(TimelineStep(elapsed_ms, found.mono_ms, found.wall_ms, where, about, text, found))

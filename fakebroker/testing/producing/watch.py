@@ -1,14 +1,14 @@
-"""Somebody who watches a producer from outside, and holds it to what Kafka promises of each record.
+"""A watcher of a producer: it checks Kafka's promises for each record from outside.
 
-Theory   Each record is called back once. It does not end with a time-out before its time: one that is in no batch not
-         before `max.block.ms` after it was sent, one that is not before `delivery.timeout.ms` after its batch began.
-         Where order is promised, of two records of a partition that were acknowledged the later stands behind the
-         earlier. The values of all that is in batches fit into `buffer.memory`, if nothing is compressed. All this is
-         reckoned from what the producer is asked and says, with none of its own numbers.
+Theory   Each record has one callback. It does not time out early: without a batch not before `max.block.ms` after
+         `send`, in a batch not before `delivery.timeout.ms` after the creation of the batch. Where order is promised,
+         the later of two acknowledged records of a partition has the higher offset. The values of all batched records
+         fit into `buffer.memory`, without compression. All this is computed from the calls and results only, without
+         the producer's own numbers.
 Units    monotonic milliseconds, bytes.
-Errors   AssertionError, where a promise is broken.
-Limit    No acks=0, no transactions; generations since KIP-91. Order is promised to a caller who sends one record after
-         the other, as a thread that `send` blocks: not the next one before `Sending.is_done`.
+Errors   AssertionError, if a promise is broken.
+Limit    No acks=0, no transactions; generations since KIP-91. Order is promised to a caller that sends one record after
+         the other, like a thread that `send` blocks: each after `Sending.is_done` of the last.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import kafka_name
 
 NO_ERROR = "NONE"
-# Kafka tries again after these until the time is over. From the list of its errors, and not by our own reading of it.
+# Kafka retries after these until the deadline. The list is from Kafka's errors, not from our own classification.
 _RETRIABLE = frozenset(
     {
         "NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
@@ -36,23 +36,23 @@ _RETRIABLE = frozenset(
 )  # fmt: skip
 _TIME_OUTS = frozenset({"ProducerTimeoutError", "BufferExhaustedError"})
 
-# What was told: the record's number, its partition or -1, its offset or -1, the error's name.
+# A result: the record's number, its partition or -1, its offset or -1, the error's name.
 Told = Callable[[int, int, int, str], None]
 
 
 class _Watched:
-    """A record, and the callback of it, which calls back its own one."""
+    """A record, and its callback, which calls the original one."""
 
     __slots__ = ("batch_ms", "is_told", "number", "sending", "sent_ms", "size", "theirs", "watch")
 
     def __init__(self, watch: ProducerWatch, sending: Sending, number: int, sent_ms: int, size: int) -> None:
         self.watch = watch
-        self.sending: Sending | None = sending  # until its end: the two hold each other
+        self.sending: Sending | None = sending  # until its end, as the two reference each other
         self.theirs = sending.callback
         self.number = number
         self.sent_ms = sent_ms
         self.size = size
-        self.batch_ms: int | None = None  # since when its batch is there
+        self.batch_ms: int | None = None  # creation time of its batch
         self.is_told = False
 
     def __call__(self, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
@@ -62,13 +62,13 @@ class _Watched:
 
 
 class ProducerWatch(Listener):
-    """Give it to the producer's `listen`. `promises_order`: the settings are such that Kafka does."""
+    """A watcher; pass it to the producer's `listen`. `promises_order`: Kafka promises order with these settings."""
 
     def __init__(self, config: ProducerConfig, told: Told | None = None) -> None:
         super().__init__()
         self.sent = 0
-        self.batches = 0  # that a broker acknowledged
-        self.refused = 0  # that one answered with an error; most are tried again
+        self.batches = 0  # acknowledged by a broker
+        self.refused = 0  # errors that brokers returned, most of them retried
         self.outcomes: Counter[str] = Counter()  # of records, by the name of the error
         self.promises_order = config.enable_idempotence or (
             config.max_in_flight_requests_per_connection == 1 and config.acks == -1
@@ -77,12 +77,12 @@ class ProducerWatch(Listener):
         self._told = told
         self._open: dict[Sending, _Watched] = {}
         self._held = 0  # bytes of values in batches
-        self._batch_ms: dict[tuple[str, int], int] = {}  # since when the last batch of each partition is there
-        self._last: dict[tuple[str, int], tuple[int, int]] = {}  # of those acknowledged: number and offset
+        self._batch_ms: dict[tuple[str, int], int] = {}  # by partition, creation time of its last batch
+        self._last: dict[tuple[str, int], tuple[int, int]] = {}  # last acknowledged number and offset
 
     @property
     def open(self) -> int:
-        """How many records have not ended."""
+        """Return the number of records that have not ended."""
         return len(self._open)
 
     def record_sent(self, sending: Sending) -> None:
@@ -112,7 +112,7 @@ class ProducerWatch(Listener):
             self.refused += len(answers) - acknowledged
 
     def ended(self, watched: _Watched, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
-        """It is called back, or thrown back."""
+        """Record and check the end of a record: its callback, or its refusal."""
         assert not watched.is_told, f"record {watched.number} ends for the second time: {error}"
         assert (metadata is None) != (error is None), "a record has an error or a place"
         watched.is_told = True
@@ -154,5 +154,5 @@ class ProducerWatch(Listener):
 
 
 def name_of(error: ProducerError) -> str:
-    """Kafka's name of what a broker said, else that of the class."""
+    """Return Kafka's name of a broker error, otherwise the name of the class."""
     return kafka_name(error.code) if isinstance(error, BrokerError) else type(error).__name__

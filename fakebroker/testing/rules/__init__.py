@@ -1,1 +1,1 @@
-"""Rules of the oracle that have a file of their own."""
+"""The rules of the oracle that have their own files."""

@@ -1,9 +1,12 @@
-"""The rules of who leads, as simply as they can be: sets of brokers.
+"""The rules of elections in their simplest form: sets of brokers.
 
-Rules    ISR       who leaves while it is below the minimum is eligible, until it is not below the minimum any more
-         leader    the first in order of assignment that is alive and in the ISR; if that is empty, eligible; if nobody
-                   is, who led last; if the topic allows it, any that is alive, and nobody is eligible then
-         unclean   who comes back after it was killed is not eligible
+Rules    ISR       a replica that leaves while the ISR is below the minimum is eligible, until the ISR is large enough
+
+         leader    the first in order of assignment that is alive and in the ISR; if the ISR is empty, an eligible one;
+                   without any, the last known leader; if the topic allows it, any that is alive. After that none is
+                   eligible
+
+         unclean   a broker that returns after a crash is not eligible
 Source   PartitionChangeBuilder of Kafka 4.4 (KIP-966), as described.
 """
 
@@ -15,7 +18,7 @@ NOBODY = -1
 
 
 class Elections:
-    """Of one partition."""
+    """The election state of one partition."""
 
     def __init__(self, alive: set[int], min_isr: int, unclean: bool) -> None:
         self.alive, self.min_isr, self.unclean = alive, min_isr, unclean
@@ -24,7 +27,7 @@ class Elections:
         self.elr: set[int] = set()
 
     def assigned(self) -> Iterable[int]:
-        """Who has a replica, in order of assignment."""
+        """Return the brokers with a replica, in order of assignment."""
         raise NotImplementedError
 
     def eligible(self, isr: set[int]) -> set[int]:
@@ -34,7 +37,7 @@ class Elections:
         self.isr, self.elr = isr, self.eligible(isr)
 
     def elect(self, target: set[int], now: int, killed: int = NOBODY) -> None:
-        """The ISR is to be this; `killed` is not eligible any more."""
+        """Elect for this target ISR. `killed` is no longer eligible."""
         elr = self.eligible(target) - {killed}
         living = [broker for broker in self.assigned() if broker in self.alive]
         candidates = [broker for broker in living if broker in (target or elr)]
@@ -56,7 +59,7 @@ class Elections:
                 self.forget_under_way()
             self.isr, self.elr = target, elr
 
-    # What the rest of the partition does.
+    # Implemented by Partition.
 
     def lead(self, broker: int, isr: set[int], now: int) -> None:
         raise NotImplementedError

@@ -1,14 +1,19 @@
-"""The rules of how brokers live and die, as simply as they can be: sets of brokers, and when sessions end.
+"""The rules of brokers' lives in their simplest form: sets of brokers, and the ends of sessions.
 
-Rules    stop    what the broker leads moves, or has no leader; who waits there is answered 6; then it closes. If it led
-                 anything it does so once those who were silent then have been heard or fenced
-         kill    its connections close and nobody is answered; it stays in sync, and leads, until its session ends
-         pause   nothing is read or answered there, and no time comes; its session runs on
-         resume  it takes what lies in its sockets (sockets.py), and is replicated again; first times that are late,
-                 then who was satisfied or has lost his leader. It knows at once what it missed
-                 (fakebroker.metadata.delay.ms=0)
+Rules    stop    its leaderships move or end, and parked requests there get 6; then it closes. If it led anything, it
+                 first waits for the brokers that are silent at that time: each must return or be fenced
+
+         kill    its connections close without responses; it stays in the ISR, and leads, until its session ends
+         pause   it reads and answers nothing, and its timers stop; its session continues
+
+         resume  it takes what is in its sockets (sockets.py), and its replication continues. First late timeouts
+                 expire, then parked requests complete that are satisfied or have lost their leader. It gets missed
+                 metadata at once (fakebroker.metadata.delay.ms=0)
+
          start   at once, or when the session of its last life has ended
-         A replica fetches while its broker and its leader's work; who is not alive leads nothing and joins no ISR.
+
+         A replica fetches while its broker and its leader's broker work. A broker that is not alive leads nothing and
+         joins no ISR.
 Units    milliseconds since the start.
 Source   BrokerHeartbeatManager, ReplicationControlManager of Kafka 4.4, as described.
 """
@@ -34,8 +39,8 @@ class Connection:
 
 
 class Waiting:
-    """A request in the purgatory of a broker. `pending` says what offset the watermark must reach; `gone` was deleted
-    while the broker stood still, and it hears of that before it hears of another topic of the name."""
+    """A parked request of a broker. `pending` has the offsets that the high watermark must reach. `gone` are partitions
+    deleted while the broker was paused, which it learns before it learns of a new topic of that name."""
 
     def __init__(self, request: Produce | Marks | Fetch, connection: int, broker: int, deadline: int) -> None:
         self.request, self.connection, self.broker, self.deadline = request, connection, broker, deadline
@@ -46,8 +51,8 @@ class Waiting:
 
 
 class BrokerLives:
-    """`alive` are those that the controller takes for alive, `working` those that are; `sessions` has when those end
-    that are silent."""
+    """The brokers. `alive` are alive for the controller, `working` really work. `sessions` has the ends of the sessions
+    of silent brokers."""
 
     def __init__(self, brokers: Sequence[int], session_ms: int) -> None:
         self.now = 0
@@ -55,17 +60,17 @@ class BrokerLives:
         self.alive, self.working = set(brokers), set(brokers)
         self.states = dict.fromkeys(brokers, RUNNING)
         self.sessions: dict[int, int] = {}
-        self.killed: set[int] = set()  # and not back since
-        self.leaving: dict[int, set[int]] = {}  # who is stopping, and for whom each waits
-        self.going: set[int] = set()  # the same, until it is fenced: it may have been killed
+        self.killed: set[int] = set()  # and not started since
+        self.leaving: dict[int, set[int]] = {}  # stopping brokers, and the brokers that each waits for
+        self.going: set[int] = set()  # stopping brokers, until they are fenced: they may have been killed
         self.partitions: dict[Key, Partition] = {}
         self.all_partitions: list[Partition] = []
-        self.sockets: dict[int, list[Sent]] = {}  # of brokers that stand still
+        self.sockets: dict[int, list[Sent]] = {}  # of paused brokers
         self.connections: dict[int, Connection] = {}
         self.waiting: list[Waiting] = []
 
     def begin_to_stop(self, broker: int) -> None:
-        """The controller lets it lead nothing any more: who waits there is answered."""
+        """Move all leaderships away from the broker: its parked requests complete."""
         leads = any(partition.leader == broker for partition in self.all_partitions)
         self.states[broker] = STOPPING
         self.going.add(broker)
@@ -75,7 +80,7 @@ class BrokerLives:
         self.look()
 
     def stop(self, broker: int) -> None:
-        """It goes, if it need not wait."""
+        """Finish the stop, unless the broker has to wait."""
         if not self.leaving[broker]:
             del self.leaving[broker]
             self.going.discard(broker)
@@ -83,7 +88,7 @@ class BrokerLives:
             self._drop(broker)
 
     def _is_known(self, other: int) -> None:
-        """That one knows what was decided, or does not matter any more."""
+        """Record that `other` knows the new leaders, or is fenced."""
         for broker in list(self.leaving):
             self.leaving[broker].discard(other)
             self.stop(broker)
@@ -106,12 +111,12 @@ class BrokerLives:
         self.look()
 
     def writes(self, broker: int) -> None:
-        """It has handled a request that wrote something."""
+        """Record that the broker has handled a request that wrote records."""
         for follower, fetches in self.sockets.items():
             self.sockets[follower] = [written(sent, broker, self.partitions, self.now) for sent in fetches]
 
     def forget(self, topic: str) -> None:
-        """It is deleted."""
+        """Forget a deleted topic."""
         for follower, fetches in self.sockets.items():
             self.sockets[follower] = [without(sent, topic) for sent in fetches]
 
@@ -147,13 +152,13 @@ class BrokerLives:
         if self.states[broker] == STARTING:
             self._come_up(broker)
 
-    # What the rest of the oracle does.
+    # Implemented by the rest of the oracle.
 
     def look(self) -> None:
         raise NotImplementedError
 
     def look_at(self, number: int) -> None:
-        """What a connection has sent, if that needs nobody to handle it."""
+        """Handle sent bytes of a connection that need no handling by the broker."""
         raise NotImplementedError
 
     def close(self, number: int) -> None:
@@ -161,8 +166,6 @@ class BrokerLives:
 
     def expire(self, waiting: Waiting) -> None:
         raise NotImplementedError
-
-    # Inside.
 
     def _drop(self, broker: int) -> None:
         for number, connection in self.connections.items():
@@ -218,7 +221,7 @@ class BrokerLives:
         self.look()
 
     def _reach(self, broker: int) -> None:
-        """Its replicas fetch, and from it."""
+        """Restart the fetches of its replicas, and those from it."""
         for partition in self.all_partitions:
             if partition.leader == broker:
                 partition.move_watermark(self.now)

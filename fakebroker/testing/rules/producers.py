@@ -1,8 +1,8 @@
-"""The rules of producers in one log, as simply as they can be: a list of batches.
+"""The rules of producers in one log in their simplest form: a list of batches.
 
-Rules    the same (first, last) among the last five of its epoch: the old offset. Else it must continue the last (45);
-         a new epoch begins at 0 (45), an old one is refused (47); so is a mark of an old one. A mark of a newer epoch
-         begins that.
+Rules    The same (first, last) among the last five of its epoch: the old offset. Otherwise it must continue the last
+         one (45). A new epoch begins at 0 (45), an old one is refused (47); so is a marker of an old one. A marker of a
+         newer epoch begins that epoch.
 Source   storage/.../log/{ProducerStateManager,ProducerAppendInfo}.java @ 4.4, as described.
 """
 
@@ -18,11 +18,11 @@ SEQUENCES = 1 << 31
 
 
 def check_producer(log: Sequence[Entry], batch: Batch) -> tuple[int, int]:
-    """(error, offset of the same batch if it is there)."""
+    """Return (error, offset of the duplicate if there is one, else -1)."""
     assert batch.producer is not None
     producer, epoch, first = batch.producer
-    known: list[Entry] = []  # the newest first
-    wanted, last_epoch = first, epoch  # of whom nothing is known
+    known: list[Entry] = []  # newest first
+    wanted, last_epoch = first, epoch  # if the producer is unknown
     is_known = False
     for logged in reversed(log):
         its = logged.batch.producer
@@ -47,7 +47,7 @@ def check_producer(log: Sequence[Entry], batch: Batch) -> tuple[int, int]:
 
 
 def is_of_the_past(log: Sequence[Entry], mark: Batch) -> bool:
-    """The producer is in a newer epoch already."""
+    """Return True if the producer already has a newer epoch than the marker."""
     assert mark.producer is not None
     for logged in reversed(log):
         its = logged.batch.producer

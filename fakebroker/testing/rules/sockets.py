@@ -1,10 +1,10 @@
-"""The rules of what a broker that stands still finds in its sockets when it goes on.
+"""The rules of the sockets of a paused broker: the responses that it finds when it resumes.
 
-Rules    An instant follower that has everything waits in one fetch for each leader, for all that it follows there. It
-         is sent again when it is answered: with what came, or with nothing after half a second. The last one before
-         the broker stands still is answered by the next request that writes there, with all that is there by then,
-         unless that comes too late, or somebody else has led any of it meanwhile. The follower has it when it goes on,
-         unless it has stood still for so long that it gives its fetches up.
+Rules    An instant follower that is caught up has one fetch at each leader, for all partitions that it follows there.
+         The fetch is sent again after each response: with records, or empty after half a second. The next request that
+         writes there completes the last fetch before the pause, with all records at that time. It gets nothing if this
+         is too late, or if the leadership of any of its partitions has changed. The follower has the records when it
+         resumes, unless the pause was so long that its fetches time out.
 Units    milliseconds since the start.
 Source   DelayedFetch.scala, AbstractFetcherThread.scala @ 4.0, as described.
 """
@@ -18,12 +18,12 @@ from fakebroker.testing.messages import Key
 from fakebroker.testing.oracle_partition import INSTANT, Logged, Partition
 
 WAIT_MS = 500  # replica.fetch.wait.max.ms
-PATIENCE_MS = 1_500  # request.timeout.ms, as simulated brokers have it (run.py)
+PATIENCE_MS = 1_500  # request.timeout.ms of simulated brokers (run.py)
 
 
 class Sent(NamedTuple):
-    """A fetch of a broker that stands still: whom it asked, how long that waits, and for each partition the epoch that
-    it knew and how many batches it had. `brought` is what it got, with the watermark; None as long as it waits."""
+    """A fetch of a paused broker: the leader, the time until which it waits, and for each partition the known epoch and
+    number of batches. `brought` is the response, with the high watermarks; None while it waits."""
 
     leader: int
     until: int
@@ -32,7 +32,7 @@ class Sent(NamedTuple):
 
 
 def sent_by(follower: int, partitions: Mapping[Key, Partition], now: int) -> list[Sent]:
-    """What it waits for as it stops."""
+    """Return the fetches in flight at the start of a pause."""
     found = []
     for leader in sorted({p.leader for p in partitions.values()}):
         shared = {
@@ -53,7 +53,7 @@ def sent_by(follower: int, partitions: Mapping[Key, Partition], now: int) -> lis
 
 
 def written(sent: Sent, leader: int, partitions: Mapping[Key, Partition], now: int) -> Sent:
-    """The same after a request that has written something there."""
+    """Return the fetch after a request that wrote records at this leader."""
     if sent.leader != leader or sent.brought is not None:
         return sent
     is_same = all(key in partitions and partitions[key].epoch == epoch for key, epoch, _ in sent.asked)
@@ -65,14 +65,14 @@ def written(sent: Sent, leader: int, partitions: Mapping[Key, Partition], now: i
 
 
 def without(sent: Sent, topic: str) -> Sent:
-    """The same after that topic was deleted; another one of its name is not meant."""
+    """Return the fetch after the deletion of that topic; another topic of that name does not count."""
     if all(key[0] != topic for key, _, _ in sent.asked):
         return sent
     return sent._replace(brought=tuple(got for got in sent.brought or () if got[0][0] != topic))
 
 
 def take(follower: int, sent: Sent, partitions: Mapping[Key, Partition], now: int) -> None:
-    """It goes on, and reads."""
+    """Apply the response when the follower resumes."""
     if now > sent.until - WAIT_MS + PATIENCE_MS:
         return
     for key, batches, watermark in sent.brought or ():

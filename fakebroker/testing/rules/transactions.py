@@ -1,9 +1,9 @@
-"""The rules of transactions in one log, as simply as they can be: a list of batches, and marks among them.
+"""The rules of transactions in one log in their simplest form: a list of batches with transaction markers.
 
-Rules    open      from the first transactional batch of a producer that has none open to the mark of that producer
-         stable    below the watermark, up to where the first transaction begins whose mark is not below it
-         aborted   what stands in a transaction whose mark says so
-         producer  a mark of a newer epoch begins that epoch: what the producer wrote before is forgotten
+Rules    open      from a producer's first transactional batch without an open transaction to its next marker
+         stable    below the high watermark, up to the first transaction of which the marker is not below it
+         aborted   the batches of a transaction with an ABORT marker
+         producer  a marker of a newer epoch begins that epoch: earlier batches of the producer are forgotten
 Units    offsets count records.
 Source   the rules of storage/.../log/{ProducerStateManager,UnifiedLog}.java @ 4.4, as described.
 """
@@ -17,7 +17,7 @@ from fakebroker.testing.messages import Batch
 
 
 class Entry(Protocol):
-    """Of a log: where it begins and ends."""
+    """A batch in a log, with its first offset and its end."""
 
     @property
     def base(self) -> int: ...
@@ -41,10 +41,10 @@ def last_stable_offset(log: Sequence[Entry], watermark: int) -> int:
 
 
 def committed(log: Sequence[Entry], offset: int, limit: int) -> tuple[bytes, ...]:
-    """What of the batches between is not aborted: their idents. All that is below the limit is decided, if by marks
-    above it."""
+    """Return the idents of the batches between that are not aborted. All of them are decided, if needed by markers
+    above the limit."""
     kept: list[bytes] = []
-    aborting: set[int] = set()  # producers whose next mark, seen from behind, is of an abort
+    aborting: set[int] = set()  # producers with an ABORT as the next marker, in reverse order
     for entry in reversed(log):
         batch = entry.batch
         if batch.producer is not None and batch.commits is not None:

@@ -1,4 +1,5 @@
-"""Many simulations, each a seed: what came of one, which faults it draws, and which situations it came through.
+"""Many simulations, one for each seed: the result of each, the faults that it draws, and the situations that it
+reached.
 
 run_seed, SeedResult    one seed from its plan to its verdict
 KINDS                   the simulations: "cluster", "streams", "groups", "transactions"

@@ -1,9 +1,9 @@
-"""One seed of one kind of simulation, from its plan to what came of it.
+"""One seed of one kind of simulation, from its plan to its result.
 
-Theory   A plan is drawn (by a swarm, if that is wanted), carried out among its faults, healed, and must come to rest:
-         `Run`, `GroupRun` and `TransactionRun` do that, each with its oracle or judge. Here they have one form, so that
-         many seeds can be run by whoever has the processes (`fakebroker-load simulate`), and a seed that fails brings
-         the line that runs it again, and a shorter one.
+Theory   A plan is drawn (with a swarm, if wanted), run with its faults, and healed, and must come to rest: `Run`,
+         `GroupRun` and `TransactionRun` do this, each with its oracle or judge. Here they have one interface, so that
+         many seeds can run in many processes (`fakebroker-load simulate`). A failed seed comes with the command that
+         runs it again, and with a shorter one.
 Units    milliseconds of the simulation; microseconds of this process's time.
 """
 
@@ -28,12 +28,12 @@ KINDS: Final = tuple(_OPTIONS)
 
 
 class SeedResult(NamedTuple):
-    """What came of a seed.
+    """The result of a seed.
 
-    requests     all that reached a broker; `produced` are the Produce requests among them
-    violation    which rule was broken, where and when; empty if all held to the end
-    again        the line that runs it again on any machine; `shorter` one with as few steps as still break the rule
-    situations   how often it came through what (`situations.py`)
+    requests     all requests that reached a broker; `produced` are the Produce requests among them
+    violation    the broken rule, where and when; empty if all held to the end
+    again        the command that runs it again on any machine; `shorter` has the fewest steps that break the rule
+    situations   how often each situation was reached (`situations.py`)
     """
 
     kind: str
@@ -50,7 +50,7 @@ class SeedResult(NamedTuple):
 
 
 def run_seed(kind: str, seed: int, steps: int, swarm: bool = False, shrinks: bool = True) -> SeedResult:
-    """Carry out what the seed stands for; never raises for what the simulated cluster does."""
+    """Run the plan of the seed. Errors of the simulated cluster are in the result and never raised."""
     without = left_out(kind, seed) if swarm else frozenset[str]()
     plan = _DRAW[kind](seed, steps, without)
     started = time.perf_counter_ns()
@@ -69,7 +69,7 @@ def run_seed(kind: str, seed: int, steps: int, swarm: bool = False, shrinks: boo
 
 
 def _breaks(kind: str, plan: Sequence[Action], seed: int) -> str:
-    """The rule that a part of a plan breaks; one that makes no sense breaks none."""
+    """Return the rule that a part of a plan breaks. An invalid plan breaks none."""
     try:
         return _CARRY_OUT[kind](plan, seed, None)[0]
     except (ValueError, AttributeError):
@@ -92,7 +92,7 @@ def _cluster(
 
 
 def _streams(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
-    return _cluster(plan, seed, situations, SELDOM)  # logs are a hundred times as long
+    return _cluster(plan, seed, situations, SELDOM)  # logs are a hundred times longer
 
 
 def _groups(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
@@ -112,7 +112,7 @@ def _violation(carry_out: Callable[[], None]) -> str:
         carry_out()
     except Violation as violation:
         return str(violation)
-    except Exception as error:  # whatever the cluster raises is a mistake of its own
+    except Exception as error:  # any exception of the cluster is a bug
         return f"{type(error).__name__}: {error}"
     return ""
 

@@ -1,9 +1,9 @@
-"""What a simulation came through: situations that were reached, counted from the journal.
+"""The situations that a simulation reached, counted from the journal.
 
-Theory   A million steps prove little if nobody ever was parked while the leader moved. So each situation that a rule is
-         about has a name, and who runs many seeds is told how often each was reached, and which never were.
-Shape    `Situations` takes events in order (`tell`), and has `counts` by name, and how many requests there were.
-         `names_of` lists those that a kind of simulation can reach.
+Theory   A million steps prove little if no request was ever parked while the leader moved. So each situation of a rule
+         has a name, and a run of many seeds reports how often each was reached, and which never were.
+Shape    `Situations` takes events in order (`tell`), and has `counts` by name, and the number of requests. `names_of`
+         lists those that a kind of simulation can reach.
 """
 
 from __future__ import annotations
@@ -100,17 +100,17 @@ _Place = tuple[str, int]
 
 
 def names_of(kind: str) -> tuple[str, ...]:
-    """Situations that a kind of simulation can reach."""
+    """Return the situations that a kind of simulation can reach."""
     return _NAMES[kind]
 
 
 class Situations:
-    """Counts those of one history; `tell` it every event, in order."""
+    """The situations of one history; pass each event to `tell`, in order."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.requests = self.produced = 0
-        self._partitions: dict[int, tuple[_Place, ...]] = {}  # of requests that are not answered yet
+        self._partitions: dict[int, tuple[_Place, ...]] = {}  # of requests without a response
         self._connection: dict[int, int] = {}
         self._parked: dict[int, tuple[_Place, ...]] = {}
         self._expired: set[int] = set()
@@ -155,7 +155,7 @@ class Situations:
         }
 
     def tell(self, event: Event) -> None:
-        """The next event."""
+        """Count the next event."""
         if (take := self._tell.get(type(event))) is not None:
             take(event)  # type: ignore[operator]
 
@@ -163,7 +163,7 @@ class Situations:
         self.counts[name] += 1
 
     def _while_parked(self, name: str, place: _Place | None = None, topic: str = "") -> None:
-        """Counted once, if a Produce waits (for this partition, for this topic)."""
+        """Count a situation once, if a Produce is parked (for this partition, for this topic)."""
         for places in self._parked.values():
             if place in places or (place is None and (not topic or any(each[0] == topic for each in places))):
                 self.counts[name] += 1
@@ -237,7 +237,7 @@ class Situations:
             if event.log_end_offset < self._end.get(place, 0):
                 self._count("records lost in an election")
             self._end[place] = event.log_end_offset
-            self._isr[place] = event.isr  # with nobody to lead the last one counts on
+            self._isr[place] = event.isr  # without a leader the last ISR still counts
         self._coordinator_moved(event, place)
 
     def _isr_changed(self, event: IsrChanged) -> None:

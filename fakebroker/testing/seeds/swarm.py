@@ -1,9 +1,9 @@
-"""Which actions a seed does without: swarm testing.
+"""The actions that a seed leaves out: swarm testing.
 
-Theory   Where every plan draws from everything, faults drown each other: brokers die so often that nothing is ever
-         parked for long. A swarm has each seed leave out its own half of them, so that some seeds hold what is
-         left for hundreds of steps (Groce et al., "Swarm Testing", ISSTA 2012). Some kinds of traffic (transactions,
-         bursts, a processor) are left out in the same way.
+Theory   If every plan draws from all actions, faults hide each other: brokers crash so often that no request is parked
+         for long. In a swarm each seed leaves out its own half of the actions. So some seeds stay in rare states
+         for hundreds of steps (Groce et al., "Swarm Testing", ISSTA 2012). Some kinds of traffic (transactions, bursts,
+         a processor) are left out in the same way.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ _OFTEN_LEFT_OUT: Final[Mapping[str, Iterable[str]]] = {
 
 
 def left_out(kind: str, seed: int) -> frozenset[str]:
-    """The names of actions that this seed does not draw; each has even odds. What heals is always there."""
+    """Return the names of the actions that this seed leaves out, each with a probability of one half. Healing actions
+    are never left out."""
     random = Random(f"swarm {kind} {seed}")
     return frozenset(name for name in _OFTEN_LEFT_OUT[kind] if random.random() < 0.5)

@@ -1,1 +1,1 @@
-"""Transactional producers and their readers in virtual time, and the judge of what they saw."""
+"""Transactional producers and readers in virtual time, and the judge of their reports."""

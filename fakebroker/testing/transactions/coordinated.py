@@ -1,4 +1,4 @@
-"""A simulated client that asks coordinators: of its transactions, and of a group. One request at a time.
+"""A simulated client with coordinators, for its transactions and for a group. It sends one request at a time.
 
 Units    milliseconds since the start of the simulation.
 """
@@ -13,14 +13,14 @@ from fakebroker.testing.transactions.network import Line, Network
 REQUEST_MS, BACKOFF_MS = 4_000, 100
 NONE, CONCURRENT_TRANSACTIONS = 0, 51
 OF_COORDINATOR = frozenset({14, 15, 16})  # loading, not available, not coordinator
-# Unknown topic or partition, leader not available, not leader, timed out, not enough replicas, ... after append,
-# unknown topic id.
+# Retriable: unknown topic or partition, leader not available, not leader, timed out, not enough replicas, ... after
+# append, unknown topic id.
 AGAIN = frozenset({3, 5, 6, 7, 19, 20, 100, CONCURRENT_TRANSACTIONS})
 
 
 class Coordinated:
-    """`line` is its way to all brokers; `pace_ms` is how long it thinks between two steps. `group` is whose offsets it
-    commits."""
+    """A client. `line` is its connection to all brokers; `pace_ms` is its pause between two steps. `group` is the group
+    of its offsets."""
 
     group = ""
 
@@ -35,7 +35,7 @@ class Coordinated:
         self._number = self._turn = 0
 
     def next_wake_ms(self) -> int | None:
-        """When it next has something to do by itself."""
+        """Return when it next has something to do by itself."""
         if not self.is_alive or self.is_paused:
             return None
         at_ms = self._not_before_ms if self.line.is_idle else self.line.gives_up_ms
@@ -69,7 +69,7 @@ class Coordinated:
         self._not_before_ms = self._now_ms + BACKOFF_MS
 
     def _on_nothing(self) -> None:
-        """The connection, or patience, was lost."""
+        """Handle a lost connection or a client timeout."""
         self._coordinators = dict.fromkeys(self._coordinators)
         self._back_off()
 
@@ -81,7 +81,7 @@ class Coordinated:
             self._back_off()
 
     def _is_again(self, error: int, key_type: int) -> bool:
-        """Whether it will be asked again, here or elsewhere."""
+        """Return True if the request will be retried, here or at another broker."""
         if error in OF_COORDINATOR:
             self._coordinators[key_type] = None
         elif error not in AGAIN:

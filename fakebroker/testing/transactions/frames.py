@@ -1,6 +1,8 @@
-"""Requests of simulated transactional producers and their readers, and what the answers say: FindCoordinator v3,
-InitProducerId v5, AddPartitionsToTxn v3, AddOffsetsToTxn v3, Produce v11 and v12, TxnOffsetCommit v3 and v5, EndTxn v4
-and v5, Fetch v10, UpdateFeatures v1. Version 1 of transactions takes the lower ones."""
+"""The requests of simulated transactional producers and readers, and the content of the responses.
+
+FindCoordinator v3, InitProducerId v5, AddPartitionsToTxn v3, AddOffsetsToTxn v3, Produce v11 and v12, TxnOffsetCommit
+v3 and v5, EndTxn v4 and v5, Fetch v10, UpdateFeatures v1. Version 1 of transactions uses the lower ones.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,15 @@ from fakebroker.testing.wire import CLIENT_ID, FETCH, FETCH_MAX_BYTES, FETCH_VER
 
 FIND, INIT, ADD, ADD_OFFSETS, END, COMMIT, UPDATE_FEATURES = 10, 22, 24, 25, 26, 28, 57
 _ONLY = {FIND: 3, INIT: 5, ADD: 3, ADD_OFFSETS: 3, UPDATE_FEATURES: 1}
-_BY_VERSION = {PRODUCE: (11, 12), COMMIT: (3, 5), END: (4, 5)}  # of transactions 1, of transactions 2
-GROUP, TRANSACTION = 0, 1  # what a coordinator is found for
+_BY_VERSION = {PRODUCE: (11, 12), COMMIT: (3, 5), END: (4, 5)}  # for transactions of version 1, and of version 2
+GROUP, TRANSACTION = 0, 1  # types of coordinators
 _SAFE_DOWNGRADE = 2
 
 Place = tuple[str, int]
 
 
 class Producer(NamedTuple):
-    """Who asks. `version` is that of transactions."""
+    """The identity of a producer. `version` is that of transactions."""
 
     transactional_id: str
     producer_id: int
@@ -34,7 +36,7 @@ class Producer(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The answer to a Fetch of one partition; `aborted` are producer id and first offset."""
+    """A Fetch response for one partition; `aborted` has producer ids and first offsets."""
 
     error: int
     watermark: int
@@ -44,7 +46,7 @@ class Fetched(NamedTuple):
 
 
 def version_of(api: int, version: int) -> int:
-    """Of the API, in a version of transactions."""
+    """Return the version of the API for a version of transactions."""
     return _BY_VERSION[api][version - 1] if api in _BY_VERSION else _ONLY[api]
 
 
@@ -57,7 +59,7 @@ def find_coordinator(number: int, key: str, key_type: int) -> bytes:
 
 
 def init(number: int, producer: Producer, timeout_ms: int) -> bytes:
-    """With producer id -1, for whoever begins."""
+    """Return an InitProducerId; a new producer has producer id -1."""
     values = {
         "transactional_id": producer.transactional_id,
         "transaction_timeout": timedelta(milliseconds=timeout_ms),
@@ -81,7 +83,7 @@ def add_partitions(number: int, producer: Producer, places: Sequence[Place]) -> 
 
 
 def added(answer: Any) -> set[int]:
-    """The errors of an AddPartitionsToTxn."""
+    """Return the errors of an AddPartitionsToTxn response."""
     return {
         int(each.partition_error_code)
         for topic in answer.results_by_topic_v3_and_below
@@ -100,7 +102,7 @@ def add_offsets(number: int, producer: Producer, group: str) -> bytes:
 
 
 def commit_offsets(number: int, producer: Producer, group: str, offsets: Mapping[Place, int]) -> bytes:
-    """For a group without members."""
+    """Return a TxnOffsetCommit for a group without members."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for (topic, index), offset in offsets.items():
         part = {
@@ -124,7 +126,7 @@ def commit_offsets(number: int, producer: Producer, group: str, offsets: Mapping
 
 
 def offsets_committed(answer: Any) -> set[int]:
-    """The errors of a TxnOffsetCommit."""
+    """Return the errors of a TxnOffsetCommit response."""
     return {int(each.error_code) for topic in answer.topics for each in topic.partitions}
 
 
@@ -141,7 +143,7 @@ def end(number: int, producer: Producer, commits: bool) -> bytes:
 def produce(
     number: int, producer: Producer, place: Place, values: Sequence[bytes], sequence: int, now_ms: int, timeout_ms: int
 ) -> bytes:
-    """One batch with acks=all, a record for each value."""
+    """Return a Produce of one batch with acks=all, with a record for each value."""
     data = encode_batch(
         [Record(None, value) for value in values],
         base_timestamp_ms=now_ms,
@@ -155,14 +157,14 @@ def produce(
 
 
 def produced(answer: Any) -> tuple[int, int]:
-    """Error and base offset of a Produce of one partition."""
+    """Return error and base offset of a Produce response for one partition."""
     [topic] = answer.responses
     [partition] = topic.partition_responses
     return int(partition.error_code), int(partition.base_offset)
 
 
 def fetch(number: int, place: Place, offset: int, is_committed: bool, wait_ms: int, max_bytes: int) -> bytes:
-    """A consumer's, of one partition."""
+    """Return a consumer's Fetch of one partition."""
     values = {
         "replica_id": -1,
         "max_wait": timedelta(milliseconds=wait_ms),
@@ -205,7 +207,7 @@ def fetched(frame: bytes) -> Fetched:
 
 
 def transaction_version(level: int) -> bytes:
-    """UpdateFeatures: transactions of this version from now on."""
+    """Return an UpdateFeatures request that sets the version of transactions."""
     update = {"feature": "transaction.version", "max_version_level": level, "upgrade_type": _SAFE_DOWNGRADE}
     values = {"timeout": timedelta(seconds=1), "feature_updates": [update], "validate_only": False}
     return _request(UPDATE_FEATURES, 1, 1, values)

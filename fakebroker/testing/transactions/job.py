@@ -1,4 +1,4 @@
-"""What a simulated producer has to do, and how far it has come."""
+"""The work of a simulated producer, and its progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakebroker.testing.transactions.frames import Place
 
 
 class Job(NamedTuple):
-    """A transaction to do: batches of values, how it ends, and what its group then has read."""
+    """A transaction to perform: batches of values, its end, and the offsets to commit for the producer's group."""
 
     writes: tuple[tuple[Place, tuple[bytes, ...]], ...]
     commits: bool
@@ -18,7 +18,8 @@ class Job(NamedTuple):
 
 
 class Transaction:
-    """Under way. `has_begun`: the broker may know of it; `is_unsure`: some of its records may still be under way."""
+    """A transaction in progress. `has_begun`: the broker may know of it; `is_unsure`: some records may still be in
+    flight."""
 
     def __init__(self, name: str, job: Job) -> None:
         self.name, self.job = name, job
@@ -27,5 +28,5 @@ class Transaction:
         self.added: set[Place] = set()
         self.has_added_group = self.has_begun = self.is_unsure = self.is_given_up = False
         self.commits = job.commits
-        self.end_asked = 0  # so often
-        self.since_ms = -1  # since when it tries what it does now
+        self.end_asked = 0  # number of times
+        self.since_ms = -1  # start of the current attempt

@@ -1,35 +1,47 @@
-"""What must hold of transactions, whoever coordinates them: told by producers and readers, judged by rules that know no
-broker. The names are Jepsen's.
+"""The judge of transactions: producers and readers report, and rules that do not depend on the coordinator are checked.
+The names are Jepsen's.
 
     history = TransactionHistory()
     history.begins("t1", "producer")
-    history.writes("t1", ("orders", 0), b"a")               # it sends a record; each has a value of its own
-    history.written("t1", b"a", offset)                     # and was told where it stands
-    history.asks("t1", commits=True)                        # it asks; what comes of it is told next, if anything
+    history.writes("t1", ("orders", 0), b"a")               # it sends a record; each has its own value
+
+    history.written("t1", b"a", offset)                     # the record was acknowledged at this offset
+    history.asks("t1", commits=True)                        # an EndTxn request; its result follows, if there is one
     history.ends("t1", committed=True)
-    history.reads("me", ("orders", 0), offset, b"a", watermark=end)  # each record; what was replicated then, if known
-    history.passes("me", ("orders", 0), offset + 1)         # it has read whatever it may below that
+
+    history.reads("me", ("orders", 0), offset, b"a", watermark=end)  # each record; the high watermark, if known
+    history.passes("me", ("orders", 0), offset + 1)         # it has read everything visible below this
+
     history.finish()
     assert not history.findings, describe(history.findings)
 
-Theory   Of a reader of what is committed:
-           aborted read      it was given a record of a transaction that was aborted, or that its producer gave up
-           precommitted read it was given a record before its producer asked for the commit
-           fractured read    it was given a part of what a transaction has written to one partition before the rest was
-                             replicated, so before its mark can have been: it sees one part now and another later.
-                             (Kafka promises no moment at which all of a transaction is there to be read. Each partition
-                             has a mark of its own, and another's open transaction may hold up the rest of one.)
-           torn transaction  of a transaction it has seen one part, and passed another for good; or the offsets that a
-                             transaction has committed count and its records do not, or the other way round
-         Of every reader:
-           lost write        a record was acknowledged, and its transaction was committed or the reader reads all: the
-                             reader has passed it and was not given it; or another one stood there before
-           duplicate         a record stands in two places
-           reordered         records of one producer do not stand in the order in which it sent them
-         unsettled           told by whoever waits in vain for a transaction to end
-         A producer asks for a commit when all that it has written is acknowledged, and not before.
-Limit    Topics that lose records (retention, unclean elections) are not for this judge. What became of a transaction,
-         if its producer was not told, is known only by what readers see of it.
+Theory   Findings for a read_committed reader:
+
+           aborted read      it got a record of a transaction that was aborted, or that its producer gave up
+
+           precommitted read it got a record before its producer sent the commit
+
+           fractured read    it got a part of a transaction's records in one partition before the rest was replicated,
+                             so before the transaction marker can be: it sees one part now and another later.
+                             Kafka promises no moment at which all of a transaction becomes visible: each partition
+                             has its own marker, and another open transaction may delay the rest.
+
+           torn transaction  it got one part of a transaction, and passed another for good; or the offsets of a
+                             transaction are committed without its records, or the other way round
+
+         Findings for every reader:
+
+           lost write        a record was acknowledged, and its transaction was committed or the reader reads
+                             uncommitted: the reader has passed it without getting it. Or another record had its
+                             offset before
+
+           duplicate         a record is at two offsets
+           reordered         records of one producer are not in the order in which it sent them
+           unsettled         a wait for the end of a transaction failed
+
+         A producer sends a commit only after all of its records are acknowledged.
+Limit    Topics that lose records (retention, unclean elections) cannot be judged. If a producer got no result for its
+         transaction, only the readers' reports show how it ended.
 """
 
 from __future__ import annotations
@@ -48,18 +60,18 @@ Place = tuple[str, int]  # topic and partition
 
 
 class _Transaction:
-    """`cuts`: by partition, the lowest watermark that a reader of a part of it was told."""
+    """A transaction. `cuts` has by partition the lowest high watermark that came with a part of it."""
 
     def __init__(self, name: str, producer: str) -> None:
         self.name, self.producer = name, producer
         self.records: list[_Record] = []
-        self.asked: bool | None = None  # to commit, or to abort
-        self.committed: bool | None = None  # as it was told
+        self.asked: bool | None = None  # True for a commit, False for an abort
+        self.committed: bool | None = None  # the reported result
         self.cuts: dict[Place, tuple[int, str]] = {}
 
 
 class _Record:
-    """`offset` is where it stands, as far as anybody was told; `is_sure`, its producer was."""
+    """A record. `offset` is its place, as far as reported; `is_sure` means that its producer reported it."""
 
     def __init__(self, value: bytes, place: Place, transaction: _Transaction | None) -> None:
         self.value, self.place, self.transaction = value, place, transaction
@@ -75,7 +87,7 @@ class _Reader:
 
 
 class TransactionHistory:
-    """What producers and readers tell, as it happens. `findings` are what is not as it should be."""
+    """The reports of producers and readers, as they happen. `findings` are the violations."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -85,13 +97,13 @@ class TransactionHistory:
         self._readers: dict[str, _Reader] = {}
         self._effects: dict[tuple[Place, int], list[bytes]] = {}
 
-    # What producers tell.
+    # Reports of producers.
 
     def begins(self, transaction: str, producer: str) -> None:
         self._transactions[transaction] = _Transaction(transaction, producer)
 
     def writes(self, transaction: str | None, place: Place, value: bytes) -> None:
-        """A record is sent, or will be, in a transaction, or in none. Again is no news."""
+        """Report a record that is sent, or will be, in a transaction or in none. Repetitions are ignored."""
         if value not in self._records:
             within = None if transaction is None else self._transactions[transaction]
             record = self._records[value] = _Record(value, place, within)
@@ -99,17 +111,17 @@ class TransactionHistory:
                 within.records.append(record)
 
     def written(self, value: bytes, offset: int) -> None:
-        """It was acknowledged by all in sync."""
+        """Report a record that was acknowledged with acks=all."""
         record = self._records[value]
         record.is_sure = True
         self._stands(record, offset, "its producer was told so")
 
     def asks(self, transaction: str, commits: bool) -> None:
-        """The producer asks for the end, or gives up (`commits` is False)."""
+        """Report an EndTxn request, or that the producer gives up (`commits` is False)."""
         self._transactions[transaction].asked = commits
 
     def ends(self, transaction: str, committed: bool) -> None:
-        """The producer knows how it ended: it was told, or was refused for good before a commit could come."""
+        """Report the end of a transaction: its response, or a final refusal before a commit was possible."""
         found = self._transactions[transaction]
         found.committed = committed
         if not committed:
@@ -123,12 +135,13 @@ class TransactionHistory:
                         )
 
     def effect(self, place: Place, offset: int, value: bytes) -> None:
-        """A record that is about to be written is what comes of the input there; other tries have others."""
+        """Report the output value of the input record at this offset, before it is written; each attempt has its
+        own."""
         values = self._effects.setdefault((place, offset), [])
         if value not in values:
             values.append(value)
 
-    # What readers tell.
+    # Reports of readers.
 
     def reads(
         self,
@@ -139,7 +152,8 @@ class TransactionHistory:
         watermark: int | None = None,
         is_committed: bool = True,
     ) -> None:
-        """The reader, of what is committed or of all, was given a record, and told that watermark with it."""
+        """Report a record that a reader got, with the high watermark of the response. `is_committed`: it reads
+        committed data."""
         found = self._reader(reader, is_committed)
         found.given.setdefault(place, {})[offset] = value
         record = self._records.get(value)
@@ -155,17 +169,19 @@ class TransactionHistory:
                 self._judge_part(reader, record, record.transaction, watermark)
 
     def passes(self, reader: str, place: Place, to: int, is_committed: bool = True) -> None:
-        """The reader was given everything below that it may read there, from the beginning of the partition on."""
+        """Report that the reader got every record that it may read below this offset, from the beginning of the
+        partition."""
         self._reader(reader, is_committed).passed[place] = to
 
     def unsettled(self, what: str) -> None:
-        """Somebody waited in vain."""
+        """Report a wait that failed."""
         self.findings.append(Finding(UNSETTLED, "", -1, -1, what))
 
     # The end.
 
     def finish(self, committed_offsets: Mapping[Place, int] | None = None) -> None:
-        """Everybody has read all there is. `committed_offsets` are those of the group whose effects were told."""
+        """Judge when all readers have read everything. `committed_offsets` are those of the group with reported
+        effects."""
         for name, reader in self._readers.items():
             if reader.is_committed:
                 for transaction in self._transactions.values():
@@ -176,7 +192,7 @@ class TransactionHistory:
         for place, to in (committed_offsets or {}).items():
             self._judge_effects(place, to)
 
-    # How it is judged.
+    # Judgement.
 
     def _reader(self, name: str, is_committed: bool) -> _Reader:
         return self._readers.setdefault(name, _Reader(is_committed))
@@ -210,7 +226,7 @@ class TransactionHistory:
                 self._add(FRACTURED_READ, other, what)
 
     def _judge_whole(self, name: str, reader: _Reader, transaction: _Transaction) -> None:
-        """A reader of what is committed has seen all of a transaction that it has passed, or nothing."""
+        """Check that a read_committed reader got all of a transaction that it has passed, or nothing."""
         passed = [
             each for each in transaction.records if each.is_sure and each.offset < reader.passed.get(each.place, 0)
         ]

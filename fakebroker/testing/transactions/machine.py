@@ -1,9 +1,10 @@
-"""Transactions as a Hypothesis state machine, in virtual time: the rules of a plan, the judge and the oracle of the
-logs' bytes after every step.
+"""Transactions as a Hypothesis state machine, in virtual time: the actions of a plan, with the judge and the oracle of
+the logs' bytes after every step.
 
     TestTransactions = TransactionMachine.TestCase
 
-A failure ends with the line that runs it again without Hypothesis: `fakebroker replay 0 --transactions --plan "..."`.
+A failure ends with the command that runs it again without Hypothesis: `fakebroker replay 0 --transactions --plan
+"..."`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def _steps(*names: str) -> st.SearchStrategy[Action]:
 
 
 class TransactionMachine(RuleBasedStateMachine):
-    """Producers, programs and readers, and whatever happens to them and their cluster. `steps` of all are counted."""
+    """Producers, processors and readers, with faults of them and of their cluster. `steps` counts the steps of all
+    machines."""
 
     steps = 0
 
@@ -38,7 +40,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.run = TransactionRun()
 
     def perform(self, step: Action) -> None:
-        """One step, and everything that must hold after it."""
+        """Perform a step, and check everything that must hold after it."""
         type(self).steps += 1
         self._guarded(lambda: self.run.perform(step))
 
@@ -53,7 +55,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule(step=_steps("transact"), ms=st.sampled_from([0, 5, 40, 100]))
     def transact(self, step: Action, ms: int) -> None:
-        """By a producer that is there, or a new one."""
+        """Start a transaction of an existing producer, or of a new one."""
         if not self.run.world.producers:
             self.perform(Action("producer", (0, 1, 0)))
         self.perform(step)

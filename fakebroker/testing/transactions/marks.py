@@ -1,4 +1,5 @@
-"""Marks of a simulated coordinator (WriteTxnMarkers v1), and Fetches of what is committed (v10): frames, answers."""
+"""The transaction markers of a simulated coordinator (WriteTxnMarkers v1), and read_committed Fetches (v10): frames and
+responses."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ WRITE_MARKS, WRITE_MARKS_VERSION = 27, 1
 
 
 def marks(correlation_id: int, producer_id: int, epoch: int, commits: bool, keys: Sequence[tuple[str, int]]) -> bytes:
-    """The frame of a coordinator's WriteTxnMarkers."""
+    """Return the frame of a coordinator's WriteTxnMarkers."""
     topics: dict[str, list[int]] = {}
     for topic, partition in keys:
         topics.setdefault(topic, []).append(partition)
@@ -39,7 +40,7 @@ def marks(correlation_id: int, producer_id: int, epoch: int, commits: bool, keys
 
 
 def read_marks_answer(frame: bytes) -> tuple[PartitionResult, ...]:
-    """What each partition was answered, sorted by topic and partition; -1 as offset."""
+    """Return the result of each partition, sorted by topic and partition, with -1 as offset."""
     response: Any = decode_response(WRITE_MARKS, WRITE_MARKS_VERSION, frame)[1]
     [marker] = response.markers
     return tuple(
@@ -52,8 +53,8 @@ def read_marks_answer(frame: bytes) -> tuple[PartitionResult, ...]:
 
 
 def read_committed_answer(frame: bytes) -> tuple[int, int, int, tuple[bytes, ...]]:
-    """(error, high watermark, last stable offset, ident of each batch that is not aborted) of such a Fetch: the client
-    leaves out what it is told of."""
+    """Return (error, high watermark, last stable offset, ident of each batch that is not aborted) of a read_committed
+    Fetch. Aborted batches are removed, as a client does."""
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
     [partition] = topic.partitions

@@ -1,4 +1,4 @@
-"""The way from a simulated producer to brokers: one request at a time, which may be lost, late, or never answered."""
+"""The network of a simulated producer: one request at a time, which may be lost, late, or without a response."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from fakebroker.testing.transactions.frames import END
 
 
 class Held(NamedTuple):
-    """A request that is under way."""
+    """A request in transit."""
 
     broker: int
     frame: bytes
 
 
 class Network:
-    """What is held back, of all lines."""
+    """The network of all clients, with the requests that are held back."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.held: list[Held] = []
-        self.delivered = 0  # so many came late
+        self.delivered = 0  # number of late requests
 
     def deliver(self, which: int) -> None:
-        """One of those that are held arrives, at the broker to which it was sent. Nobody waits for its answer."""
+        """Deliver one of the held requests to its broker, and ignore the response."""
         if self.held:
             broker, frame = self.held.pop(which % len(self.held))
             if self.simulation.cluster.is_running(broker):
@@ -34,9 +34,9 @@ class Network:
 
 
 class Line:
-    """Of one client. `fault` is what becomes of its next request: "hold" (it comes later, if ever), "drop" (it does
-    not come), "lose" (its answer does not come); "hold end", of its next EndTxn, and "late end", which comes in the
-    middle of the next transaction (`come_late`)."""
+    """The connection of one client. `fault` affects its next request. "hold": it arrives later, or never. "drop": it
+    never arrives. "lose": its response never arrives. "hold end" affects its next EndTxn. "late end" delays that into
+    the middle of the next transaction (`come_late`)."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -69,14 +69,14 @@ class Line:
         self._lost, self._lost_ms = Answer(api, None), simulation.elapsed_ms + patience_ms
 
     def come_late(self) -> None:
-        """What was to come now does."""
+        """Deliver the late EndTxn now."""
         if self._late is not None:
             self._network.held.append(self._late)
             self._late = None
             self._network.deliver(-1)
 
     def take(self) -> Answer | None:
-        """As `Asking.take`."""
+        """Return the response, like `Asking.take`."""
         if self._lost is None:
             return self._asking.take()
         if self._network.simulation.elapsed_ms < self._lost_ms:

@@ -1,10 +1,10 @@
-"""What a log's bytes say of its transactions: the rules once more, from the first batch on, with nothing of the broker.
+"""The oracle of a log's transactions: a second version of the rules on the log's bytes, without code of the broker.
 
-Theory   A transaction begins in a partition with the first transactional batch of a producer that has none open there,
-         and ends with the mark of that producer. Below a watermark everything is decided up to where the first
-         transaction begins whose mark is not below it: the last stable offset. A reader of what is committed is given
-         all below that, and told of the aborted transactions of which there is a record in it; it leaves these out.
-Units    offsets count records; `watermark` and `stable` are the first offsets that are not below.
+Theory   A transaction begins in a partition with the first transactional batch of a producer without an open one, and
+         ends with the producer's transaction marker. The last stable offset for a high watermark is the first offset of
+         the first transaction without a marker below the watermark. A read_committed reader gets everything below it,
+         and the list of aborted transactions with records in it, which it removes itself.
+Units    offsets count records; `watermark` and `stable` are exclusive upper bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMITS = 1
 
 
 class Batch(NamedTuple):
-    """`commits` is None if it is no mark; `values` is empty if it is one."""
+    """A batch. For a transaction marker `commits` is not None, and `values` is empty."""
 
     base: int
     last: int
@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A transaction in a log; `end` is where its mark stands, None if there is none."""
+    """A transaction in a log; `end` is the offset of its marker, None if there is none."""
 
     producer_id: int
     first: int
@@ -41,7 +41,7 @@ class Span(NamedTuple):
 
 
 def batches_in(data: bytes) -> list[Batch]:
-    """Of what a Fetch gave, or a log. The last one of a Fetch may be cut off: it counts for nothing."""
+    """Return the batches in the bytes of a Fetch response or a log. A truncated last batch is left out."""
     found, at = [], 0
     while len(data) - at >= RECORD_BATCH_OVERHEAD:
         header = read_batch_header(data, at)
@@ -59,8 +59,8 @@ def batches_in(data: bytes) -> list[Batch]:
 
 
 def committed(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]], at: int = 0) -> list[tuple[int, bytes]]:
-    """Offset and value of what a reader keeps, from `at` on, of what it was given: what a client does with the list of
-    aborted transactions, each a producer id and where it begins."""
+    """Return offset and value of the records that a client keeps, from `at` on. `aborted` are the aborted transactions:
+    producer id and first offset."""
     waiting = sorted(aborted, key=lambda each: each[1])
     open_now: set[int] = set()
     kept: list[tuple[int, bytes]] = []
@@ -75,19 +75,19 @@ def committed(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]], at: 
 
 
 class LogOracle:
-    """Of one log, as it stands."""
+    """The transactions of one log, as it is now."""
 
     def __init__(self, data: bytes) -> None:
         self.batches = batches_in(data)
         self.spans = _spans(self.batches)
 
     def stable(self, watermark: int) -> int:
-        """The last stable offset."""
+        """Return the last stable offset."""
         open_there = [span.first for span in self.spans if span.end is None or span.end >= watermark]
         return min([watermark, *open_there])
 
     def aborted(self, offset: int) -> set[tuple[int, int]]:
-        """Those whose mark does not lie before the offset: producer id, and where it begins."""
+        """Return producer id and first offset of the aborted transactions with a marker at or after this offset."""
         return {
             (span.producer_id, span.first)
             for span in self.spans
@@ -95,7 +95,7 @@ class LogOracle:
         }
 
     def committed(self, offset: int, to: int) -> list[tuple[int, bytes]]:
-        """Offset and value of every record there whose transaction is committed, or that belongs to none."""
+        """Return offset and value of each record in this range that is committed or in no transaction."""
         kept = []
         for batch in self.batches:
             if batch.commits is None and (not batch.is_transactional or self._commits(batch)):

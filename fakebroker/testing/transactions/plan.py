@@ -1,4 +1,4 @@
-"""Plans of transactions among faults: actions as in `fakebroker.testing.plan`, drawn by a seed, and carried out.
+"""Plans of transactions among faults: actions as in `fakebroker.testing.plan`, drawn by a seed, and run.
 
 Text     "transactions 3 2 2 1; producer 0 1 0; transact 0 3 1; hold 0; advance 5000"
 """
@@ -22,7 +22,7 @@ PACES_MS = (5, 1, 50, 700)
 TOPICS = (TOPIC, STATE, OFFSETS, None)
 MAX_PRODUCERS, MAX_READERS, MAX_JOBS = 12, 6, 5
 
-# Name -> (how often it is drawn, what its numbers are). Numbers are taken modulo what there is.
+# Name -> (weight, meaning of the numbers). Numbers are taken modulo what exists.
 ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "transactions": (0, ("brokers", "partitions", "version", "min.insync.replicas of the topic")),
     "producer": (3, ("transactional id", "time-out", "pace")),
@@ -54,8 +54,8 @@ _STEPS_MS = (0, 1, 2, 5, 10, 17, 40, 100, 499, 1_000, 2_500, 5_000, 8_000)
 def random_transaction_plan(
     seed: int, steps: int, version: int | None = None, without: Set[str] = frozenset()
 ) -> list[Action]:
-    """The plan that a seed stands for: even seeds are of version 2 of transactions, odd ones of 1, unless told. It
-    draws no action of `without`."""
+    """Return the plan of a seed, without the actions in `without`. Even seeds have version 2 of transactions, odd ones
+    version 1, unless `version` is given."""
     random = Random(seed)
     brokers, partitions, min_isr = random.choice((1, 3, 3, 4)), random.randint(1, 3), random.randint(1, 2)
     plan = [Action("transactions", (brokers, partitions, version or 2 - seed % 2, min_isr))]
@@ -64,14 +64,14 @@ def random_transaction_plan(
 
 
 def transaction_plan_from_text(text: str) -> list[Action]:
-    """Raises ValueError for what is no plan."""
+    """Return the plan of a line. Raises ValueError if it is invalid."""
     return read_actions(text, ACTIONS, "transactions")
 
 
 class TransactionRun:
-    """A plan carried out on a `world`, step by step: `perform` its actions, the first being `transactions`, and
-    `finish` it; or `run` it. `judge_alone`: nobody looks at the logs' bytes, and all findings are told at the end.
-    `on_event` hears of all that goes into its journal."""
+    """A run of a plan in a `world`: `run` it, or `perform` its actions, of which the first is `transactions`, and
+    `finish` it. `judge_alone`: do not compare the logs' bytes, and report all findings at the end. `on_event` gets all
+    events of the journal."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class TransactionRun:
         self.plan = list(plan)
         self.seed = seed
         self.performed: list[Action] = []
-        self.torn = 0  # findings that version 1 allows, since requests came late
+        self.torn = 0  # findings that version 1 allows after late requests
         self._check_every = check_every
         self._judge_alone = judge_alone
         self._schedule = schedule
@@ -100,11 +100,11 @@ class TransactionRun:
 
     @property
     def settled_ms(self) -> int:
-        """How long it took until all had ended, when nothing failed any more."""
+        """Return the time that all transactions took to end after the last fault."""
         return self.world.settled_ms
 
     def run(self) -> None:
-        """Raises Violation as soon as something is not as it must be, and in the end if not all has ended."""
+        """Run the plan. Raises Violation at the first violation, and if not all transactions have ended at the end."""
         if not self.plan or self.plan[0].name != "transactions":
             raise ValueError("a plan begins with its transactions")
         for action in self.plan:
@@ -133,7 +133,7 @@ class TransactionRun:
             raise Violation(f"{where} at {self.world.now_ms} ms: {problem}\nplan: {to_text(self.performed)}") from cause
 
     def _judged(self) -> list[Finding]:
-        """What counts of the findings."""
+        """Return the findings that count."""
         findings = self.world.history.findings
         if not self.world.may_tear:
             return list(findings)
@@ -181,7 +181,7 @@ class TransactionRun:
                 self._fail(action.name, numbers)
 
     def _happen(self, name: str, numbers: Sequence[int]) -> None:
-        """To a producer; a processor has its own transactions."""
+        """Act on a producer. A processor starts its own transactions."""
         world = self.world
         alive = [each for each in world.alive if name != "transact" or not isinstance(each, Processor)]
         if not alive:
@@ -205,7 +205,7 @@ class TransactionRun:
                 producer.line.fault = name
 
     def _fail(self, name: str, numbers: Sequence[int]) -> None:
-        """What happens to the cluster."""
+        """Act on the cluster."""
         world = self.world
         ids = len(world.simulation.cluster.registry.broker_ids)
         match name:
@@ -226,7 +226,7 @@ class TransactionRun:
 
 
 def transaction_plan_fails(plan: Sequence[Action], seed: int) -> bool:
-    """Whether a plan breaks a rule; one that makes no sense does not."""
+    """Return True if the plan breaks a rule. An invalid plan does not."""
     try:
         TransactionRun(plan, seed).run()
     except Violation:

@@ -1,9 +1,9 @@
-"""A simulated program that consumes, transforms and produces exactly once: each record of the input makes one of the
-output, in a transaction that commits the offset as well.
+"""A simulated exactly-once processor: each input record makes one output record, in a transaction that also commits the
+offset.
 
-Theory   Once it has its epoch, which fences whoever had its transactional id before, it asks where its group stands,
-         and waits while a transaction about that is open. It reads the input from there, a few records for each
-         transaction. After an abort it asks again.
+Theory   InitProducerId fences the previous processor with the same transactional id. Then it fetches the committed
+         offset of its group, and waits while a transaction with this offset is open. It reads the input from there,
+         with a few records per transaction. After an abort it fetches the offset again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from fakebroker.testing.wire import FETCH
 
 _OFFSETS_VERSION = 8
 _MAX_BYTES, _MAX_RECORDS = 400, 3
-IDLE_MS = 200  # until it looks again for input
+IDLE_MS = 200  # until it fetches input again
 
 
 class Processor(TransactionalProducer):
-    """From the partition `source` to `target`. `position` is where it reads next, None as long as it does not know."""
+    """A processor from the partition `source` to `target`. `position` is the next offset to read, None while it is
+    unknown."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
-"""A simulated transactional producer: writes its transactions one after the other, as Kafka's producers do.
+"""A simulated transactional producer: it performs one transaction after the other, as Kafka's producers do.
 
-Theory   It finds its coordinator, takes producer id and epoch, and for each transaction tells the coordinator which
-         partitions it will write (version 1), writes, and asks for the end once all is acknowledged. It asks one thing
-         at a time and thinks in between, so that anything may happen at any step. What was not answered it asks again,
-         as what it was: with the same sequences, with the same epoch. What cannot be written it aborts; with version 1
-         it then takes a new epoch, for what may still be under way (KIP-360). Once it is fenced it is over.
-         One that is paused does nothing, like a process that stands still. One that crashed is gone.
+Theory   It finds its coordinator and gets producer id and epoch. In each transaction it adds its partitions (version
+         1), writes, and sends EndTxn when all records are acknowledged. It sends one request at a time and pauses in
+         between, so that faults can happen at any step. A request without a response is retried with the same sequences
+         and epoch. What cannot be written is aborted; with version 1 it then gets a new epoch, as requests may still be
+         in flight (KIP-360). A fenced producer stops. A paused producer does nothing, like a paused process. A crashed
+         producer is gone.
 Units    milliseconds since the start of the simulation.
 """
 
@@ -27,11 +27,11 @@ from fakebroker.testing.wire import PRODUCE
 DELIVERY_MS, PRODUCE_MS = 12_000, 2_000
 BATCH = 2  # records
 DUPLICATE_SEQUENCE = 46
-FENCED = frozenset({47, 48, 49, 53, 90})  # old epoch, not in that state, unknown producer id
+FENCED = frozenset({47, 48, 49, 53, 90})  # invalid epoch, invalid state, unknown producer id
 
 
 class TransactionalProducer(Coordinated):
-    """`version` is that of transactions."""
+    """A producer. `version` is that of transactions."""
 
     def __init__(
         self,
@@ -48,17 +48,17 @@ class TransactionalProducer(Coordinated):
         self.is_fenced = False
         self.jobs: deque[Job] = deque()
         self.transaction: Transaction | None = None
-        self.committed = self.aborted = 0  # so many, as it was told
+        self.committed = self.aborted = 0  # as reported by the coordinator
         self._history = history
         self._id = Producer(transactional_id, -1, -1, version)
         self._wants_id = True
         self._sequences: dict[Place, int] = {}
         self._begun = 0
 
-    # What a plan wants of it.
+    # Actions of a plan.
 
     def transact(self, places: Mapping[Place, int], commits: bool) -> None:
-        """So many records to each of these, in batches, in one transaction, when those before are done."""
+        """Queue a transaction with this number of records for each partition, in batches."""
         number = self._begun + len(self.jobs) + 1
         writes: list[tuple[Place, tuple[bytes, ...]]] = []
         for first in range(0, max(places.values()), BATCH):
@@ -70,20 +70,20 @@ class TransactionalProducer(Coordinated):
         self.jobs.append(Job(tuple(writes), commits))
 
     def crash(self) -> None:
-        """It is gone: its connections close, and nobody is told."""
+        """Crash: the connections close, without an abort."""
         self._give_up()
         self.is_alive = False
         self.line.close()
 
-    # What it does.
+    # Behaviour.
 
     @property
     def is_busy(self) -> bool:
-        """It has something to do that it has not done."""
+        """True if the producer has unfinished work."""
         return self.is_alive and (self._wants_id or self.transaction is not None or bool(self.jobs))
 
     def act(self) -> bool:
-        """Take what was answered, and ask what is due; whether there was anything."""
+        """Handle responses and send what is due. Return True if there was anything to do."""
         if not self.is_alive or self.is_paused:
             return False
         did = False
@@ -98,7 +98,7 @@ class TransactionalProducer(Coordinated):
             did = self._ask() or did
         return did
 
-    # Asking.
+    # Requests.
 
     def _ask(self) -> bool:
         if self._coordinators[frames.TRANSACTION] is None:
@@ -160,13 +160,13 @@ class TransactionalProducer(Coordinated):
 
     def _ask_end(self, now: Transaction) -> None:
         if not now.has_begun:
-            self._end(now, committed=False)  # nobody knows of it
+            self._end(now, committed=False)  # the coordinator does not know of it
             return
         now.end_asked += 1
         self._history.asks(now.name, now.commits)
         self._to_coordinator(frames.END, frames.end(self._next(), self._id, now.commits))
 
-    # Answers.
+    # Responses.
 
     def _on_answer(self, api: int, answer: Any) -> None:
         now = self.transaction
@@ -234,7 +234,7 @@ class TransactionalProducer(Coordinated):
             self._abort(now)
 
     def _abort(self, now: Transaction) -> None:
-        """What it cannot finish."""
+        """Abort a transaction that cannot be finished."""
         now.commits, now.is_given_up, now.end_asked = False, True, 0
         self._history.asks(now.name, commits=False)
         self._back_off()
@@ -254,7 +254,7 @@ class TransactionalProducer(Coordinated):
                 self._is_over()
         else:
             if now.commits and now.end_asked == 1:
-                self._history.ends(now.name, committed=False)  # it was refused the first time that it asked
+                self._history.ends(now.name, committed=False)  # the first EndTxn was refused
             self._is_over()
 
     def _end(self, now: Transaction, committed: bool) -> None:
@@ -267,10 +267,10 @@ class TransactionalProducer(Coordinated):
         self._think()
 
     def _on_done(self, job: Job, committed: bool) -> None:
-        """A transaction is over, and how is known."""
+        """Handle a transaction with a known end."""
 
     def _give_up(self) -> None:
-        """What was not asked to be committed will not be."""
+        """Report that no commit will be sent, unless it was already."""
         now = self.transaction
         if now is not None and not (now.commits and now.end_asked):
             self._history.asks(now.name, commits=False)

@@ -1,7 +1,7 @@
-"""A simulated consumer without a group: reads every partition from its beginning, in order, all or what is committed.
+"""A simulated consumer without a group: it reads each partition from its beginning, in order, committed data or all.
 
-Theory   As Kafka's consumers it is given batches and a list of aborted transactions, and leaves out by itself what
-         belongs to those. `check` is told every answer, with what was asked; the judge what it keeps.
+Theory   Like Kafka's consumers it gets batches and a list of aborted transactions, and removes their records itself.
+         `check` gets every response with its request; the judge gets the records that are kept.
 Units    milliseconds since the start of the simulation.
 """
 
@@ -19,11 +19,11 @@ from fakebroker.testing.transactions.oracle import batches_in, committed
 from fakebroker.testing.wire import FETCH
 
 REQUEST_MS, BACKOFF_MS, WAIT_MS = 4_000, 100, 500
-_MAX_BYTES = 400  # of an answer: some batches, so that readers stop in the middle of transactions
+_MAX_BYTES = 400  # per response: a few batches, so that readers stop inside transactions
 
 
 class Asked(NamedTuple):
-    """A Fetch, and who led the partition in which epoch when it was sent."""
+    """A Fetch, with the leader and leader epoch at that time."""
 
     place: Place
     offset: int
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 
 class Reader:
-    """`positions` is where it reads next."""
+    """A reader. `positions` are the next offsets to read."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Reader:
         self._turn = self._not_before_ms = 0
 
     def act(self) -> bool:
-        """Take what was answered, and ask for more; whether there was anything."""
+        """Handle the response and fetch more. Return True if there was anything to do."""
         if self.is_paused:
             return False
         did = False

@@ -1,20 +1,19 @@
-"""Transactions among faults, in virtual time: producers begin, are fenced, crash, stand still and run out of time;
-requests come late, answers are lost; brokers stop, leaders and coordinators move, followers freeze. In the end all is
-healed, every transaction must end, and what readers have seen must be right.
+"""Transactions among faults, in virtual time. Producers begin, are fenced, crash, pause and time out; requests are
+late, responses are lost; brokers stop, leaders and coordinators move, followers freeze. At the end all faults are
+healed, every transaction must end, and the readers' reports must be right.
 
     world = TransactionWorld(brokers=3, partitions=2, version=2)
     producer = world.producer("tx"); producer.transact({("t", 0): 2, ("t", 1): 1}, commits=True)
     world.reader(is_committed=True); world.advance(5_000); world.finish()
     assert not world.history.findings
 
-Theory   Producers and readers are clients of the simulated cluster over frames; the judge (`TransactionHistory`) hears
-         what they were told. Beside it every answer to a reader, and after every step the last stable offset of every
-         leader, is held against what the log's bytes say (`LogOracle`).
-         Liveness: once nothing fails any more no transaction is open after SETTLES_MS of virtual time, nor does any
-         producer have something to do.
+Theory   Producers and readers are clients of the simulated cluster and exchange frames with it; the judge
+         (`TransactionHistory`) gets their reports. In addition `LogOracle` checks every response to a reader against
+         the log's bytes, and after every step the last stable offset of every leader. Liveness: SETTLES_MS of virtual
+         time after the last fault no transaction is open, and no producer has anything to do.
 Limit    With version 1 Kafka's protocol cannot tell a late request of one transaction from one of the next: both have
-         the same epoch. So what came late (`Network.delivered`) may tear transactions there, and `may_tear` says so.
-         With version 2 nothing may.
+         the same epoch. So late requests (`Network.delivered`) may tear transactions there (`may_tear`). With version 2
+         this is impossible.
 Errors   Violation, if the broker contradicts the log's bytes.
 """
 
@@ -40,15 +39,15 @@ from fakebroker.testing.transactions.reader import Asked, Reader
 
 STATE, OFFSETS, INPUT, TOPIC = "__transaction_state", "__consumer_offsets", "in", "t"
 LAG_MAX_MS, CLEANUP_MS, MAX_TIMEOUT_MS = 4_000, 1_000, 15_000
-# A transaction runs out of time, is looked for, and its end is asked for again after requests to nobody; producers do
-# what they still have to do, and give up what they cannot.
+# A transaction times out, its expiry is detected, and EndTxn is retried after requests that time out. Producers finish
+# their work or give it up.
 SETTLES_MS = 60_000
 _STEP_MS = 500
 
 
 class TransactionWorld(World):
-    """Producers write to the topic "t", a processor reads "in". `judge_alone`: nobody looks at the log's bytes.
-    `on_event` hears of all that goes into the journal."""
+    """A world. Producers write to the topic "t", a processor reads "in". `judge_alone`: do not compare the log's bytes.
+    `on_event` gets all events of the journal."""
 
     def __init__(
         self,
@@ -91,13 +90,13 @@ class TransactionWorld(World):
         self.network = Network(self.simulation)
         self.producers: list[TransactionalProducer] = []
         self.readers: list[Reader] = []
-        self.settled_ms = 0  # how long it took when everything was healed
+        self.settled_ms = 0  # the time to settle after all faults were healed
         self._plain = 0
         self._logs: dict[Place, tuple[tuple[int, int], LogOracle]] = {}
 
     def stop(self, broker: int) -> None:
-        """But for the only one in sync of a partition, while others run: Kafka does not mark what nobody leads, so
-        transactions would hang there for good."""
+        """Stop the broker, unless it is the only in-sync replica of a partition while others run. Kafka writes no
+        markers without a leader, so transactions would hang."""
         cluster = self.simulation.cluster
         others = [each for each in cluster.registry.broker_ids if each != broker and cluster.is_running(each)]
         if not others or all(set(each.isr) != {broker} for each in cluster.metadata.partitions()):
@@ -115,10 +114,10 @@ class TransactionWorld(World):
     def may_tear(self) -> bool:
         return self.version == 1 and self.network.delivered > 0
 
-    # What happens.
+    # Actions.
 
     def producer(self, transactional_id: str, timeout_ms: int = 6_000, pace_ms: int = 5) -> TransactionalProducer:
-        """Whoever has the id already is fenced."""
+        """Add a producer. It fences the previous one with this id."""
         name = f"{transactional_id}.{len(self.producers)}"
         made = TransactionalProducer(
             name, transactional_id, self.network, self.history, self.version, timeout_ms, pace_ms
@@ -126,7 +125,7 @@ class TransactionWorld(World):
         return self._add(made)
 
     def processor(self, timeout_ms: int = 6_000, pace_ms: int = 5) -> TransactionalProducer:
-        """There is one program of that kind, and each incarnation fences the one before."""
+        """Add a processor. It fences the previous one."""
         made = Processor(
             f"p.{len(self.producers)}",
             "processor",
@@ -154,7 +153,7 @@ class TransactionWorld(World):
         return made
 
     def plain(self, place: Place, records: int) -> None:
-        """Records of no transaction, to whoever leads, acks=all. Nobody waits for the answer."""
+        """Send records without a transaction to the leader with acks=all, and ignore the response."""
         leader = self.simulation.partition(*place).leader_id
         if leader < 0:
             return
@@ -167,12 +166,12 @@ class TransactionWorld(World):
         self.act()
 
     def deliver(self, which: int) -> None:
-        """A request that was held back comes."""
+        """Deliver a request that was held back."""
         self.network.deliver(which)
         self.act()
 
     def heal(self) -> None:
-        """Nothing fails any more; what was under way comes."""
+        """Heal all faults, and deliver all held requests."""
         for broker in self.simulation.cluster.registry.broker_ids:
             self.start(broker)
         self.followers("instant")
@@ -184,10 +183,10 @@ class TransactionWorld(World):
             reader.is_paused = False
         self.act()
 
-    # What must hold.
+    # Checks.
 
     def check(self) -> None:
-        """After each step: what every leader says is decided is what its log says."""
+        """Check after a step that the last stable offset of each leader is that of its log's bytes."""
         if self._judge_alone:
             return
         for place in (*self.places, self.source):
@@ -212,7 +211,7 @@ class TransactionWorld(World):
         return known[1]
 
     def _check_fetched(self, asked: Asked, fetched: Fetched) -> None:
-        """A reader was given what it should be, all of it in order, and nothing else."""
+        """Check that a reader got the right records, all of them in order, and nothing else."""
         partition = self.simulation.partition(*asked.place)
         if partition.leader_id < 0 or self._judge_alone:
             return
@@ -234,7 +233,7 @@ class TransactionWorld(World):
     # The end.
 
     def finish(self) -> None:
-        """Everything is healed; all transactions end, and everybody reads all there is, within a bounded time."""
+        """Heal all faults. Check that all transactions end, and that readers get everything, within a limit of time."""
         self.heal()
         has_processor = any(isinstance(each, Processor) for each in self.producers)
         began_ms = self.now_ms
@@ -263,7 +262,7 @@ class TransactionWorld(World):
         return self.simulation.partition(*place).leader_log.log_end_offset
 
     def _unsettled(self) -> list[str]:
-        """What is not over yet."""
+        """Return what is unfinished."""
         left = [f"{each.name} is busy" for each in self.alive if each.is_busy]
         processors = [each for each in self.producers if isinstance(each, Processor)]
         if processors and not any(each.is_alive and each.position == self._end(self.source) for each in processors):

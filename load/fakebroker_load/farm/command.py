@@ -23,9 +23,9 @@ from rich.table import Table
 from fakebroker.testing.seeds import KINDS
 from fakebroker_load.console import make_console, progress_bar
 from fakebroker_load.farm.seeds import FARM_FILE, SEEDS_PARQUET, FarmSum, run_seeds
-from fakebroker_load.job import ResultsError
+from fakebroker_load.results.folder import ResultsError
 from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
-from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
+from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait, absolute
 from fakebroker_load.spark.slots import WAIT_S
 from fakebroker_load.spark.staging import Stage
 from fakebroker_load.spark.stopping import stoppable
@@ -41,7 +41,9 @@ def simulate(
     ] = None,
     swarm: Annotated[bool, typer.Option(help="Each seed does without its own half of the faults.")] = True,
     shrink: Annotated[bool, typer.Option(help="Look for a shorter plan that fails as well.")] = True,
-    out: Annotated[Path | None, typer.Option(help="Keep the rows of all seeds there, and farm.json.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the rows of all seeds there, and farm.json.", callback=absolute)
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
     max_time: MaxTime = None,
     master: Master = None,

@@ -50,6 +50,8 @@ JOURNAL_SCHEMA = pa.schema(
         pa.field("deadline_mono_ms", pa.int64()),
         pa.field("high_watermark", pa.int64()),
         pa.field("log_end_offset", pa.int64()),  # of the leader, where a watermark moved or a leader came
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("throttle_ms", pa.int32()),  # for so long a quota mutes a connection
     ]
 )
 
@@ -97,6 +99,7 @@ class Append(_Event, gc=False, tag="append"):
     base_offset: int
     last_offset: int
     is_duplicate: bool
+    leader_epoch: int
     producer_id: int
     base_sequence: int
     records: list[str]
@@ -136,8 +139,15 @@ class LeaderChanged(_Event, gc=False, tag="leader_changed"):
     mono_ms: int
     topic: str
     partition: int
+    leader_epoch: int
     high_watermark: int
     log_end_offset: int
+
+
+class Throttled(_Event, gc=False, tag="throttled"):
+    mono_ms: int
+    connection: int
+    throttle_time_ms: int
 
 
 class Dropped(_Event, gc=False, tag="dropped"):
@@ -162,6 +172,7 @@ Told: TypeAlias = (
     | Answer
     | WatermarkMoved
     | LeaderChanged
+    | Throttled
     | Dropped
     | Expired
     | TimerFired
@@ -207,13 +218,18 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "produce": (*_COMMON, "request", "acks", "timeout_ms", *_PLACE),
     "append": (
         *(*_COMMON, "request", *_PLACE, "error_code", "base_offset", "last_offset"),
-        *("is_duplicate", "fingerprint", "is_marker", "records"),
+        *("is_duplicate", "fingerprint", "is_marker", "records", "leader_epoch"),
     ),
     "parked": (*_COMMON, "request", "api", "deadline_mono_ms"),
     "answer": (*_COMMON, "request", "connection", "outcome", *_PLACE, "error_code", "base_offset"),
     "watermark_moved": _WATERMARK,
-    "leader_changed": _WATERMARK,
+    "leader_changed": (*_WATERMARK, "leader_epoch"),
+    "throttled": (*_COMMON, "connection", "throttle_ms"),
 }
+
+
+def _moved(event: WatermarkMoved | LeaderChanged) -> Row:
+    return event.topic, event.partition, event.high_watermark, event.log_end_offset
 
 
 class Rows:
@@ -241,7 +257,9 @@ class Rows:
                 place = event.topic, event.partition
                 offsets = _CODES.get(event.error), event.base_offset, event.last_offset
                 common = seq, event.mono_ms, event.request
-                self._of["append"].append((*common, *place, *offsets, event.is_duplicate, name, is_marker, records))
+                self._of["append"].append(
+                    (*common, *place, *offsets, event.is_duplicate, name, is_marker, records, event.leader_epoch)
+                )
             case Parked():
                 self._of["parked"].append((seq, event.mono_ms, event.request, event.api, event.deadline_mono_ms))
             case Answer():
@@ -249,10 +267,12 @@ class Rows:
                 for part in event.partitions or (PartitionAnswer(),):
                     told = part.topic, part.partition, _CODES.get(part.error), part.base_offset
                     self._of["answer"].append((*answer, *told))
-            case WatermarkMoved() | LeaderChanged():
-                kind = "watermark_moved" if isinstance(event, WatermarkMoved) else "leader_changed"
-                moved = event.topic, event.partition, event.high_watermark, event.log_end_offset
-                self._of[kind].append((seq, event.mono_ms, *moved))
+            case WatermarkMoved():
+                self._of["watermark_moved"].append((seq, event.mono_ms, *_moved(event)))
+            case LeaderChanged():
+                self._of["leader_changed"].append((seq, event.mono_ms, *_moved(event), event.leader_epoch))
+            case Throttled():
+                self._of["throttled"].append((seq, event.mono_ms, event.connection, event.throttle_time_ms))
 
     def tables(self, at_least: int = 1) -> Iterator[pa.Table]:
         """And they are gone here: of the kinds that have so many rows."""

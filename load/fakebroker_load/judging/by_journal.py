@@ -13,6 +13,8 @@ Theory   A request of the load is known again in the journal by its connection, 
          A producer that batches (not is_raw) is known in the journal by its client id, and each of its records by the
          fingerprint in an append: it was appended once, or twice if its first copy was truncated by a new leader.
          A request that timed out was appended, as was one that was answered NONE, or is silent with acks=0.
+         A leader that comes drops what is at or above its log's end: nothing else explains a record that is gone. It
+         has an epoch of its own, which the journal has to tell of.
 Units    *_mono_ms is milliseconds of the broker's clock.
 """
 
@@ -30,7 +32,7 @@ from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 # one goes through the window: with all events in it, this takes twice as long.
 EXCHANGES = """
 WITH answers AS (
-    SELECT run, request, seq, event, connection, outcome, error_code, base_offset, mono_ms,
+    SELECT run, request, seq, event, connection, outcome, topic, partition, error_code, base_offset, mono_ms,
         last_value(nullif(high_watermark, -1), true)
             OVER (PARTITION BY run, topic, partition, if(topic IS NULL, seq, 0) ORDER BY seq) AS watermark
     FROM {journal} WHERE event IN ('answer', 'watermark_moved', 'leader_changed')
@@ -38,27 +40,27 @@ WITH answers AS (
 told AS (
     SELECT run, request,
         if(event = 'request',
-            struct(peer, correlation_id, client_id, api, connection, mono_ms, received_mono_ms), NULL) AS asked,
+            struct(peer, correlation_id, client_id, api, connection, mono_ms, received_mono_ms, seq), NULL) AS asked,
         if(event = 'produce', struct(seq, topic, partition, acks, timeout_ms), NULL) AS produce,
         NULL AS answer,
-        if(event = 'parked', deadline_mono_ms, NULL) AS deadline_mono_ms,
+        if(event = 'parked', struct(seq, mono_ms, deadline_mono_ms), NULL) AS parked,
         if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
             struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL) AS append
     FROM {journal} WHERE request IS NOT NULL AND event IN ('request', 'produce', 'parked', 'append')
     UNION ALL
     SELECT run, request, NULL, NULL,
-        struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark), NULL, NULL
+        struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark, topic, partition), NULL, NULL
     FROM answers WHERE request IS NOT NULL AND event = 'answer'
 )
 SELECT run, request, min(asked) AS asked, min(produce) AS produce, min(answer) AS answer,
-    min(deadline_mono_ms) AS deadline_mono_ms, collect_list(append) AS appends
+    min(parked) AS parked, collect_list(append) AS appends, count(asked) AS asks, count(answer) AS answers
 FROM told GROUP BY run, request
 """
 
 JUDGED = f"""
 WITH known AS (
     SELECT run, asked.peer AS local, asked.correlation_id AS correlation_id, count(*) AS times_asked,
-        min(struct(request, asked, produce, answer, deadline_mono_ms, appends)) AS told
+        min(struct(request, asked, produce, answer, parked, appends, asks, answers)) AS told
     FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
 ),
 recorded AS (
@@ -67,10 +69,15 @@ recorded AS (
         WHERE event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false))
     GROUP BY run, fingerprint
 ),
+led AS (
+    SELECT run, topic, partition, collect_list(struct(seq, log_end_offset)) AS leaders FROM {{journal}}
+    WHERE event = 'leader_changed' AND log_end_offset >= 0 GROUP BY ALL
+),
 compared AS (
     SELECT judged.*, times, recorded_offset, times_asked,
         told.request AS request, told.produce AS asked_for, told.answer AS answer,
-        told.deadline_mono_ms AS deadline_mono_ms, told.asked.connection AS broker_connection,
+        told.parked AS parked, told.asked.connection AS broker_connection, told.asked.seq AS asked_seq,
+        told.asked.client_id AS told_client_id, told.asks AS asks, told.answers AS answers, told.appends AS all_appends,
         told.asked.mono_ms AS handled_mono_ms, told.asked.received_mono_ms AS received_mono_ms,
         coalesce(size(told.appends), 0) AS appends,
         filter(told.appends, one -> coalesce(one.fingerprint = fingerprint, one.base_offset = one.last_offset)) AS own,
@@ -79,10 +86,10 @@ compared AS (
     LEFT JOIN recorded ON NOT is_raw AND in_run = run AND of_record = fingerprint
 ),
 numbered AS (
-    SELECT *, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
+    SELECT compared.*, leaders, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
         if(due_high_us IS NULL AND answer.outcome = 'sent',
             (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L, NULL) AS broker_lateness_us
-    FROM compared
+    FROM compared LEFT JOIN led USING (run, topic, partition)
 ),
 said AS (
     SELECT *,
@@ -100,21 +107,30 @@ said AS (
                     THEN 'told another offset than appended'
             END
             WHEN request IS NULL THEN if(outcome IN ('answered', 'silent'), 'not in the journal', NULL)
-            WHEN times_asked > 1 THEN 'handled twice'
+            WHEN times_asked > 1 OR asks > 1 THEN 'handled twice'
+            WHEN answers > 1 THEN 'answered twice'
             WHEN NOT (asked_for.topic <=> topic AND asked_for.partition <=> partition AND asked_for.acks <=> acks
-                AND asked_for.timeout_ms <=> timeout_ms) THEN 'read as another request'
+                AND asked_for.timeout_ms <=> timeout_ms AND coalesce(told_client_id = client_id, true))
+                THEN 'read as another request'
+            WHEN received_mono_ms > handled_mono_ms + 1 THEN 'handled before it was received'
             WHEN answer.connection <> broker_connection THEN 'answered on another connection'
             WHEN own_appends > 1 THEN 'appended twice'
             WHEN appends > 0 AND own_appends = 0 THEN 'altered before it was appended'
             WHEN append.topic <> topic OR append.partition <> partition THEN 'appended to another partition'
-            WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND same_leader
+            WHEN exists(all_appends, one -> one.seq < asked_seq) OR parked.seq < asked_seq
+                THEN 'done before it was asked for'
+            WHEN exists(all_appends, one -> one.seq > answer.seq) OR parked.seq > answer.seq
+                THEN 'answered before it was done'
+            WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND NOT coalesce(
+                exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= append.base_offset), false)
                 THEN 'appended, and not in the log'
             WHEN appends = 0 AND copies > 0 THEN 'in the log, and never appended'
             WHEN copies = 1 AND log_offset <> append.base_offset AND same_leader THEN 'moved in the log'
             WHEN outcome = 'answered' AND NOT answer.outcome <=> 'sent' THEN 'answered by nobody'
             WHEN outcome = 'no answer' AND answer.outcome = 'sent' AND stray_connection IS NULL
                 THEN 'its answer did not come'
-            WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code AND base_offset <=> answer.base_offset)
+            WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code AND base_offset <=> answer.base_offset
+                AND coalesce(answer.topic = topic AND answer.partition = partition, true))
                 THEN 'told otherwise than the journal says'
             WHEN appends = 0 AND must_be_appended THEN 'never appended'
             WHEN appends > 0 AND answer.error_code IN ({DEFINITE}) THEN 'refused, and appended'
@@ -126,12 +142,18 @@ said AS (
             WHEN acks = -1 AND answer.error_code = {TIMED_OUT} AND answer.watermark > append.last_offset AND same_leader
                 THEN 'timed out after its watermark had passed'
             WHEN answer.error_code = {TIMED_OUT}
-                AND answer.mono_ms < greatest(handled_mono_ms + timeout_ms, deadline_mono_ms) THEN 'early'
+                AND answer.mono_ms < greatest(handled_mono_ms + timeout_ms, parked.deadline_mono_ms) THEN 'early'
+            WHEN parked IS NOT NULL AND acks <> -1 THEN 'parked, against its acks'
+            WHEN parked.deadline_mono_ms NOT BETWEEN parked.mono_ms + timeout_ms - 1 AND parked.mono_ms + timeout_ms + 1
+                THEN 'parked until another time'
+            WHEN acks = -1 AND answer.error_code = {TIMED_OUT} AND parked IS NULL THEN 'timed out, and never parked'
             WHEN broker_lateness_us > {{limit_us}} THEN 'late'
         END AS journal_problem
     FROM numbered
 )
-SELECT * EXCEPT (problem, early, asked_for, own),
+SELECT * EXCEPT (problem, early, asked_for, own, parked, asked_seq, told_client_id, asks, answers, all_appends,
+        leaders),
+    parked.deadline_mono_ms AS deadline_mono_ms,
     coalesce(found_problem, journal_problem, problem) AS problem,
     coalesce(early, false) OR coalesce(journal_problem = 'early', false) AS early
 FROM said
@@ -156,6 +178,20 @@ shown AS (
     FROM {parts} AS parts
     JOIN {exchanges} AS told ON told.run = parts.run AND asked.api = 'Fetch' AND asked.peer = shown_local
         AND asked.correlation_id = shown_correlation_id
+),
+throttled AS (
+    SELECT run, connection AS broker_connection, sum(throttle_ms) AS throttled_ms FROM {journal}
+    WHERE event = 'throttled' GROUP BY ALL
+),
+told_of AS (
+    SELECT run, broker_connection, topic, min(partition) AS partition, sum(throttle_ms) AS told_ms FROM {judged}
+    WHERE request IS NOT NULL GROUP BY ALL HAVING bool_and(outcome = 'answered')
+),
+epochs AS (
+    SELECT run, topic, partition, min_by(leader_epoch, seq) FILTER (WHERE event = 'append') AS first,
+        collect_set(leader_epoch) FILTER (WHERE event = 'append') AS appended,
+        collect_set(leader_epoch) FILTER (WHERE event = 'leader_changed') AS elected
+    FROM {journal} WHERE event IN ('append', 'leader_changed') AND leader_epoch >= 0 GROUP BY ALL
 ),
 moved AS (
     SELECT run, topic, partition, shown_offset, start_offset,
@@ -183,6 +219,22 @@ UNION ALL
 SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
     concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
 FROM moved WHERE shown_offset > coalesce(watermark, start_offset)
+UNION ALL
+SELECT parts.run, 'unexplained', 'not in the journal', parts.topic, parts.partition, shown_offset, shown_correlation_id,
+    'journal: it does not tell of the Fetch that was shown the watermark'
+FROM {parts} AS parts LEFT ANTI JOIN shown USING (run, topic, partition)
+WHERE shown_local IS NOT NULL AND parts.run IN {runs}
+UNION ALL
+SELECT run, 'wrong answer', 'throttled, and not told', topic, partition, NULL, NULL,
+    concat('journal: connection ', broker_connection, ' was muted for ', throttled_ms, ' ms, and told of ', told_ms)
+FROM told_of JOIN throttled USING (run, broker_connection) WHERE throttled_ms > coalesce(told_ms, 0)
+UNION ALL
+SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
+    concat('log: it ends under epoch ', leader_epoch, '; journal: appended under ', array_join(appended, ', '),
+        ', and elected was ', coalesce(nullif(array_join(elected, ', '), ''), 'nobody'))
+FROM epochs JOIN {parts} AS parts USING (run, topic, partition)
+WHERE first IS NOT NULL AND (exists(appended, one -> one <> first AND NOT array_contains(elected, one))
+    OR leader_epoch <> first AND NOT array_contains(elected, leader_epoch))
 """
 
 # By how much the broker's clock is ahead of the run's: what is sent is received later, what is answered seen later.
@@ -219,5 +271,8 @@ def judge_by_journal(
         limit_us=limit_us(lateness_limit_ms),
     )
     all_judged = keep(spark.sql(text, exchanges=exchanges, judged=judged, journal=journal))
-    beside = spark.sql(BESIDE, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
+    text = BESIDE.format(
+        runs=f"({names})", **{each: f"{{{each}}}" for each in ("judged", "exchanges", "journal", "parts")}
+    )
+    beside = spark.sql(text, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
     return all_judged, beside

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from fakebroker_load.judging.causes import causes_of
 from fakebroker_load.judging.group_verdict import GroupVerdict
 
 RIGHT, LATE, WRONG = "right", "late", "wrong"  # late: of what no broker is to blame for
@@ -29,15 +30,15 @@ class Finding(NamedTuple):
 def finding_of(
     groups: Sequence[GroupVerdict],
     is_ok: bool,
-    is_strange: bool,
+    strange: Sequence[str],
     limit_ms: int,
     machine_late_ms: Mapping[str, int | None],
 ) -> Finding:
-    """`is_strange`: log or journal have what no request explains."""
+    """`strange`: what log or journal have and no request explains."""
     if is_ok:
         return Finding(RIGHT, "Every request got what it should")
-    if is_strange or not groups or any(map(_is_wrong, groups)):
-        return Finding(WRONG, "Not every request got what it should")
+    if strange or not groups or any(map(_is_wrong, groups)):
+        return Finding(WRONG, f"Not every request got what it should: {causes_of(groups, strange)}")
     counts: dict[str, int] = {}
     worst_ms: dict[str, int] = {}
     for group in groups:

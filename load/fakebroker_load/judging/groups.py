@@ -9,7 +9,7 @@ Theory   No single request shows it, so it is counted, and held against the entr
          least lateness of a band says how long the broker has others wait. It must not be larger where less is asked:
          such a broker takes its own time. What differs less than half of what was asked differs, less than 20 ms or
          less than the machine was late proves nothing. Lateness is that by the broker's own clock if there is a
-         journal.
+         journal. Below 0 it says no more than 0: the client has seen the answer before this one late.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def own_times(rows: Sequence[Mapping[str, Any] | Row], machine_late_ms: int) -> 
     for row in rows:
         bands[(row["timeout_ms"] - low_ms) * BANDS // (high_ms - low_ms + 1)].append(row)
     least = [
-        (low_ms + (high_ms - low_ms) * (number + 0.5) / BANDS, min(row["least_us"] for row in band) / 1000)
+        (low_ms + (high_ms - low_ms) * (number + 0.5) / BANDS, max(min(row["least_us"] for row in band), 0) / 1000)
         for number, band in enumerate(bands)
         if sum(row["rows"] for row in band) >= LEAST_IN_A_BAND
     ]

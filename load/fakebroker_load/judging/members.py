@@ -2,7 +2,9 @@
 
 Theory   In one generation a partition has one owner. Generations rise: who joins after another one was told one
          is told no older one, and a commit of an older one is refused, as is one of who has left. No commit
-         that was accepted passes a record that nobody had read yet; in the end the log's end is committed.
+         that was accepted passes a record that nobody had read yet, and no offset that a member is told is committed;
+         that never lies before a commit which was accepted: each member reads on from there. In the end the log's end
+         is committed.
          That each record is read at all is judged with those of other readers (readers.py).
          Moments are compared on the run's clock: on one connection as they are, between two of them with as much room
          as the clocks of the tasks may be apart (`slack_us`).
@@ -55,6 +57,16 @@ passed AS (
         UNION ALL
         SELECT run, `group`, connection, topic, partition, offset, NULL, sent_us
         FROM told WHERE what = 'commit' AND error_code = 0
+        UNION ALL
+        SELECT run, `group`, connection, topic, partition, offset, NULL, answered_us FROM told WHERE what = 'committed'
+    )
+),
+kept AS (
+    SELECT *, max(accepted) OVER (PARTITION BY run, `group`, topic, partition ORDER BY at_us
+        RANGE BETWEEN UNBOUNDED PRECEDING AND {slack_us} PRECEDING) AS accepted_offset
+    FROM (
+        SELECT *, if(what = 'commit', answered_us, sent_us) AS at_us, if(what = 'commit', offset, NULL) AS accepted
+        FROM told WHERE what = 'commit' AND error_code = 0 OR what = 'committed'
     )
 ),
 last AS (
@@ -94,6 +106,10 @@ UNION ALL
 SELECT run, `group`, connection, topic, partition, offset, 'commit', 'committed before it was read',
     concat('readers: first read ', read_us - passed_us, ' us after a commit behind it was sent, by reader ', connection)
 FROM passed WHERE read_us > passed_us + {slack_us}
+UNION ALL
+SELECT run, `group`, connection, topic, partition, offset, 'committed', 'a commit is gone',
+    concat('reader ', connection, ': is told that ', offset, ' is committed, and ', accepted_offset, ' was before')
+FROM kept WHERE what = 'committed' AND offset < accepted_offset
 UNION ALL
 SELECT run, `group`, CAST(NULL AS INT), topic, partition, offset, 'committed', 'not committed to the end',
     concat('readers: in the end ', coalesce(CAST(offset AS STRING), 'nothing'), ' is committed; log: it ends at ', end)

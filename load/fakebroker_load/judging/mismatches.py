@@ -18,6 +18,8 @@ MISMATCH_COLUMNS = (
 KINDS: dict[str, tuple[str, ...]] = {
     "lost": (
         *("not read", "gave up", "not committed to the end"),
+        *("records gone", "not on a follower", "another log on a follower"),
+        *("offsets without a record", "a record beside the log"),
         "lost",
         "committed, and not shown",
         "timed out, not appended",
@@ -37,10 +39,16 @@ KINDS: dict[str, tuple[str, ...]] = {
         "reordered",
         "out of order",
         "correlation id went back",
+        *("done before it was asked for", "answered before it was done", "handled before it was received"),
         "base offset went back",
         "read out of order",
     ),
-    "altered": ("altered", "altered before it was appended", "read as another request", "garbled", "read altered"),
+    "altered": (
+        *("altered", "altered before it was appended", "read as another request", "garbled", "read altered"),
+        *("stored with a wrong CRC", "stored with times that its records do not have", "stored with another time"),
+        *("stored under an epoch of nobody", "stored as of half a producer", "stored as of a producer"),
+        *("its sequence does not follow", "told another append time"),
+    ),
     "wrong offset": (
         "told another offset",
         *("told another offset than appended", "read at another offset than told"),
@@ -52,12 +60,19 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "wrong partition": ("in another partition", "appended to another partition", "read in another partition"),
     "early": (
-        *("early", "answered while throttled", "acknowledged before its watermark", "watermark shown too early"),
+        *(
+            "early",
+            "sent before its time",
+            "answered before it was sent",
+            "answered while throttled",
+            "acknowledged before its watermark",
+            "watermark shown too early",
+        ),
         "read beyond the watermark",
     ),
     "group": (
         *("given to two members", "committed by an old generation", "committed after it had left"),
-        *("committed before it was read", "generation went back"),
+        *("committed before it was read", "generation went back", "a commit is gone"),
     ),
     "late": ("late",),
     "unanswered": (
@@ -72,19 +87,24 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "wrong answer": (
         *("wrong answer", "answered, against acks=0", "told otherwise than the journal says"),
+        *("parked, against its acks", "parked until another time", "timed out, and never parked"),
+        "throttled, and not told",
         "timed out after its watermark had passed",
     ),
     "unexplained": (
         "not in the journal",
         "answered by nobody",
         *("in the log, and sent by nobody", "read, and sent by nobody"),
-        "a Produce that the load has not sent",
-        "appended, and sent by nobody",
+        *("a Produce that the load has not sent", "an answer that it had not asked for"),
+        *("appended, and sent by nobody", "led under an epoch of nobody"),
     ),
-    "not readable": ("not readable",),
+    "not readable": ("not readable", "not read back"),
+    "metadata": (
+        *("led by a replica that is not in sync", "in sync, and no replica", "offline, and no replica or its leader"),
+    ),
 }
 _KIND_OF = {problem: kind for kind, problems in KINDS.items() for problem in problems}
-_KIND = "CASE problem {} ELSE 'other' END".format(
+_KIND = "CASE coalesce(problem, 'in the log, and sent by nobody') {} ELSE 'other' END".format(
     " ".join(f"WHEN '{problem}' THEN '{kind}'" for problem, kind in _KIND_OF.items())
 )
 _CLIENT = """concat('client: ',
@@ -113,23 +133,29 @@ FROM {{judged}} WHERE problem IS NOT NULL
 """
 
 OF_THE_LOG = """
-SELECT records.run, 'unexplained' AS kind, 'in the log, and sent by nobody' AS problem, records.topic,
+SELECT records.run, {kind} AS kind, coalesce(problem, 'in the log, and sent by nobody') AS problem, records.topic,
     records.partition, records.offset, CAST(NULL AS INT) AS correlation_id,
-    concat('log: ', coalesce(concat('by its key request ', sequence, ' of connection ', connection), 'a key of nobody'))
-        AS says
-FROM {records} AS records LEFT ANTI JOIN {judged} AS judged USING (run, connection, sequence)
+    if(problem IS NOT NULL, concat('log: ', records.topic, '-', records.partition, ' from offset ', records.offset),
+        concat('log: ', coalesce(concat('by its key request ', sequence, ' of connection ', connection),
+            'a key of nobody'))) AS says
+FROM {{records}} AS records LEFT ANTI JOIN {{judged}} AS judged USING (run, connection, sequence)
 """
 
 
-def mismatches(spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None) -> DataFrame:
-    """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py)."""
+def mismatches(
+    spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None, amiss: DataFrame | None = None
+) -> DataFrame:
+    """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py), `amiss` what is wrong
+    with a log (logs.py)."""
     says = [_CLIENT, _LOG, *([_JOURNAL] if "journal_problem" in judged.columns else [])]
     said = f"concat_ws('; ', {', '.join(says)})"
     if "said" in judged.columns:  # of who reads (readers.py)
         said = f"coalesce(said, {said})"
     found = spark.sql(OF_REQUESTS.format(kind=_KIND, said=said), judged=judged)
     if log is not None:
-        found = found.unionByName(spark.sql(OF_THE_LOG, records=log.records, judged=judged), allowMissingColumns=True)
-    if beside is not None:
-        found = found.unionByName(beside, allowMissingColumns=True)
+        of_log = spark.sql(OF_THE_LOG.format(kind=_KIND), records=log.records, judged=judged)
+        found = found.unionByName(of_log, allowMissingColumns=True)
+    for others in (beside, amiss):
+        if others is not None:
+            found = found.unionByName(others, allowMissingColumns=True)
     return found.select(*MISMATCH_COLUMNS)

@@ -69,6 +69,7 @@ WITH chained AS (
         max(answered_us) OVER before AS previous_answered_us,
         max(base_offset) OVER before AS previous_offset,
         max(correlation_id) OVER before AS previous_correlation_id,
+        max(stray_correlation_id) OVER before AS previous_stray,
         coalesce(client, 'raw') = 'raw' AS is_raw,
         max(answered_us + coalesce(throttle_ms, 0) * 1000L) OVER before AS free_us,
         coalesce(sum(if(error_code = {TIMED_OUT}, greatest(timeout_ms * 1000L - {{rounding_us}}, 0L), 0L)
@@ -99,8 +100,8 @@ late AS (
 ),
 found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
-        min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
-        min_by(value_crc, offset) AS log_crc, min_by(fingerprint, offset) AS log_fingerprint
+        min_by(struct(topic, partition, value_crc, fingerprint, timestamp_ms, append_ms, producer_id, problem), offset)
+            AS stored
     FROM (SELECT /*+ REPARTITION(run, connection) */ * FROM {{records}} WHERE connection IS NOT NULL)
     WHERE coalesce(visible, true) GROUP BY ALL
 ),
@@ -108,7 +109,8 @@ hidden AS (
     SELECT DISTINCT run, connection, sequence, true AS is_hidden FROM {{records}} WHERE NOT visible
 ),
 known AS (
-    SELECT {{few}} late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset,
+    SELECT {{few}} late.*, copies, log_offset, stored, stored.topic AS log_topic, stored.partition AS log_partition,
+        readable_offset,
         end_offset, same_leader, shown_offset, stood_still, stray_connection, is_hidden,
         coalesce(is_twice, false) AS is_twice
     FROM late
@@ -121,10 +123,14 @@ known AS (
 looked_up AS (
     SELECT *,
         CASE
-            WHEN end_offset IS NULL THEN NULL
+            WHEN end_offset IS NULL THEN if(run IN ({{read_back}}), 'not read back', NULL)
             WHEN copies > 1 THEN 'duplicated'
-            WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
-            WHEN log_crc <> value_crc OR log_fingerprint <> fingerprint THEN 'altered'
+            WHEN copies > 0 AND NOT (log_topic <=> topic AND log_partition <=> partition) THEN 'in another partition'
+            WHEN copies > 0 AND NOT (stored.value_crc <=> value_crc AND stored.fingerprint <=> fingerprint)
+                THEN 'altered'
+            WHEN stored.problem IS NOT NULL THEN stored.problem
+            WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
+            WHEN is_raw AND stored.producer_id >= 0 THEN 'stored as of a producer'
             WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
                 OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
@@ -134,8 +140,11 @@ looked_up AS (
                     WHEN is_hidden THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
-            WHEN log_offset <> base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
+            WHEN copies > 0 AND base_offset <> coalesce(log_offset, -1)
+                AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset'
+            WHEN is_raw AND error_code IN (0, {TIMED_OUT}) AND copies = 1 AND NOT append_ms <=> stored.append_ms
+                THEN 'told another append time'
             WHEN copies > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and written'
             WHEN copies = 1 AND error_code IN ({DEFINITE}) AND is_raw THEN 'refused, and written'
             WHEN copies > 0 AND written = 'never' THEN 'written, and must not be'
@@ -147,14 +156,16 @@ looked_up AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
-SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, free_us, waited_us, was_throttled,
-        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, log_crc, log_fingerprint,
+SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, previous_stray, free_us, waited_us,
+        was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, stored,
         shown_offset, stood_still),
     CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
         WHEN stray_connection <> connection THEN 'answered on another connection'
         WHEN stray_connection = connection THEN 'answered twice'
+        WHEN stray_correlation_id IS NOT NULL AND previous_stray IS NULL THEN 'an answer that it had not asked for'
+        WHEN answered_us < sent_us THEN 'answered before it was sent'
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
         WHEN outcome <=> 'answered' IS FALSE
@@ -169,6 +180,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
         WHEN correlation_id <= previous_correlation_id THEN 'correlation id went back'
         WHEN sent_us IS NULL OR answered_us IS NULL THEN 'no time'
+        WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
         WHEN early THEN 'early'
         WHEN answered_while_throttled THEN 'answered while throttled'
         WHEN lateness_us > {{limit_us}} THEN 'late'
@@ -213,10 +225,12 @@ def judge(
     log: Log | None = None,
     expected_rows: int | None = None,
     exact: Collection[str] | None = None,
+    read_back: Collection[str] = (),
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
     read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them.
-    `exact` are the runs whose brokers round no time-out down, None: all."""
+    `exact` are the runs whose brokers round no time-out down, None: all; `read_back` those of which each partition must
+    have been read back."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
@@ -224,6 +238,7 @@ def judge(
         few=f"/*+ BROADCAST({', '.join(few)}) */",
         limit_us=limit_us(lateness_limit_ms),
         rounding_us=rounding_us(exact),
+        read_back=", ".join(map(quoted, read_back)) or "NULL",
         **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
         **{name: f"({text})" for name, text in RARE.items()},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,16 @@ def ways_of(run: Mapping[str, Any], clocks: Mapping[str, tuple[int, int]]) -> Wa
         journal.get("why_not") if journal else NO_JOURNAL,
         clocks.get(name) or (by_marks and tuple(by_marks)),
     )
+
+
+def as_far_as(ways: Sequence[Ways]) -> str:
+    """How far a verdict goes, as the end of a sentence; empty if all three have told of each run."""
+    if all(way.count == len(WORDS) for way in ways):
+        return ""
+    told = ["the answers"]
+    told += ["the log"] if all(way.has_log for way in ways) else []
+    told += ["the journal"] if all(way.journal is not None for way in ways) else []
+    return f", as far as {' and '.join(told)} tell"
 
 
 def has_journal(run: Mapping[str, Any]) -> bool:

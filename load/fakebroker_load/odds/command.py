@@ -15,10 +15,10 @@ import typer
 
 from fakebroker.testing.odds import ModelError, OddsModel
 from fakebroker_load.console import make_console, progress_bar
-from fakebroker_load.job import ResultsError
 from fakebroker_load.odds.options import parse_settings, parse_time
 from fakebroker_load.odds.table import as_json, print_odds
 from fakebroker_load.odds.trials import run_odds
+from fakebroker_load.results.folder import ResultsError
 from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
 from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
 from fakebroker_load.spark.slots import WAIT_S

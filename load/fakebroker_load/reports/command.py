@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -14,9 +13,10 @@ from rich.table import Table
 
 from fakebroker_load.console import make_console
 from fakebroker_load.errors import USER_ERROR_STATUS
-from fakebroker_load.job import ResultsError
 from fakebroker_load.reports.compare import Comparison, Difference, Results, compare
 from fakebroker_load.reports.markdown import table
+from fakebroker_load.results.folder import VERDICT_FILE, ResultsError
+from fakebroker_load.results.manifest import DamagedResults, check
 
 _HEADERS = ("run: group", "figure", "before", "after", "change", "")
 
@@ -45,12 +45,11 @@ def compare_runs(
 
 
 def _results(folder: Path) -> Results:
+    check(folder, [VERDICT_FILE])
     try:
         return Results(folder)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        raise ResultsError(
-            f"The folder {folder} holds no judged results of a run (run.json, verdict.json, requests.parquet)."
-        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise DamagedResults(folder, f"{VERDICT_FILE} is not as this release writes it") from None
 
 
 def print_comparison(console: Console, found: Comparison) -> None:

@@ -48,7 +48,7 @@ def _beside(verdict: Verdict, name: str) -> list[str]:
     strange = [one for one in verdict.reasons if one.example.get("group") is None]
     if strange:
         return [reason_text(one).strip() for one in strange if one.run == name]
-    return ["the log or the journal has what no request explains"] if verdict.unexplained or verdict.beside else []
+    return ["the log or the journal has what no request explains"] if verdict.is_strange else []
 
 
 def _case(suite: ElementTree.Element, run: str, name: str, wrong: list[str]) -> None:
@@ -59,7 +59,9 @@ def _case(suite: ElementTree.Element, run: str, name: str, wrong: list[str]) -> 
 
 
 def _judged_by(verdict: Verdict, name: str) -> str:
-    return "\n".join([log_sentence(verdict), *(way.sentence() for way in verdict.ways if way.run == name)])
+    ways = [way.sentence() for way in verdict.ways if way.run == name]
+    unjudged = [each.sentence() for each in verdict.unjudged if each.run == name]
+    return "\n".join([log_sentence(verdict), *ways, *unjudged])
 
 
 def _count(element: ElementTree.Element) -> None:

@@ -15,10 +15,9 @@ _HEADERS = ("group", "expected", "requests", "confirmed", "answered", "late ms p
 
 def as_markdown(verdict: Verdict) -> str:
     """A heading with the verdict, a row for each group, then what is wrong and by what it was judged."""
-    word = "Confirmed" if verdict.ok else "Not confirmed"
     finding = verdict.finding
     lines = [
-        f"## {word}: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should",
+        f"## {verdict.word}: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should",
         "",
         *((f"**{finding.headline}.**", "") if not verdict.ok else ()),
         *(line for sentence in finding.sentences for line in (_plain(sentence), "")),
@@ -36,10 +35,14 @@ def as_markdown(verdict: Verdict) -> str:
         wrong.append(f"{verdict.unexplained:,} records in the log that no request has sent")
     if verdict.beside:
         wrong.append(f"{verdict.beside:,} things in the broker's journal that are of no request")
+    if verdict.logs_amiss:
+        wrong.append(f"{verdict.logs_amiss:,} logs that do not have one record at each offset")
     wrong += [reason_text(reason).strip() for reason in verdict.reasons]
     if wrong:
         lines += ["", "### What is wrong", "", *(f"- {_plain(text)}" for text in wrong)]
     lines += ["", log_sentence(verdict), *(f"\n{_plain(way.sentence())}" for way in verdict.ways), ""]
+    if verdict.unjudged:
+        lines += ["### What was not judged", "", *(f"- {_plain(each.sentence())}" for each in verdict.unjudged), ""]
     return "\n".join(lines)
 
 

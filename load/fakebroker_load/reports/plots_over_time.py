@@ -97,7 +97,7 @@ def _finish(axes: Axes, what: str, end_ms: float, actions: Sequence[float]) -> N
     for at_ms in actions:
         axes.axvline(at_ms / 1000, color="#be185d", linewidth=0.9, linestyle=(0, (2, 2)))
     axes.set_xlim(0, end_ms / 1000)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, max(1, axes.get_ylim()[1]))  # of zeros alone, the axis has 0 and 1
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("seconds after the start")

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def absolute(path: Path | None) -> Path | None:
+    """Return the path as executors find it, whose working directory is another one. Links stay: of a folder that all
+    machines have under the same name, each may lead elsewhere."""
+    return None if path is None else path.absolute()
+
 
 Master = Annotated[str | None, typer.Option(help="Spark master.", show_default="local, one task per core")]
 Tasks = Annotated[

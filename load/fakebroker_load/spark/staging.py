@@ -25,6 +25,7 @@ class Stage:
         self._out = out
         self._clear = clear
         self._run_file = run_file
+        self._is_installed = False
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -49,3 +50,13 @@ class Stage:
             self._clear(self._out)
             for path in sorted(self.folder.iterdir(), key=lambda path: path.name == self._run_file):
                 path.rename(self._out / path.name)
+            self._is_installed = True
+
+    def remains(self) -> str:
+        """Return a sentence on what there is when the run has been stopped."""
+        if self._is_installed:
+            return (
+                f"What it had recorded until then is whole, and kept: `fakebroker-load verify {self._out}` judges that."
+            )
+        earlier = (self._out / self._run_file).exists()
+        return "Nothing of this run is kept" + (f"; earlier results in {self._out} are whole." if earlier else ".")

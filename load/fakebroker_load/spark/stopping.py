@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -27,8 +27,9 @@ class _Stop(KeyboardInterrupt):
 
 
 @contextmanager
-def stoppable(max_time_s: float | None = None) -> Iterator[None]:
-    """For the time of the block, in the main thread; elsewhere signals are not ours. Raises RunStopped."""
+def stoppable(max_time_s: float | None = None, remains: Callable[[], str] = str) -> Iterator[None]:
+    """For the time of the block, in the main thread; elsewhere signals are not ours. Raises RunStopped, with a sentence
+    of `remains` on what there is behind the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -51,12 +52,12 @@ def stoppable(max_time_s: float | None = None) -> Iterator[None]:
     except KeyboardInterrupt as error:
         if not isinstance(error, _Stop):
             raise
-        raise RunStopped(f"{reason[0]}; what it had set up is taken back.") from None
+        raise RunStopped(f"{reason[0]}; what it had set up is taken back. {remains()}".rstrip()) from None
     except Exception as error:
         if not reason:
             raise
         # What was in the middle of its work when the signal came may fail of it, in its own words.
-        raise RunStopped(f"{reason[0]}; what it had set up is taken back.") from error
+        raise RunStopped(f"{reason[0]}; what it had set up is taken back. {remains()}".rstrip()) from error
     finally:
         if max_time_s is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -9,10 +9,8 @@ Source   clients/.../consumer/internals/CompletedFetch.java of Kafka 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, BatchHeader, decode_records, read_batch_header
-from fakebroker_load.wire.log_messages import Fetched
+from fakebroker.protocol.record_batch import decode_records
+from fakebroker_load.wire.log_messages import Fetched, whole_batches
 
 _ABORT = 0  # the type in the key of a marker, behind its version
 
@@ -22,7 +20,7 @@ def hidden_batches(fetched: Fetched) -> set[int]:
     aborted = sorted(fetched.aborted, key=lambda each: each[1])
     hidden: set[int] = set()
     producers: set[int] = set()
-    for header, data in _batches(fetched.records):
+    for header, data in whole_batches(fetched.records):
         while aborted and aborted[0][1] <= header.last_offset:
             producers.add(aborted.pop(0)[0])
         if header.is_control:
@@ -31,17 +29,6 @@ def hidden_batches(fetched: Fetched) -> set[int]:
         elif header.is_transactional and header.producer_id in producers:
             hidden.add(header.base_offset)
     return hidden
-
-
-def _batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
-    at = 0
-    while len(data) - at >= RECORD_BATCH_OVERHEAD:
-        header = read_batch_header(data, at)
-        end = at + header.size_in_bytes
-        if end > len(data) or end <= at:
-            return
-        yield header, data[at:end]
-        at = end
 
 
 def _is_abort(batch: bytes) -> bool:

@@ -115,7 +115,7 @@ class Member:
         cursors: list[Cursor] = []
         try:
             for partition in joined.partitions:
-                _, offset = await me.committed(partition)
+                offset = await self._told_committed(me, partition)
                 part = self._parts[partition]
                 cursors.append(
                     Cursor(self._notes, self._row["topic"], part, self._reading, max(offset, part.start), **who(me))
@@ -197,10 +197,16 @@ class Member:
             )
         return errors
 
+    async def _told_committed(self, me: Membership, partition: int) -> int:
+        """Up to where the group has committed; -1: nothing is."""
+        exchange, offset = await me.committed(partition)
+        self._notes.add("committed", exchange, partition=partition, offset=offset)
+        return offset
+
     async def _look_at_the_group(self, me: Membership) -> None:
         """How far it is, whoever has committed it."""
         for partition, known in self._committed.items():
-            _, offset = await me.committed(partition)
+            offset = await self._told_committed(me, partition)
             if offset > known:
                 self._committed[partition], self._progress = offset, time.monotonic()
 
@@ -209,8 +215,7 @@ class Member:
         try:
             await me.find_coordinator()
             for partition in self._committed:
-                exchange, offset = await me.committed(partition)
-                self._notes.add("committed", exchange, partition=partition, offset=offset)
+                await self._told_committed(me, partition)
         finally:
             await me.close()
 

@@ -129,7 +129,7 @@ class Cursor:
             ),
             wait_ms,
         )
-        fetched = decode_fetch(answer)
+        fetched = decode_fetch(answer, *place)
         hidden = hidden_batches(fetched) if reading.is_committed else set()
         before = self.given
         for base, last, records in batches(fetched.records):

@@ -63,6 +63,8 @@ RESULT_SCHEMA = pa.schema(
         pa.field("client_id", pa.string()),
         pa.field("ordered", pa.bool_()),  # whether the log must have its records in order; null: it must
         pa.field("written", pa.string()),  # once or never: what the log must have; null: what follows from the answer
+        pa.field("timestamp_ms", pa.int64()),  # of the record, as it was sent; null: its producer says
+        pa.field("append_ms", pa.int64()),  # when it was appended, as the answer says; null: it does not say
         pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
     ]
 )

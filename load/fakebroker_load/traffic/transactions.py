@@ -184,7 +184,7 @@ class Processor:
         """Offsets and values, from that offset on."""
         _, answer = await reader.ask(lambda number: encode_fetch(number, *self._source, offset, FETCH_WAIT_MS))
         found: list[tuple[int, bytes]] = []
-        for base, _, records in batches(decode_fetch(answer).records):
+        for base, _, records in batches(decode_fetch(answer, *self._source).records):
             for record in records or ():
                 at = base + (record.offset_delta or 0)
                 if at >= offset and len(found) < most:

@@ -25,7 +25,13 @@ from kio.static.primitive import i8, i32, i32Timedelta, i64
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_response, encode_request
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record, decode_records, read_batch_header
+from fakebroker.protocol.record_batch import (
+    RECORD_BATCH_OVERHEAD,
+    BatchHeader,
+    Record,
+    decode_records,
+    read_batch_header,
+)
 from fakebroker_load.wire.messages import CLIENT_ID
 
 FETCH, FETCH_VERSION = 1, 12
@@ -34,6 +40,10 @@ CONSUMER = BrokerId(-1)
 MAX_BYTES = 4 << 20
 _UNCOMMITTED, _COMMITTED = i8(0), i8(1)
 P = TypeVar("P")
+
+
+class OffsetOutOfRangeError(ProtocolError):
+    """The log does not have the offset that was asked for."""
 
 
 class Fetched(NamedTuple):
@@ -82,15 +92,19 @@ def encode_fetch(
     return encode_request(request, correlation_id, CLIENT_ID)
 
 
-def decode_fetch(frame: bytes) -> Fetched:
-    """What came. Raises ProtocolError for an error."""
+def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:
+    """What came of that partition. Raises ProtocolError for an error, and if it is about another one."""
     _, answer = decode_response(FETCH, FETCH_VERSION, frame)
     assert isinstance(answer, FetchResponse)
     if answer.error_code is not ErrorCode.none:
         raise ProtocolError(f"Fetch: {kafka_name(answer.error_code)}")
-    part = _only([part for topic in answer.responses for part in topic.partitions])
+    name, part = _only([(each.topic, part) for each in answer.responses for part in each.partitions])
+    if (name, part.partition_index) != (topic, partition):
+        raise ProtocolError(f"Fetch: the answer is about partition {name}-{part.partition_index}")
+    if part.error_code is ErrorCode.offset_out_of_range:
+        raise OffsetOutOfRangeError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
     if part.error_code is not ErrorCode.none:
-        raise ProtocolError(f"Fetch of partition {part.partition_index}: {kafka_name(part.error_code)}")
+        raise ProtocolError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
     aborted = tuple((int(each.producer_id), int(each.first_offset)) for each in part.aborted_transactions or ())
     return Fetched(int(part.high_watermark), part.records or b"", aborted)
 
@@ -102,8 +116,18 @@ def _only(parts: list[P]) -> P:
 
 
 def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
-    """(base offset, last offset, records) of each whole batch. A control batch has none; None are those of a compressed
-    one, which the load never sends. Raises ProtocolError for what is no batch."""
+    """(base offset, last offset, records) of each whole batch. Raises ProtocolError for what is no batch."""
+    for header, batch in whole_batches(data):
+        yield header.base_offset, header.last_offset, records_of(header, batch)
+
+
+def records_of(header: BatchHeader, batch: bytes) -> list[Record] | None:
+    """A control batch has none; None are those of a compressed one, which the load never sends."""
+    return None if header.compression else [] if header.is_control else decode_records(batch)
+
+
+def whole_batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
+    """The last one may be cut, and is left out. Raises ProtocolError for what is no batch."""
     at = 0
     while len(data) - at >= RECORD_BATCH_OVERHEAD:
         header = read_batch_header(data, at)
@@ -112,6 +136,5 @@ def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
             raise ProtocolError(f"a batch claims {header.size_in_bytes} bytes")
         if end > len(data):
             return
-        records = None if header.compression else [] if header.is_control else decode_records(data[at:end])
-        yield header.base_offset, header.last_offset, records
+        yield header, data[at:end]
         at = end

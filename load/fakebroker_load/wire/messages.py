@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 from kio.schema.metadata.v9.request import MetadataRequest, MetadataRequestTopic
-from kio.schema.metadata.v9.response import MetadataResponse
+from kio.schema.metadata.v9.response import MetadataResponse, MetadataResponsePartition
 from kio.schema.produce.v9.response import ProduceResponse
 from kio.schema.types import TopicName
 
@@ -42,6 +42,7 @@ class ProduceAnswer(NamedTuple):
     error_code: int
     base_offset: int
     throttle_ms: int = 0
+    append_ms: int | None = None  # when it was appended, of a topic with such times
 
 
 def encode_produce(
@@ -72,15 +73,21 @@ def decode_produce(frame: bytes) -> ProduceAnswer:
     """What the answer to one partition says. Raises ProtocolError if it is no answer to one partition."""
     _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
     assert isinstance(answer, ProduceResponse)
+    parts = [(str(topic.name), part) for topic in answer.responses for part in topic.partition_responses]
+    if len(parts) != 1:
+        raise ProtocolError(f"The answer is about {len(parts)} partitions; the request was about one.")
+    ((name, part),) = parts
+    if part.error_code is ErrorCode.none and (part.record_errors or part.error_message is not None):
+        raise ProtocolError("The answer has the text of an error, and none.")
+    _check_start(int(part.base_offset), int(part.log_start_offset))
     throttle_ms = answer.throttle_time // timedelta(milliseconds=1)
-    answers = [
-        ProduceAnswer(str(topic.name), int(part.index), int(part.error_code), int(part.base_offset), throttle_ms)
-        for topic in answer.responses
-        for part in topic.partition_responses
-    ]
-    if len(answers) != 1:
-        raise ProtocolError(f"The answer is about {len(answers)} partitions; the request was about one.")
-    return answers[0]
+    append_ms = None if part.log_append_time is None else round(part.log_append_time.timestamp() * 1000)
+    return ProduceAnswer(name, int(part.index), int(part.error_code), int(part.base_offset), throttle_ms, append_ms)
+
+
+def _check_start(base_offset: int, log_start_offset: int) -> None:
+    if log_start_offset < -1 or log_start_offset > base_offset >= 0:
+        raise ProtocolError(f"The log starts at {log_start_offset}, and the record is at {base_offset}.")
 
 
 class AnswerReader:
@@ -98,9 +105,10 @@ class AnswerReader:
         """As decode_produce. Raises ProtocolError."""
         at = self._at
         if len(frame) == at + _USUAL.size and frame.startswith(self._before, 4):
-            error_code, base_offset, append_time, _, nothing_else, throttle_ms, tags = _USUAL.unpack_from(frame, at)
+            error_code, base_offset, append_time, start, nothing_else, throttle_ms, tags = _USUAL.unpack_from(frame, at)
             usual = append_time == -1 and nothing_else == _NOTHING_ELSE and throttle_ms >= 0 and tags == 0
             if usual and error_code in _ERROR_CODES:
+                _check_start(base_offset, start)
                 return ProduceAnswer(self._topic, self._partition, error_code, base_offset, throttle_ms)
         return decode_produce(frame)
 
@@ -136,6 +144,8 @@ class Metadata(NamedTuple):
     epochs: dict[tuple[str, int], int]  # of the leaders
     problems: list[str]  # one phrase for each topic or partition without a leader
     whole: frozenset[tuple[str, int]] = frozenset()  # whose replicas are all in sync
+    followers: dict[tuple[str, int], tuple[str, ...]] = {}  # noqa: RUF012  # in sync: where they are
+    contradictions: dict[tuple[str, int], str] = {}  # noqa: RUF012  # what is said of a partition and cannot be
 
 
 def decode_metadata(frame: bytes) -> Metadata:
@@ -146,15 +156,33 @@ def decode_metadata(frame: bytes) -> Metadata:
     epochs: dict[tuple[str, int], int] = {}
     problems: list[str] = []
     whole: set[tuple[str, int]] = set()
+    followers: dict[tuple[str, int], tuple[str, ...]] = {}
+    contradictions: dict[tuple[str, int], str] = {}
     for topic in answer.topics:
         if topic.error_code is not ErrorCode.none:
             problems.append(f"topic {topic.name}: {kafka_name(topic.error_code)}")
         for part in topic.partitions:
+            place = str(topic.name), int(part.partition_index)
             if len(part.isr_nodes) == len(part.replica_nodes):
-                whole.add((str(topic.name), int(part.partition_index)))
+                whole.add(place)
             if part.leader_id in brokers:
-                leaders[str(topic.name), int(part.partition_index)] = brokers[part.leader_id]
-                epochs[str(topic.name), int(part.partition_index)] = int(part.leader_epoch)
+                leaders[place] = brokers[part.leader_id]
+                epochs[place] = int(part.leader_epoch)
+                others = [brokers[each] for each in part.isr_nodes if each != part.leader_id and each in brokers]
+                followers[place] = tuple(f"{host}:{port}" for host, port in others)
+                if problem := contradiction(part):
+                    contradictions[place] = problem
             else:
                 problems.append(f"partition {topic.name}-{part.partition_index}: {kafka_name(part.error_code)}")
-    return Metadata(leaders, epochs, problems, frozenset(whole))
+    return Metadata(leaders, epochs, problems, frozenset(whole), followers, contradictions)
+
+
+def contradiction(part: MetadataResponsePartition) -> str | None:
+    """What is said of a partition that has a leader, and cannot be."""
+    if part.leader_id not in part.isr_nodes:
+        return "led by a replica that is not in sync"
+    if not set(part.isr_nodes) <= set(part.replica_nodes) or len(set(part.replica_nodes)) < len(part.replica_nodes):
+        return "in sync, and no replica"
+    if not set(part.offline_replicas) <= set(part.replica_nodes) or part.leader_id in part.offline_replicas:
+        return "offline, and no replica or its leader"
+    return None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from support.asking import ask, served_versions
+from support.handling import received
 from support.messages import decode_response
 from support.requests import request
 from support.simulation import Simulation
+from support.slices import most_calls_of_a_slice
+
+from fakebroker.apis import registry
 
 JOIN_GROUP = 11
 REQUEST: dict[str, Any] = {
@@ -81,3 +86,16 @@ def test_who_goes_while_he_waits_hurts_nobody(simulation: Simulation) -> None:
     client.disconnect()
     simulation.advance(10_101)  # the delay, and his session
     assert simulation.cluster.brokers[1].groups is not None
+
+
+@pytest.mark.interpreted
+def test_metadata_with_very_many_topics_are_read_in_slices(simulation: Simulation) -> None:
+    api = registry.load()[JOIN_GROUP]
+
+    def most_calls(count: int) -> int:
+        metadata = struct.pack(">hi", 0, count) + b"".join(b"\0\5%05d" % each for each in range(count)) + b"\0" * 4
+        values = REQUEST | {"protocols": [{"name": "range", "metadata": metadata}]}
+        _, context, decoded = received(simulation, request(JOIN_GROUP, 3, values)[4:])
+        return most_calls_of_a_slice(lambda: api.handle(context, decoded))
+
+    assert most_calls(20_000) < 1.2 * most_calls(5_000)

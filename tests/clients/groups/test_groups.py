@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import doses
 from support.groups import (
     CLASSIC,
     CONSUMER_GROUP_DESCRIBE,
@@ -112,7 +113,7 @@ def test_who_reads_the_latest_gets_what_comes_after(brokers: Brokers, group: str
         assert not [value for value in member.values if value.startswith("before")]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", doses.nightly_but(["confluent", "aiokafka"], CLIENTS))
 def test_a_static_member_that_comes_back_has_what_it_had(brokers: Brokers, group: str, client: str) -> None:
     topic = brokers.topic(PARTITIONS)
     name = "group.instance.id" if client == "confluent" else "group_instance_id"

@@ -69,7 +69,8 @@ def test_kafka_python_dies_where_most_may_go_wrong() -> None:
 
 
 # librdkafka 2.16 waits for ever for a coordinator that restarts (chain.py); what it takes to find that out is seconds.
-@pytest.mark.parametrize("client", doses.nightly_but(["aiokafka"], ["aiokafka", "kafka-python"]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("client", ["aiokafka", "kafka-python"])
 def test_each_input_has_its_effect_once_wherever_a_broker_goes(client: str) -> None:
     with cluster() as kafka, chain(client, kafka) as programs:
         outcomes = programs.strike(list(strikes(kafka, programs.outputs)))

@@ -140,11 +140,6 @@ class TestFailing:
         assert harness.write(a="3") == [["a"]]
         assert harness.read() == {"a": "3"}
 
-    def test_too_large_batches_are_refused(self) -> None:
-        harness = CoordinatorHarness(max_message_bytes=1_000)
-        assert codes(harness.write(a="x" * 1_000)) == [ErrorCode.message_too_large]
-        assert harness.latest == {}
-
     def test_what_need_not_be_together_is_cut(self) -> None:
         harness = CoordinatorHarness(max_message_bytes=1_000)
         records = [CoordinatorRecord(Name(f"n{number}"), Text("x" * 100)) for number in range(20)]

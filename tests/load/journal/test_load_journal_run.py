@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,10 +13,11 @@ from pyspark.sql import SparkSession
 
 from fakebroker import FakeCluster
 from fakebroker_load.cli import main, parse_bootstrap
-from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET, judge_folder, run_scenario
+from fakebroker_load.job import judge_folder, run_scenario
 from fakebroker_load.journal import window
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.judging.ways import NO_JOURNAL, WORDS, Ways, ways_of
+from fakebroker_load.results.folder import JOURNAL_PARQUET, MISMATCH_PARQUET
 from fakebroker_load.scenario.reading import parse_text
 
 SCENARIO = """
@@ -62,8 +64,8 @@ def test_a_journal_in_a_file(
     assert not (out / MISMATCH_PARQUET).exists()
 
     shutil.rmtree(out / JOURNAL_PARQUET)
-    assert command(monkeypatch, "verify", out) == 2
-    assert "journal.parquet is missing" in capfd.readouterr().err
+    assert command(monkeypatch, "verify", out) == 3
+    assert re.search(r"cannot be used: journal\.parquet/\w+\.parquet is missing\.\n$", capfd.readouterr().err)
 
 
 def test_a_journal_that_is_not_there_is_one_sentence(

@@ -43,6 +43,8 @@ ANSWER: Row = PLACE | {
     "base_offset": 40,
 }  # fmt: skip
 MOVED: Row = PLACE | {"event": "watermark_moved", "mono_ms": 5_003, "high_watermark": 41}
+LED: Row = PLACE | {"event": "leader_changed", "mono_ms": 5_300, "high_watermark": 40, "log_end_offset": 40}
+MUTED: Row = {"event": "throttled", "mono_ms": 5_102, "connection": 8, "throttle_ms": 30}
 TIMED_OUT = (ASKED, PRODUCE, APPEND, PARKED, ANSWER)
 
 NONE: Row = {"error_code": 0, "expected_error": 0, "must_wait": False, "answered_us": 3_000}
@@ -257,6 +259,47 @@ CASES: dict[str, Case] = {
     "expired, and in a batch": Case(
         (OWN_ASKED, PRODUCE, BATCH), ["given up before it was sent, and appended"], EXPIRED, ()
     ),
+    "an epoch without an election": Case(
+        times_out(append={"leader_epoch": 3}), ["led under an epoch of nobody"], {}, (RECORD,), {"leader_epoch": 4}
+    ),
+    "an epoch with an election": Case(
+        (*times_out(append={"leader_epoch": 3}), LED | {"leader_epoch": 4}),
+        [],
+        {},
+        (RECORD,),
+        {"leader_epoch": 4, "same_leader": False},
+    ),
+    "dropped by a new leader": Case((*TIMED_OUT, LED), [], {}, (), ANOTHER_LEADER),
+    "gone, and no new leader had dropped it": Case(
+        (*TIMED_OUT, LED | {"log_end_offset": 41}), ["appended, and not in the log"], {}, (), ANOTHER_LEADER
+    ),
+    "gone, and the leader was elected before": Case(
+        (LED, *TIMED_OUT), ["appended, and not in the log"], {}, (), ANOTHER_LEADER
+    ),
+    "gone, and nobody was elected": Case(TIMED_OUT, ["appended, and not in the log"], {}, (), ANOTHER_LEADER),
+    "answered before it was appended": Case((ASKED, PRODUCE, PARKED, ANSWER, APPEND), ["answered before it was done"]),
+    "parked behind its answer": Case((ASKED, PRODUCE, APPEND, ANSWER, PARKED), ["answered before it was done"]),
+    "appended before it was asked": Case((APPEND, ASKED, PRODUCE, PARKED, ANSWER), ["done before it was asked for"]),
+    "handled before it was received": Case(
+        times_out(request={"received_mono_ms": 5_004}), ["handled before it was received"]
+    ),
+    "received as it was handled": Case(times_out(request={"received_mono_ms": 5_003}), []),
+    "by another name": Case(times_out(request={"client_id": "d"}), ["read as another request"], {"client_id": "c"}),
+    "handled twice under one number": Case((ASKED, *TIMED_OUT), ["handled twice"]),
+    "answered twice under one number": Case((*TIMED_OUT, ANSWER), ["answered twice"]),
+    "answered for another partition": Case(
+        times_out(answer={"partition": 1}), ["told otherwise than the journal says"]
+    ),
+    "parked, and acks=1": Case(
+        (ASKED, PRODUCE | {"acks": 1}, APPEND, PARKED, NONE_ANSWER), ["parked, against its acks"], NONE | {"acks": 1}
+    ),
+    "never parked": Case((ASKED, PRODUCE, APPEND, ANSWER), ["timed out, and never parked"]),
+    "parked for less": Case(times_out(parked={"deadline_mono_ms": 5_100}), ["parked until another time"]),
+    "throttled and told": Case((*TIMED_OUT, MUTED), [], {"throttle_ms": 30}),
+    "throttled and not told": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 0}),
+    "throttled and told of less": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 29}),
+    "another connection is throttled": Case((*TIMED_OUT, MUTED | {"connection": 9}), []),
+    "shown by nobody": Case(TIMED_OUT, ["not in the journal"], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
     "shown what is so": Case((*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 41}),
     "shown what was there": Case((*TIMED_OUT, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
 }

@@ -15,6 +15,15 @@ from fakebroker_load.verdict import Verdict
 
 GROUP = GroupVerdict("r", "g", "NONE", 10, 10, 10, 0, {"NONE": 10}, {}, 100, 200, 300)
 IS_LATE = replace(GROUP, confirmed=7, problems={"late": 3}, lateness_max_us=6_993_618)
+OTHERWISE = replace(
+    GROUP,
+    group="other",
+    expected="REQUEST_TIMED_OUT",
+    confirmed=1,
+    answers={"REQUEST_TIMED_OUT": 1, "NONE": 9},
+    problems={"wrong answer": 9},
+)
+NOT_EVERY = "Not every request got what it should"
 BROKEN = Held("from intended p99", "ms", 5, 9.0)
 
 # What is different, and the kind and the headline that come of it.
@@ -35,12 +44,33 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "wrong and late": (
         {"groups": (replace(IS_LATE, confirmed=6, problems={"late": 3, "wrong answer": 1}),)},
         WRONG,
-        "Not every request got what it should",
+        f"{NOT_EVERY}: late (3), wrong answer (1)",
     ),
-    "missing": ({"groups": (replace(GROUP, rows=9),)}, WRONG, "Not every request got what it should"),
-    "nothing": ({"groups": ()}, WRONG, "Not every request got what it should"),
-    "a record of nobody": ({"groups": (GROUP,), "unexplained": 1}, WRONG, "Not every request got what it should"),
-    "amiss": ({"groups": (replace(GROUP, amiss=("not throttled",)),)}, WRONG, "Not every request got what it should"),
+    "missing": ({"groups": (replace(GROUP, rows=9),)}, WRONG, f"{NOT_EVERY}: requests without a result (1)"),
+    "too many": ({"groups": (replace(GROUP, rows=12),)}, WRONG, f"{NOT_EVERY}: results of no request (2)"),
+    "nothing": ({"groups": ()}, WRONG, f"{NOT_EVERY}: there was no request"),
+    "a record of nobody": (
+        {"groups": (GROUP,), "unexplained": 1, "beside": 1_200},
+        WRONG,
+        f"{NOT_EVERY}: records in the log that no request has sent (1), "
+        "events in the journal that are of no request (1,200)",
+    ),
+    "amiss": ({"groups": (replace(GROUP, amiss=("not throttled",)),)}, WRONG, f"{NOT_EVERY}: g: not throttled"),
+    "answered otherwise": (
+        {"groups": (OTHERWISE,)},
+        WRONG,
+        f"{NOT_EVERY}: NONE where REQUEST_TIMED_OUT was expected (9)",
+    ),
+    "of two groups, and of many kinds": (
+        {
+            "groups": (
+                OTHERWISE,
+                replace(GROUP, confirmed=0, problems={"lost": 7, "early": 2, "closed": 1, "garbled": 1}),
+            )
+        },
+        WRONG,
+        f"{NOT_EVERY}: NONE where REQUEST_TIMED_OUT was expected (9), lost (7), early (2), and 2 more",
+    ),
     "sent late": (
         {"groups": (replace(GROUP, send_delay_us=(0, 2_500_000, 2_500_000)),)},
         LATE,

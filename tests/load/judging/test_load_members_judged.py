@@ -89,10 +89,19 @@ CASES: dict[str, tuple[list[Row], set[str]]] = {
     ),
     "read by nobody": ([SENT, OWNS, COMMIT, END, *DONE], {"not read"}),
     "the end is not committed": (
-        [SENT, OWNS, READ, COMMIT, told("committed", None, 90, offset=4), *DONE], {"not committed to the end"}
+        [SENT, OWNS, READ, COMMIT, told("committed", None, 90, offset=4), *DONE],
+        {"not committed to the end", "a commit is gone"},
     ),
     "nobody has asked": ([SENT, OWNS, READ, COMMIT, *DONE], {"not committed to the end"}),
-    "the last one who asks counts": ([*ALL, told("committed", None, 80, offset=4)], set()),
+    "the last one who asks counts": ([*ALL, told("committed", None, 20, offset=4)], set()),
+    "less than was committed before": ([*ALL, told("committed", "a", 80, offset=4)], {"a commit is gone"}),
+    "less than was committed meanwhile": ([*ALL, told("committed", "a", 35, offset=4)], set()),
+    "a commit that was refused": (
+        [*ALL, told("commit", "a", 40, error=22, offset=9), told("committed", "a", 80, offset=5)], set()
+    ),
+    "more than anybody has read": (
+        [SENT, OWNS, told("committed", "a", 15, offset=5), READ, COMMIT, END, *DONE], {"committed before it was read"}
+    ),
 }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def always_after(ms: int, *asked: int) -> list[Row]:
         answers({50: 0, 400: 300}),  # who asks for more waits longer than it should: late
         always_after(400, *range(380, 400)),
         [*answers({50: 350}, rows=4), *answers({400: 0})],  # too few
+        answers({64: -63, 112: -109}),  # pipelined, and the load stood still when the answer before came
     ],
 )
 def test_these_may_be_honest(rows: list[Row]) -> None:

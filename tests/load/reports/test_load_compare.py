@@ -10,9 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from load_results import entry_of
 
 from fakebroker_load import cli
 from fakebroker_load.reports.compare import Comparison, Results, compare
+from fakebroker_load.results.manifest import seal, write_runs
+from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
 COUNT = 4_000
@@ -38,8 +41,9 @@ def folder(
     told = {"run": "r", "group": group, "requests": COUNT, "confirmed": COUNT if ok else COUNT - 1}
     told |= {"lateness_p50_us": 100, "lateness_p99_us": 200, "lateness_max_us": None}
     (path / "verdict.json").write_text(json.dumps({"ok": ok, "groups": [told]}))
-    run = {"scenario": {"name": "r", **scenario}, "machine": {"cores": 2}}
-    (path / "run.json").write_text(json.dumps([run]))
+    of_group = Group(**{"name": group, "topic": "orders", "acks": -1, "expect": "NONE", **scenario})
+    run = entry_of("0", Scenario("r", (of_group,)))
+    write_runs(path, [run | {"log": False, "journal": None}])
     return path
 
 
@@ -70,6 +74,7 @@ def test_the_limit_is_the_users(tmp_path: Path) -> None:
     assert not compared(one, other, 0.1).ok
 
 
+@pytest.mark.nightly
 def test_an_interval_holds_what_is_known_of_the_distribution(tmp_path: Path) -> None:
     """Of 20 + Exp(5) ms the quantile q is at 20 - 5 ln(1 - q)."""
     missed = 0
@@ -92,19 +97,19 @@ def test_what_is_not_confirmed_any_more_is_worse(tmp_path: Path) -> None:
 
 
 def test_what_the_two_have_not_in_common_is_told(tmp_path: Path) -> None:
-    found = compared(folder(tmp_path / "a", 1, rate=10), folder(tmp_path / "b", 1, group="h", rate=20))
+    found = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, group="h", pause_ms=20))
     assert not found.differences
-    assert any("the scenarios differ in rate" in note for note in found.notes)
+    assert any("the scenarios differ in groups" in note for note in found.notes)
     assert "r: g is in the first alone." in found.notes
     assert "r: h is in the second alone." in found.notes
 
 
 def test_topics_of_the_runs_own_are_no_difference(tmp_path: Path) -> None:
-    one, other = folder(tmp_path / "a", 1, topic="orders-1"), folder(tmp_path / "b", 1, topic="orders-2")
-    assert any("differ in topic" in note for note in compared(one, other).notes)
-    for number, path in ((1, one), (2, other)):
+    one, other = folder(tmp_path / "a", 1, topic="orders-a1"), folder(tmp_path / "b", 1, topic="orders-a2")
+    assert any("differ in groups" in note for note in compared(one, other).notes)
+    for run_id, path in (("a1", one), ("a2", other)):
         [run] = json.loads((path / "run.json").read_text())
-        (path / "run.json").write_text(json.dumps([run | {"run_id": str(number)}]))
+        write_runs(path, [run | {"run_id": run_id}])
     assert not compared(one, other).notes
 
 
@@ -138,7 +143,15 @@ def test_two_folders_with_nothing_in_common_are_a_slip(tmp_path: Path, capsys: p
 
 def test_a_folder_without_results_is_a_slip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(tmp_path / "nowhere", folder(tmp_path / "b", 1)) == 2
-    assert "nowhere holds no judged results of a run" in capsys.readouterr().err
+    assert "nowhere holds no results of a run" in capsys.readouterr().err
+
+
+def test_results_that_are_not_judged_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = folder(tmp_path / "a", 1)
+    (one / "verdict.json").unlink()
+    seal(one)
+    assert status(one, one) == 3
+    assert "manifest.json does not list verdict.json" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_a_slip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

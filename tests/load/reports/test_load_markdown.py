@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.judging.unjudged import Unjudged
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports.junit import as_junit
 from fakebroker_load.reports.markdown import as_markdown
@@ -32,7 +33,8 @@ EXAMPLE = {"group": "<b>|x", "sequence": 4, "connection": 2, "topic": "t", "part
 LOST = Reason("r", "lost", "lost", 3, EXAMPLE)
 GHOSTS = Reason("r", "unexplained", "in the log, and sent by nobody", 2, EXAMPLE | {"group": None, "connection": None})
 RUNS: list[dict[str, Any]] = [{"scenario": {"name": "r"}, "took_s": 2.5}]
-OK = Verdict((HONEST,), 100, records=1_200, ways=(Ways("r", True),))
+UNJUDGED = Unjudged("r", "there is no journal", ("never appended", "handled twice", "read as another request", "late"))
+OK = Verdict((HONEST,), 100, records=1_200, ways=(Ways("r", True),), unjudged=(UNJUDGED,))
 BAD = Verdict((HONEST, LYING), 100, records=1_199, unexplained=2, ways=(Ways("r", True),), reasons=(LOST, GHOSTS))
 
 
@@ -44,7 +46,9 @@ def cases(verdict: Verdict) -> dict[str, ElementTree.Element]:
 
 
 def test_what_is_confirmed_is_all_green() -> None:
-    assert as_markdown(OK).startswith("## Confirmed: 1,200 of 1,200 requests")
+    assert as_markdown(OK).startswith("## Confirmed, as far as the answers and the log tell: 1,200 of 1,200 requests")
+    assert '- r: not judged, since there is no journal: "never appended", "handled twice"' in as_markdown(OK)
+    assert 'not judged, since there is no journal: "never appended"' in as_junit(OK, RUNS)
     assert "What is wrong" not in as_markdown(OK)
     found = cases(OK)
     assert len(found) == 2

@@ -45,6 +45,8 @@ class Run:
         self.scenario.write_text(SCENARIO)
         self._words = ["run", str(self.scenario), "--bootstrap-server", servers, "--control", control]
         self._control = control
+        whole = f"Nothing of this run is kept; earlier results in {self.out} are whole."
+        self.taken_back = f"what it had set up is taken back. {whole}"
 
     def broken_by(self, breaks: Callable[[], None], *more: str) -> int:
         """Start it, break it when requests have been answered, and give the exit status."""
@@ -152,7 +154,7 @@ def test_a_signal(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert run.broken_by(lambda: os.kill(os.getpid(), number)) == 3
-    assert f"fakebroker-load: {sentence}; what it had set up is taken back.\n" in capfd.readouterr().err
+    assert f"fakebroker-load: {sentence}; {run.taken_back}\n" in capfd.readouterr().err
     check_taken_back(run, controlled)
 
 
@@ -160,7 +162,7 @@ def test_a_signal(
 def test_a_maximum_run_time(run: Run, controlled: Controlled, capfd: pytest.CaptureFixture[str]) -> None:
     assert run.status("--max-time", "4") == 3
     assert run.answered() < 4 * 400  # it has not gone on to its end
-    assert "fakebroker-load: --max-time 4 s is over; what it had set up is taken back.\n" in capfd.readouterr().err
+    assert f"fakebroker-load: --max-time 4 s is over; {run.taken_back}\n" in capfd.readouterr().err
     check_taken_back(run, controlled)
 
 

@@ -53,8 +53,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
         yield found
 
 
-def drive(cluster: Standalone, commands: list[list[str]], python: Path | None = None) -> tuple[list[Any], str, str]:
-    """Run the commands in one driver: return the status of each, and what was printed."""
+def drive(
+    cluster: Standalone, commands: list[list[str]], python: Path | None = None, folder: Path | None = None
+) -> tuple[list[Any], str, str]:
+    """Run the commands in one driver, in the folder: return the status of each, and what was printed."""
     settings = {"spark.executor.extraJavaOptions": QUICK, "spark.executor.memory": "512m"}
     answer = subprocess.run(
         [sys.executable, "-c", DRIVER, json.dumps([cluster.master, settings, *commands])],
@@ -62,6 +64,7 @@ def drive(cluster: Standalone, commands: list[list[str]], python: Path | None = 
         capture_output=True,
         text=True,
         timeout=5 * WAIT_S,
+        cwd=folder,
         env=ENVIRONMENT | {"PYSPARK_PYTHON": str(python or cluster.python)},
     )
     ended = [json.loads(line)[0] for line in answer.stdout.splitlines() if line.startswith("[")]
@@ -81,11 +84,11 @@ def test_a_run_and_a_farm_on_executors_that_have_nothing_of_ours(cluster: Standa
         run = ["run", str(scenario), "--bootstrap-server", controlled.kafka.bootstrap_servers]
         run += ["--control", controlled.control.url, "--lateness-limit-ms", "600000"]
         commands = [
-            [*run, "--out", str(out), *wait],
+            [*run, "--out", "out", *wait],  # the driver's working directory is not the executors'
             ["simulate", "--seeds", "4", "--steps", "20", "--out", str(farm), *wait],
             [*run, "--out", str(tmp_path / "none"), "--tasks", "3", "--wait-for-slots", "1"],
         ]
-        ended, said, complained = drive(cluster, commands)
+        ended, said, complained = drive(cluster, commands, folder=tmp_path)
         assert ended == [0, 0, 3], said + complained
         assert controlled.http.get("/v1/topics").json()["topics"] == []
     verdict = json.loads((out / "verdict.json").read_text())

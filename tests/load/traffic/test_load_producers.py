@@ -16,8 +16,9 @@ from fakebroker.core.log.producer_state import ProducerStateManager
 from fakebroker.faults import every
 from fakebroker_load.job import leaders_of
 from fakebroker_load.judging.requests import Log, judge
-from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA, await_readable, log_ends, part_rows, read_parts
+from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA, await_readable, log_ends, part_rows
 from fakebroker_load.plan import plan_connections
+from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import parse_text
 from fakebroker_load.traffic.rows import RESULT_SCHEMA

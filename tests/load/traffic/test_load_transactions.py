@@ -12,8 +12,9 @@ from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, EndTransactionMarker, encode_marker
 from fakebroker_load.job import leaders_of
-from fakebroker_load.log import PART_SCHEMA, await_readable, log_ends, part_rows, read_parts
+from fakebroker_load.log import PART_SCHEMA, await_readable, log_ends, part_rows
 from fakebroker_load.plan import plan_connections
+from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import parse_text
 from fakebroker_load.traffic.committed import hidden_batches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import timedelta
 from typing import Any
 
@@ -9,17 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.protocol.answers.group_answers import encode_heartbeat, encode_join_group, encode_sync_group
+from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import encode_response, response_type
 
 texts = st.text(max_size=200)
 names = st.none() | texts
-data = st.binary(max_size=300)
+data = st.binary(max_size=300) | st.integers(65_530, 65_540).map(bytes)  # large ones are not copied
 i32s = st.integers(-(1 << 31), (1 << 31) - 1)
 throttles = st.integers(0, (1 << 31) - 1)
 codes = st.sampled_from(ErrorCode)
 members = st.lists(st.tuples(texts, names, data), max_size=200)
+
+
+def whole(frame: bytes | FrameInPieces) -> bytes:
+    return frame if isinstance(frame, bytes) else frame.join()
 
 
 def by_kio(key: int, version: int, correlation_id: int, **values: Any) -> bytes:
@@ -42,8 +48,8 @@ def test_sync_group(
     protocol_name: str | None,
     assignment: bytes,
 ) -> None:
-    assert encode_sync_group(
-        version, correlation_id, throttle_ms, code, protocol_type, protocol_name, assignment
+    assert whole(
+        encode_sync_group(version, correlation_id, throttle_ms, code, protocol_type, protocol_name, assignment)
     ) == by_kio(
         14,
         version,
@@ -71,7 +77,7 @@ def test_join_group(
     others: list[tuple[str, str | None, bytes]],
 ) -> None:
     """Before version 7 there is no null for no protocol."""
-    assert encode_join_group(
+    frame = encode_join_group(
         version,
         correlation_id,
         throttle_ms,
@@ -83,7 +89,8 @@ def test_join_group(
         skip_assignment,
         member_id,
         others,
-    ) == by_kio(
+    )
+    assert whole(frame) == by_kio(
         11,
         version,
         correlation_id,
@@ -100,3 +107,17 @@ def test_join_group(
             for each_id, instance_id, metadata in others
         ],
     )
+
+
+def test_large_metadata_are_not_copied_into_the_answer() -> None:
+    others = [(f"m{number}", None, b"x" * 1_048_576) for number in range(10)]
+    tracemalloc.start()
+    try:
+        frame = encode_join_group(9, 1, 0, 0, 1, "consumer", "range", "m0", False, "m0", others)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(frame, FrameInPieces)
+    assert frame.size > 10 * 1_048_576
+    assert peak < 65_536
+    assert [part for part in frame.take(frame.size) if len(part) == 1_048_576] == [each[2] for each in others]

@@ -1,1 +1,1 @@
-"""The settings of brokers: all that Kafka's server.properties may hold, by subject, and two of our own."""
+"""The settings of brokers: all of Kafka's server.properties, by subject, and a few of our own."""

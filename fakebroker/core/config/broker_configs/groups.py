@@ -51,7 +51,7 @@ class GroupConfigs:
     offsets_load_buffer_size = Setting(
         INT, 5_242_880, at_least(1), doc="what is read at once when offsets are loaded, in bytes"
     )
-    # Kafka has 3, so with fewer brokers the topic is never made. Here 0 means: as many as there are brokers, at most 3
+    # Kafka has 3, so with fewer brokers the topic is never created. Here 0 means the number of brokers, at most 3
     # (docs/decisions.md).
     offsets_topic_replication_factor = Setting(
         SHORT,

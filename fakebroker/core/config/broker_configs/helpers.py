@@ -1,4 +1,4 @@
-"""What the tables of brokers' settings share: defaults of topics, and validators of their own."""
+"""Helpers for the tables of brokers' settings: defaults of topics, and validators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENDPOINT = re.compile(r"[^@:]+:[0-9]+|\[[0-9A-Fa-f:]+\]:[0-9]+")
 
 
 def default_of(topics: Setting[T]) -> Setting[T]:
-    """What a topic has that sets nothing of its own: the same setting, by the brokers' name for it."""
+    """Return the brokers' setting with the default of a topic setting, under the brokers' name."""
     return Setting(
         topics.type,
         topics.default,
@@ -31,24 +31,24 @@ def default_of(topics: Setting[T]) -> Setting[T]:
 
 
 def addresses(name: str, value: Value) -> None:
-    """`max.connections.per.ip.overrides`."""
+    """Check `max.connections.per.ip.overrides`."""
     parse_overrides(str(value))
 
 
 def endpoints(name: str, value: Value) -> None:
-    """Of `listeners`, and what is advertised."""
+    """Check `listeners` and `advertised.listeners`."""
     some_of()(name, value)
     for item in _items(value):
         parse_endpoint(item)
 
 
 def protocols(name: str, value: Value) -> None:
-    """`listener.security.protocol.map`."""
+    """Check `listener.security.protocol.map`."""
     parse_protocols(str(value))
 
 
 def voters(name: str, value: Value) -> None:
-    """ControllerQuorumVotersValidator."""
+    """Check the value as ControllerQuorumVotersValidator does."""
     if not all(_VOTER.fullmatch(item) for item in _items(value)):
         raise ConfigError(
             f"Invalid configuration value for {name}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`."
@@ -56,7 +56,7 @@ def voters(name: str, value: Value) -> None:
 
 
 def bootstrap_servers(name: str, value: Value) -> None:
-    """ControllerQuorumBootstrapServersValidator."""
+    """Check the value as ControllerQuorumBootstrapServersValidator does."""
     for item in _items(value):
         if not _ENDPOINT.fullmatch(item):
             raise ConfigError(

@@ -27,7 +27,7 @@ _HOUR_MS = 3_600_000
 
 
 class LogConfigs:
-    """What a topic gets, what its logs keep, and how they are cleaned."""
+    """Creation of topics, retention of their logs, and cleaning."""
 
     num_partitions = Setting(
         INT, 1, at_least(1), by="core/controller/placement", doc="of a topic made without a number"

@@ -14,7 +14,7 @@ _MAX_INT = 2**31 - 1
 
 
 class NetworkConfigs:
-    """Who may connect, and how requests come in."""
+    """Listeners, connections, sockets, threads."""
 
     listeners = Strings(
         LIST,

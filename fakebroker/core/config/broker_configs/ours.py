@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakebroker.core.config.config_def import INT, LONG, STRING, at_least, one_of
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 
-# What differs from Kafka where nothing is given: by attribute, as Kafka has it. What Kafka has no bound for has none.
+# Kafka's values of the defaults that differ here, by attribute. Limits that Kafka does not have are off.
 KAFKA_DEFAULTS = {
     "default_replication_factor": 1,
     "offsets_topic_replication_factor": 3,
@@ -14,8 +14,8 @@ KAFKA_DEFAULTS = {
     "fakebroker_request_max_elements": 2**31 - 1,
 }
 
-# By attribute: what tests wait for, and what no answer depends on. A group waits for no second member, members hear of
-# a rebalance at once, and what is overdue is found within a second.
+# Defaults for tests, by attribute: delays that tests would wait for, without effect on responses. A group does not wait
+# for a second member, members learn of a rebalance at once, and overdue work is found within a second.
 TEST_DEFAULTS = {
     "group_initial_rebalance_delay_ms": 0,
     "group_consumer_assignment_interval_ms": 0,
@@ -30,7 +30,7 @@ TEST_DEFAULTS = {
 
 
 class OurConfigs:
-    """Not Kafka's."""
+    """Settings of fakebroker alone."""
 
     log_memory_bytes = Setting(
         LONG,

@@ -11,7 +11,7 @@ from fakebroker.core.config.setting import CLUSTER_WIDE, Setting, Strings, StrOr
 
 
 class QuotaAndMetricConfigs:
-    """Over what time rates are measured, and who is told of metrics."""
+    """The windows of rates, and the plugins for metrics."""
 
     quota_window_num = Setting(INT, 11, at_least(1), by="core/quota/quota", doc="samples of the rates of clients")
     quota_window_size_seconds = Setting(INT, 1, at_least(1), by="core/quota/quota", doc="length of one")

@@ -15,7 +15,7 @@ _MAX_LONG = 2**63 - 1
 
 
 class RemoteStorageConfigs:
-    """Segments that are kept elsewhere."""
+    """Segments in tiered storage."""
 
     remote_log_storage_system_enable = Setting(BOOLEAN, False, doc="tiered storage")
     remote_log_storage_manager_impl_prefix = Setting(

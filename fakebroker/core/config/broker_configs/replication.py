@@ -13,9 +13,9 @@ from fakebroker.core.config.topic_config import TopicConfig
 
 
 class ReplicationConfigs:
-    """Who leads, who is in sync, and how followers fetch."""
+    """Leaders, in-sync replicas, and fetches of followers."""
 
-    # Kafka has 1. Here 0 means: as many as there are brokers, at most 3, since replication is what this broker is for
+    # Kafka has 1. Here 0 means the number of brokers, at most 3, since replication is the purpose of this broker
     # (docs/decisions.md).
     default_replication_factor = Setting(
         INT,

@@ -24,7 +24,7 @@ from fakebroker.core.config.setting import PER_BROKER, IntOrNone, Setting, Strin
 
 
 class SaslServerConfigs:
-    """How clients and brokers authenticate by SASL."""
+    """Authentication of clients and brokers by SASL."""
 
     sasl_mechanism_inter_broker_protocol = Setting(STRING, "GSSAPI", mode=PER_BROKER, doc="the mechanism among brokers")
     sasl_enabled_mechanisms = Strings(

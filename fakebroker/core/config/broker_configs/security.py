@@ -1,4 +1,4 @@
-"""Settings of brokers: who is who, and SSL.
+"""Settings of brokers: authentication, authorization, and SSL.
 
 Source   BrokerSecurityConfigs.java, SslConfigs.java, DelegationTokenManagerConfigs.java @ 4.4 (read out of the
          released jars).

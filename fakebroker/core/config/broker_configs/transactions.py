@@ -11,7 +11,7 @@ from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 
 
 class TransactionConfigs:
-    """How long producers are known, and how transactions are kept."""
+    """Expiration of producers, and the storage of transactions."""
 
     producer_id_expiration_ms = Setting(
         INT,

@@ -8,7 +8,7 @@ Source   group-coordinator/.../classic/ClassicGroup.java @ 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, final
 from uuid import UUID
 
@@ -30,6 +30,7 @@ from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, Group
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey
+from fakebroker.protocol.group_records.many_names import Names
 
 
 @final
@@ -58,7 +59,7 @@ class ClassicGroup(Roster):
         self.protocol_name = protocol_name
         self.leader_id = leader_id
         self.new_member_added = False  # while the first generation is waited for
-        self.subscribed_topics: frozenset[str] | None = None
+        self.subscribed_topics: Sequence[Names] | None = None
 
     # Its state.
 
@@ -95,11 +96,11 @@ class ClassicGroup(Roster):
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER
 
-    def compute_subscribed_topics(self) -> frozenset[str] | None:
+    def compute_subscribed_topics(self) -> Sequence[Names] | None:
         if self.protocol_type != CONSUMER:
             return None
         if not self.members:
-            return frozenset()
+            return ()
         return None if self.protocol_name is None else subscribed_topics(self.members.values(), self.protocol_name)
 
     # What is told of it.
@@ -142,7 +143,8 @@ class ClassicGroup(Roster):
 
     def is_subscribed_to_topic(self, topic: str) -> bool:
         """Of consumers whose topics are not known it is assumed."""
-        return self.uses_consumer_protocol if self.subscribed_topics is None else topic in self.subscribed_topics
+        topics = self.subscribed_topics
+        return self.uses_consumer_protocol if topics is None else any(topic in each for each in topics)
 
     # What may be done to it, and to its offsets.
 

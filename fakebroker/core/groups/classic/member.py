@@ -78,9 +78,13 @@ class ClassicGroupMember:
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """What it says of itself for a protocol. Raises KafkaError if it does not know it."""
+        return self.protocol(protocol_name).metadata
+
+    def protocol(self, protocol_name: str | None) -> MemberProtocol:
+        """Return the protocol of that name. Raises KafkaError if the member does not know it."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
-                return protocol.metadata
+                return protocol
         raise KafkaError(ErrorCode.unknown_server_error, f"Member does not support protocol {protocol_name}")
 
     def vote(self, candidates: Collection[str]) -> str:

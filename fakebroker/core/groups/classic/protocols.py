@@ -14,8 +14,14 @@ from typing import Final
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.hash_order import hash_map_order
+from fakebroker.protocol.group_records.many_names import MANY, ManyNames, Names, names_in_slices
+from fakebroker.protocol.groups.requests import MemberProtocol
+from fakebroker.protocol.slices import Slices, finish
 
 CONSUMER: Final = "consumer"  # the protocol type of consumers
+
+_LARGE_BYTES: Final = 8_192
+_NAMES_OF_A_SLICE: Final = 1_024
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
@@ -62,27 +68,56 @@ class SupportedProtocols:
         assert self._counts == fresh._counts
 
 
-def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str) -> frozenset[str] | None:
-    """The topics of all; None if one of them says what cannot be read."""
-    topics: set[str] = set()
+def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str) -> list[Names] | None:
+    """Return sets that the topics of all members are in; None if one of them says what cannot be read."""
+    few: set[str] = set()
+    many: list[Names] = []
+    for member in members:
+        protocol = member.protocol(protocol_name)
+        topics = finish(_topics(protocol.metadata)) if protocol.topics is None else protocol.topics
+        if not topics:
+            return None
+        if isinstance(topics[0], ManyNames):
+            many.append(topics[0])
+        else:
+            few |= topics[0]
+    return [frozenset(few), *many]
+
+
+def with_topics(protocols: tuple[MemberProtocol, ...]) -> Slices[tuple[MemberProtocol, ...]]:
+    """Return the protocols of a consumer, with their topics where there may be very many."""
+    read = []
+    for protocol in protocols:
+        if len(protocol.metadata) > _LARGE_BYTES:
+            protocol = protocol._replace(topics=(yield from _topics(protocol.metadata)))
+        read.append(protocol)
+    return tuple(read)
+
+
+def may_have_very_many_topics(protocols: tuple[MemberProtocol, ...]) -> bool:
+    return any(len(protocol.metadata) > _LARGE_BYTES for protocol in protocols)
+
+
+def _topics(metadata: bytes) -> Slices[tuple[Names] | tuple[()]]:
     try:
-        for member in members:
-            topics |= _topics_of_subscription(member.metadata(protocol_name))
+        names = yield from _topics_of_subscription(metadata)
     except (error, ValueError):
-        return None
-    return frozenset(topics)
+        return ()
+    return ((yield from names_in_slices(names)),) if len(names) > MANY else (frozenset(names),)
 
 
-def _topics_of_subscription(data: bytes) -> set[str]:
+def _topics_of_subscription(data: bytes) -> Slices[list[str]]:
     """By the layout of version 0, with which those of all versions begin. Raises struct.error or ValueError."""
     _INT16.unpack_from(data)  # whatever the version
     count = _size(data, 6, _INT32.unpack_from(data, 2)[0])
     at = 6
-    topics = set()
-    for _ in range(count):
+    topics: list[str] = []
+    for number in range(1, count + 1):
         size = _size(data, at + 2, _INT16.unpack_from(data, at)[0])
         at += 2 + size
-        topics.add(data[at - size : at].decode(errors="replace"))
+        topics.append(data[at - size : at].decode(errors="replace"))
+        if number % _NAMES_OF_A_SLICE == 0:
+            yield
     _size(data, at + 4, max(_INT32.unpack_from(data, at)[0], 0))  # the user data, or none
     return topics
 

@@ -42,6 +42,9 @@ def told_as(append_error: ErrorCode) -> ErrorCode:
 
 def group_metadata_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> CoordinatorRecord:
     """Of a generation, with what each member (by id) is assigned."""
+    least_bytes = 0
+    for member in group.members.values():
+        least_bytes += len(member.metadata(group.protocol_name)) + len(assignment[member.member_id])
     return CoordinatorRecord(
         GroupMetadataKey(group.group_id),
         GroupMetadataValue(
@@ -64,6 +67,7 @@ def group_metadata_record(group: ClassicGroup, assignment: Mapping[str, bytes]) 
                 for member in group.members.values()
             ),
         ),
+        least_bytes,
     )
 
 

@@ -14,6 +14,7 @@ from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember
 from fakebroker.core.groups.consumer.state.topics import Topics
 from fakebroker.core.hash_order import timeline_order
+from fakebroker.protocol.group_records.many_names import in_order
 
 
 def describe_group(
@@ -46,7 +47,7 @@ def _describe_member(member: ConsumerGroupMember, target: Assignment, topics: To
         member_epoch=member.member_epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        topic_names=sorted(member.topic_names),
+        topic_names=in_order(member.topic_names),
         topic_regex=member.topic_regex,
         assignment=_named(held, topics),
         target=_named({topic_id: sorted(partitions) for topic_id, partitions in target.items()}, topics),

@@ -109,7 +109,7 @@ class Heartbeats:
                     else request.rebalance_timeout_ms
                 ),
                 assignor=old.assignor if request.assignor is None else request.assignor,
-                topic_names=old.topic_names if names is None else frozenset(names),
+                topic_names=old.topic_names if names is None else names,
                 topic_regex=old.topic_regex if request.topic_regex is None else request.topic_regex,
                 client_id=request.client_id,
                 client_host=request.client_host,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.protocol.group_records.many_names import Names
 
 NOT_SAID = -1  # a rebalance timeout
 
@@ -25,7 +26,7 @@ class HeartbeatRequest(NamedTuple):
     instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: int = NOT_SAID
-    topic_names: Sequence[str] | None = None
+    topic_names: Names | None = None
     topic_regex: str | None = None
     assignor: str | None = None
     owned: Sequence[TopicPartitions] | None = None

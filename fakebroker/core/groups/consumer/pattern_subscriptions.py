@@ -100,8 +100,8 @@ class PatternSubscriptions:
             before = group.members.resolved(regex) or NEVER_RESOLVED
             if before.topics != found.topics:
                 bump = True
-                count_topics(topics, before.topics, by_regex=-1)
-                count_topics(topics, found.topics, by_regex=1)
+                count_topics(topics.counts, before.topics, by_regex=-1)
+                count_topics(topics.counts, found.topics, by_regex=1)
             records.append(make.regular_expression(group_id, regex, found))
         metadata = metadata_hash(topics, self._tools.topics)
         if bump or metadata != group.metadata_hash:

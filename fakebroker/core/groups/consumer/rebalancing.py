@@ -28,12 +28,11 @@ from fakebroker.core.groups.consumer.state.member import (
     Target,
     TopicPartitions,
 )
-from fakebroker.core.groups.consumer.state.subscriptions import is_homogeneous
 from fakebroker.core.groups.consumer.state.topics import (
+    SubscribedNames,
     metadata_hash,
     partition_counts,
     subscribed_topic_names,
-    topic_ids,
 )
 from fakebroker.core.groups.consumer.timeouts import Timeouts
 from fakebroker.core.groups.consumer.tools import ASSIGNORS, ConsumerTools
@@ -73,7 +72,7 @@ class Rebalancing:
         found = metadata_hash(topics, self._tools.topics)
         is_known = change.new.member_id in group.members or group.members.by_instance(change.new.instance_id)
         members = len(group.members) + (not is_known)
-        alike = is_homogeneous(group.members.regexes_if(change.old, change.new), topics.values(), members)
+        alike = topics.are_alike(group.members.regexes_if(change.old, change.new), members)
         epoch = group.epoch
         if bump or found != group.metadata_hash:
             epoch += 1
@@ -128,7 +127,7 @@ class Rebalancing:
             return member
         names = subscribed_topic_names(member, group.members.resolved)
         given = Circumstances(
-            topic_ids(names, self._tools.topics),
+            names.topic_ids(self._tools.topics),
             has_subscription_changed,
             group.members.partitions.owner_epoch,
             owned,
@@ -166,12 +165,12 @@ def _topic_ids_of(
     members: dict[str, ConsumerGroupMember], group: ConsumerGroup, tools: ConsumerTools
 ) -> dict[str, frozenset[UUID]]:
     """Of the topics to which each is subscribed. Who is subscribed alike has the same set."""
-    by_names: dict[frozenset[str], frozenset[UUID]] = {}
+    by_names: dict[SubscribedNames, frozenset[UUID]] = {}
     found = {}
     for member_id, member in members.items():
         names = subscribed_topic_names(member, group.members.resolved)
         ids = by_names.get(names)
         if ids is None:
-            ids = by_names[names] = topic_ids(names, tools.topics)
+            ids = by_names[names] = names.topic_ids(tools.topics)
         found[member_id] = ids
     return found

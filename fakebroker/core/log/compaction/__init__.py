@@ -1,1 +1,1 @@
-"""Compaction: of each key the last record is kept."""
+"""Compaction: the last record of each key is kept."""

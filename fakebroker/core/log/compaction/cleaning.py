@@ -1,10 +1,10 @@
-"""What of a log is to be compacted, and what it is then.
+"""The part of a log that is to be compacted, and its batches afterwards.
 
-Theory   A log is clean up to its first dirty offset. From there to the active segment, the watermark, and the first
-         segment with something younger than min.compaction.lag.ms, it may be cleaned; it is worth it if that is more
-         than min.cleanable.dirty.ratio of it, or if something there is older than max.compaction.lag.ms. Then the last
-         offset of each key is noted of what is dirty, and all that comes before goes, in what was clean as well. What
-         was aborted goes in any case (transactions.py).
+Theory   A log is clean up to its first dirty offset. From there it may be cleaned up to the first of these: the active
+         segment, the high watermark, the first segment with a record younger than min.compaction.lag.ms. It is worth
+         cleaning if the dirty share exceeds min.cleanable.dirty.ratio, or if a dirty record is older than
+         max.compaction.lag.ms. The dirty part gives the last offset of each key; all earlier records of the key go, in
+         the clean part as well. Aborted records go in any case (transactions.py).
 Units    offsets count records; timestamps are milliseconds since the epoch.
 Source   storage/internals/log/{LogCleanerManager.java cleanableOffsets, calculateCleanableBytes, maxCompactionDelay,
          grabFilthiestCompactedLog; LogToClean.java; Cleaner.java doClean, cleanInto} @ 4.0.
@@ -26,13 +26,13 @@ from fakebroker.core.log.transactions.state import AbortedTransaction
 from fakebroker.protocol.record_batch import read_batch_header
 from fakebroker.protocol.slices import Slices
 
-# Bytes of records, and what a batch takes besides: some 200 us together.
+# Bytes of records, and the further cost of a batch: some 200 us together.
 _WORK_OF_A_SLICE: Final = 8_192
 _BATCH_WORK: Final = 512
 
 
 class LogToClean(NamedTuple):
-    """Everything before `end_offset` is to be cleaned; what lies before `first_dirty_offset` was, before."""
+    """A cleaning to do: everything before `end_offset`. The part before `first_dirty_offset` is clean already."""
 
     first_dirty_offset: int
     end_offset: int
@@ -47,7 +47,7 @@ class LogToClean(NamedTuple):
 
 
 def log_to_clean(log: Log, config: TopicConfig, now_wall_ms: int, roll_first: bool = False) -> LogToClean:
-    """What may be cleaned; `roll_first` as if the active segment had just been closed."""
+    """Return the part that may be cleaned. With `roll_first`, treat the active segment as just closed."""
     first_dirty = log.first_dirty_offset
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
         first_dirty = log.log_start_offset
@@ -62,7 +62,7 @@ def log_to_clean(log: Log, config: TopicConfig, now_wall_ms: int, roll_first: bo
         youngest_ms = now_wall_ms - config.min_compaction_lag_ms
         limit = min([limit, *(s.base_offset for s in segments if s.largest_timestamp_ms > youngest_ms)])
     if limit < end:
-        # Segments go as a whole: the one in which the limit lies does not.
+        # Segments go as a whole: the one that holds the limit stays.
         end = max((s.base_offset for s in segments if s.base_offset <= limit), default=first_dirty)
         end = limit if roll_first and _begins_at(log, limit) else end
     end = max(end, first_dirty)
@@ -82,7 +82,7 @@ def _begins_at(log: Log, offset: int) -> bool:
 
 
 def _segments(log: Log, first_dirty: int, config: TopicConfig) -> list[Roll]:
-    """Of what is dirty, the active one last."""
+    """Return the segments of the dirty part, the active one last."""
     max_ms = min(config.segment_ms, config.max_compaction_lag_ms)
     rolls = log.rolls
     if (
@@ -97,14 +97,14 @@ def _segments(log: Log, first_dirty: int, config: TopicConfig) -> list[Roll]:
 
 
 class Cleaned(NamedTuple):
-    """What is to stand for all before an offset: the batches, and the aborted transactions whose mark lies there."""
+    """The replacement of all before an offset: the batches, and the aborted transactions with a marker there."""
 
     batches: list[LoggedBatch]
     aborted: list[AbortedTransaction]
 
 
 def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[Cleaned]:
-    """What is left of all before `wanted.end_offset`, in slices. The log is not changed."""
+    """Return the cleaned form of all before `wanted.end_offset`, in slices. The log is not changed."""
     end = wanted.end_offset
     latest: dict[bytes, int] = {}
     producers = log.producer_state
@@ -134,7 +134,8 @@ def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int)
 
 
 def _rules(log: Log, latest: dict[bytes, int], end: int, config: TopicConfig, now_wall_ms: int) -> Rules:
-    """Of each producer its last batch is kept, for its sequences, or where there is none the mark, for its epoch."""
+    """Return the rules of a cleaning. Of each producer the last batch is kept for its sequences, or, if it has none,
+    its marker for the epoch."""
     ends = {end - 1}
     marks: set[tuple[int, int]] = set()
     producers = log.producer_state
@@ -149,8 +150,8 @@ def _rules(log: Log, latest: dict[bytes, int], end: int, config: TopicConfig, no
 
 
 def _each(log: Log, offset: int, end: int, look: Callable[[LoggedBatch], None]) -> Slices[None]:
-    """Look at each batch from one offset to another. Between slices batches may go out of memory, so the next one is
-    found anew."""
+    """Call `look` with each batch from one offset to another. Between slices batches may go out of memory, so the next
+    one is found anew."""
     while offset < end:
         work = 0
         before = offset

@@ -1,14 +1,14 @@
-"""One batch of a compacted log, without the records that nobody needs any more.
+"""One batch of a compacted log, without the records that are no longer needed.
 
-Theory   What keeps all of its records stays as it is, byte for byte. Otherwise it is built anew, with the same first
-         and last offset, epoch, producer and sequence, so that offsets and sequences mean what they meant. A batch of
-         which nothing is left is kept, empty, where its last offset or its producer is still needed. The mark of a
-         deleted key (a null value) gets a time at which it goes: it stands in the place of the base timestamp, flagged,
-         from the first cleaning on (KIP-534). So does the mark of a transaction of which no batch is left.
+Theory   A batch that keeps all of its records stays as it is, byte for byte. Otherwise it is built anew, with the same
+         first and last offset, epoch, producer and sequence, so offsets and sequences keep their meaning. A batch
+         without records left is kept, empty, if its last offset or its producer is still needed. A tombstone (null
+         value) gets a delete horizon at its first cleaning (KIP-534): a flag, and the time in the place of the base
+         timestamp. A transaction marker without batches left gets one too.
 Units    timestamps are milliseconds since the epoch; offsets count records.
 Source   clients/.../record/{MemoryRecords.java filterTo, filterBatch, buildRetainedRecordsInto; DefaultRecordBatch.java
          writeEmptyHeader, deleteHorizonMs}; storage/.../log/Cleaner.java shouldRetainRecord, checkBatchRetention @ 4.4.
-Differs  A batch whose records cannot be read stays as it is.
+Differs  A batch stays as it is if its records cannot be read.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ from fakebroker.protocol.record_batch import (
     read_batch_header,
 )
 
-DELETE_HORIZON_FLAG: Final = 0x40  # of the attributes: the base timestamp is when its marks go
+DELETE_HORIZON_FLAG: Final = 0x40  # of the attributes: the base timestamp is the delete horizon
 _NO_TIMESTAMP: Final = -1
 
 
 class Rules(NamedTuple):
-    """latest        the last offset of each key, of what is dirty
-    now_ms           when the cleaning began
+    """The rules of a cleaning.
+
+    latest           the last offset of each key in the dirty part
+    now_ms           the start of the cleaning
     delete_retention_ms
-                     how long marks of deleted keys stay from then on
+                     how long tombstones stay from then on
     kept_ends        last offsets of batches that are kept whatever is in them
-    kept_marks       producers and epochs of marks that are: of producers that have no batch any more
+    kept_marks       producers and epochs of markers that are kept: those of producers without a batch
     """
 
     latest: Mapping[bytes, int]
@@ -56,14 +58,14 @@ class Rules(NamedTuple):
 
 
 def keys_of(batch: LoggedBatch, header: BatchHeader) -> list[tuple[bytes | None, int]]:
-    """The key of each record with its offset; none of a control batch, or of one that cannot be read."""
+    """Return the key of each record with its offset; none for a control batch, or for one that cannot be read."""
     records = None if header.is_control else _records(batch.records, header)
     return [(record.key, batch.base_offset + (record.offset_delta or 0)) for record in records or ()]
 
 
 def filtered(batch: LoggedBatch, rules: Rules, header: BatchHeader, may_go: bool = False) -> LoggedBatch | None:
-    """What is left of a batch: itself, another one in its place, or nothing. `may_go` of one of an aborted transaction,
-    all of it at once, and of a mark that nobody needs, a while after it was first seen to be one."""
+    """Return the cleaned form of a batch: itself, a replacement, or None. `may_go`: its transaction was aborted, so all
+    records go at once; or it is a marker that is no longer needed, which goes at its delete horizon."""
     data = batch.records
     horizon_ms = header.base_timestamp_ms if header.attributes & DELETE_HORIZON_FLAG else None
     is_past_horizon = horizon_ms is not None and rules.now_ms >= horizon_ms
@@ -102,7 +104,7 @@ def _is_retained(record: Record, base_offset: int, marks_go: bool, latest: Mappi
 
 
 def _records(data: bytes, header: BatchHeader) -> list[Record] | None:
-    """None if they cannot be read."""
+    """Return the records, or None if they cannot be read."""
     try:
         if header.compression:
             body = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
@@ -151,7 +153,7 @@ def _empty(batch: LoggedBatch, header: BatchHeader) -> LoggedBatch:
     )
     left = _instead_of(batch, pack_batch(kept, b""), batch.timestamp_ms)
     if header.is_control:
-        left.producer = None  # nobody learns anything of its producer by it
+        left.producer = None  # an empty marker does not change the state of its producer
     return left
 
 

@@ -1,8 +1,8 @@
-"""Where Kafka would have begun a new segment: there are no segments here, but they decide what is compacted.
+"""The offsets at which Kafka would begin a new segment. There are no segments here, but they decide what is compacted.
 
-Theory   A batch begins a new segment if the one before it would become larger than segment.bytes with it, or if it is
-         younger by more than segment.ms than the first batch there. What was compacted is behind us: the walk begins at
-         the first dirty offset, where a segment began, and goes on from where it was when it is asked again.
+Theory   A batch begins a new segment if the present one would become larger than segment.bytes with it. It also does if
+         it is younger by more than segment.ms than the first batch there. The walk begins at the first dirty offset,
+         where a segment began, and is continued at the next call.
 Units    offsets count records; sizes are bytes; timestamps are milliseconds since the epoch.
 Source   storage/internals/log/LogSegment.java shouldRoll, timeWaitedForRoll; LogConfig.java maxSegmentMs @ 4.0.
 Differs  By the settings of now, not of the time of the append; segment.jitter.ms is not drawn. An index is never full.
@@ -22,7 +22,7 @@ _NEVER: Final = -1
 @mypyc_attr(acyclic=True)
 @final
 class Roll:
-    """A segment: where it begins, the timestamp of its first batch, the largest one, and how many bytes it has."""
+    """A segment: its base offset, the timestamp of its first batch, the largest timestamp, and its size in bytes."""
 
     __slots__ = ("base_offset", "first_timestamp_ms", "largest_timestamp_ms", "size")
 
@@ -35,7 +35,7 @@ class Roll:
 
 @final
 class Rolls:
-    """The segments from an offset on, of which the last is the active one, as far as `end_offset`."""
+    """The segments from an offset up to `end_offset`. The last one is the active one."""
 
     __slots__ = ("end_offset", "max_bytes", "max_ms", "segments")
 
@@ -46,7 +46,7 @@ class Rolls:
         self.segments: list[Roll] = []
 
     def go_on(self, batches: Iterable[LoggedBatch], end_offset: int) -> None:
-        """Take in the batches from `end_offset` so far to the end of the log."""
+        """Add the batches from the present `end_offset` to the end of the log."""
         for batch in batches:
             active = self.segments[-1] if self.segments else None
             if (

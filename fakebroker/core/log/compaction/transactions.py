@@ -1,9 +1,9 @@
-"""The transactions of a log, batch by batch, while it is cleaned: what of them may go.
+"""The transactions of a log during a cleaning, batch by batch: which of their batches may go.
 
-Theory   Records of an aborted transaction go; they do not even count as the last ones of their keys. Its mark stays
-         until all its batches are gone, and so does that of a committed one; then it is given a time at which it goes
-         (record_filter.py). Of the aborted ones those are remembered whose mark still has a batch before it: readers
-         must not wait for a mark that is not there.
+Theory   Records of an aborted transaction go, and do not count as the last ones of their keys. A transaction marker,
+         COMMIT or ABORT, stays until all batches of its transaction are gone; then it gets a delete horizon
+         (record_filter.py). An aborted transaction is remembered while a batch is left before its marker: readers must
+         not wait for a marker that is not there.
 Units    offsets count records.
 Source   storage/.../log/{CleanedTransactionMetadata,Cleaner}.java shouldDiscardBatch @ 4.4.
 """
@@ -23,18 +23,19 @@ from fakebroker.protocol.transaction_records.control_records import ABORT, COMMI
 
 @final
 class CleanedTransactions:
-    """`aborted` are all of which there may be a batch in what is cleaned, `kept` those that are to be remembered."""
+    """The state of a cleaning. `aborted` are all transactions that may have a batch in the cleaned part, `kept` those
+    to remember."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = [(each.first_offset, each) for each in aborted]
         heapify(self._to_come)
-        self._aborted: dict[int, AbortedTransaction] = {}  # by producer id, those that are open where we are
-        self._seen: set[int] = set()  # of them, those that have a batch
-        self._committed: set[int] = set()  # the same of the others
+        self._aborted: dict[int, AbortedTransaction] = {}  # by producer id, those open at the present batch
+        self._seen: set[int] = set()  # those of them that have a batch
+        self._committed: set[int] = set()  # producers of other transactions that have a batch
         self.kept: list[AbortedTransaction] = []
 
     def may_go(self, batch: LoggedBatch, header: BatchHeader) -> bool:
-        """The next batch: whether it is of an aborted transaction, or a mark that nobody needs."""
+        """Return True if the next batch is of an aborted transaction, or is a marker that is no longer needed."""
         while self._to_come and self._to_come[0][0] <= batch.last_offset:
             transaction = heappop(self._to_come)[1]
             self._aborted.setdefault(transaction.producer_id, transaction)
@@ -52,7 +53,7 @@ class CleanedTransactions:
         producer_id, data = header.producer_id, batch.records
         try:
             if not decode_records(data):
-                return True  # it was cleaned before
+                return True  # cleaned before
             marker = decode_marker(data)
         except InvalidRecordError:
             return False

@@ -1,1 +1,1 @@
-"""The records of a batch as a stream: where they come from, what is asked of each, and how they are written anew."""
+"""The records of a batch as a stream: their source, the checks of each, and their rewriting."""

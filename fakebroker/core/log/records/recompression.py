@@ -1,7 +1,7 @@
-"""Build a batch anew, because the topic wants another codec than it has.
+"""Build a batch anew, because the topic's codec is another one.
 
 Theory   The same records: offsets 0, 1, 2 ..., timestamps relative to the first. Written from a stream to a stream, so
-         that neither the records nor what has become of them is ever more than a batch may be.
+         neither the records nor the result is ever larger than a batch may be.
 Units    sizes are bytes, timestamps milliseconds since the epoch.
 Source   storage/.../log/LogValidator.java buildRecordsAndAssignOffsets; clients/.../record/MemoryRecordsBuilder.java
          @ 4.0.
@@ -22,8 +22,8 @@ _AT_ONCE_BYTES: Final = 16 * 1024  # most batches are no larger
 
 
 def rewrite(source: RecordSource, header: BatchHeader, target: int, max_bytes: int) -> Slices[tuple[int, bytes | None]]:
-    """The first timestamp, and the records in the codec `target`; None if they are more than `max_bytes`. They were
-    found whole before."""
+    """Return the first timestamp, and the records in the codec `target`; None if they are more than `max_bytes`. The
+    records are known to be sound."""
     timestamp_ms = header.max_timestamp_ms if header.has_log_append_time else None
     base_ms = header.base_timestamp_ms
     measured = Measured()

@@ -1,8 +1,8 @@
-"""Look at each record of a batch whose records are whole, because one look at them all has not cleared it.
+"""Check each record of a sound batch, where the check of the summary was not enough.
 
-Theory   A key on a compacted topic, a timestamp within bounds, no claim of LogAppendTime. Kafka lists every record that
-         fails; here the list ends after so many, because an answer of 30 MB to a request of 1 MB does nobody any good.
-         What is told of the batch as a whole, its error code and how many records failed, is right all the same.
+Theory   A key on a compacted topic, a timestamp within bounds, no LogAppendTime. Kafka lists every record that fails.
+         Here the list is limited, because a response of 30 MB to a request of 1 MB is of no use. The error code of the
+         batch and the number of failed records are right all the same.
 Units    timestamps and bounds are milliseconds since the epoch, or their difference; sizes are bytes.
 Source   storage/.../log/LogValidator.java validateRecord, validateKey, validateTimestamp, processRecordErrors @ 4.0.
 """
@@ -23,13 +23,13 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 NO_TIMESTAMP: Final = -1
 
-# Of one request. As many records are in the largest batch that librdkafka makes by default (batch.num.messages); the
-# Java client's default batch.size of 16 KiB has room for 2,340.
+# The limit for one request. The largest batch that librdkafka makes by default (batch.num.messages) has as many
+# records; the Java client's default batch.size of 16 KiB has room for 2,340.
 MAX_RECORD_ERRORS: Final = 10_000
 
 
 class EachRecord(FactsStream):
-    """What is wrong with each of them, and their earliest and largest timestamp."""
+    """The errors of the records, and their earliest and largest timestamp."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class EachRecord(FactsStream):
         is_partial: bool,
         max_errors: int,
     ) -> None:
-        """`is_partial`: Kafka has skipped the keys and values of these records."""
+        """Create the check. `is_partial`: Kafka has skipped the keys and values of these records."""
         super().__init__(header.record_count)
         self.earliest_ms: int = 2**63 - 1
         self.largest_ms: int = NO_TIMESTAMP
@@ -94,10 +94,10 @@ class EachRecord(FactsStream):
         if len(self._errors) < self._max_errors:
             self._errors.append((int(self.index), message))
         if len(self._errors) == self._max_errors:
-            self.is_stopped = True  # of such a batch nothing more is told: not even how many failed
+            self.is_stopped = True  # the response has no more of such a batch, not even the number of failures
 
     def _describe(self, timestamp_ms: int, offset_delta: i64, key_size: i64, value_size: i64) -> str:
-        """The record as Kafka's toString has it."""
+        """Return the record as Kafka's toString does."""
         name = "PartialDefaultRecord"
         if not self._is_partial:
             name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)

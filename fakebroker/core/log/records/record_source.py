@@ -1,8 +1,8 @@
-"""The records of one batch, decompressed: at once if they are few bytes, else piece by piece, as often as asked.
+"""The records of one batch, decompressed: at once if they are small, else piece by piece, as often as asked.
 
-Theory   Whoever looks at the records of a batch goes over them once, seldom two or three times. What is small is
-         decompressed once and kept for that long. What is not is never there as a whole: it is decompressed anew each
-         time, and between two pieces others may have a turn.
+Theory   A validation reads the records once, seldom two or three times. A small batch is decompressed once and kept for
+         that long. A large one is never in memory as a whole: it is decompressed anew each time, and other work may run
+         between two pieces.
 Units    sizes are bytes.
 """
 
@@ -19,18 +19,18 @@ from fakebroker.protocol.record_stream.fields import RecordFields
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 
-# What an uncompressed request could carry at most: the default of socket.request.max.bytes.
+# The largest size of an uncompressed request: the default of socket.request.max.bytes.
 MAX_DECOMPRESSED_BYTES: Final = 104_857_600
 
-SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be and are walked over
-EACH_BYTES: Final = 8 * 1024  # the same, if something is done with each of them
-_SMALL_PIECES: Final = 8  # and if pieces stand for nothing
+SMALL_BYTES: Final = 64 * 1024  # Some 200 us of work, for a walk over the smallest possible records.
+EACH_BYTES: Final = 8 * 1024  # The same, if each record is processed.
+_SMALL_PIECES: Final = 8  # The limit of pieces: they may be empty.
 
 
 @final
 class RecordSource:
-    """`batch` is whole. Decompressing raises KafkaError as an append does: UNKNOWN_SERVER_ERROR for what is broken,
-    MESSAGE_TOO_LARGE for more than MAX_DECOMPRESSED_BYTES.
+    """The records of a sound batch. Decompressing raises KafkaError as an append does: UNKNOWN_SERVER_ERROR for broken
+    data, MESSAGE_TOO_LARGE for more than MAX_DECOMPRESSED_BYTES.
 
     data, start   all of the records, if they are small, and where they begin; else `data` is None
     """
@@ -58,8 +58,8 @@ class RecordSource:
         self.data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def feed_all(self, stream: RecordFields, at_once: int) -> Slices[None]:
-        """Feed the stream until its end, or until it is stopped; with a slice for so many bytes, always the same ones.
-        Raises InvalidRecordError as the stream does."""
+        """Feed the stream until its end, or until it is stopped, in fixed slices of `at_once` bytes. Raise
+        InvalidRecordError as the stream does."""
         if self.data is None and self._codec:
             for piece in self._decompressed():
                 for start in range(0, len(piece), at_once):

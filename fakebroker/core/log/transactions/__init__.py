@@ -1,1 +1,1 @@
-"""What a log knows of transactions: which are open, which were aborted, and who may begin one."""
+"""The transactions of a log: the open ones, the aborted ones, and the verification of new ones."""

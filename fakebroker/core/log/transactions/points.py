@@ -1,6 +1,6 @@
-"""What a partition tells of transactions, to whoever listens: where one begins and ends, and up to where all is stable.
+"""The probe points of transactions in a partition: begin, end, and moves of the last stable offset.
 
-Theory   The last stable offset moves with the watermark and never else: what is appended lies above it.
+Theory   The last stable offset moves only with the high watermark: appended records lie above it.
 Units    offsets count records.
 """
 
@@ -13,7 +13,7 @@ from fakebroker.protocol.transaction_records.control_records import COMMIT
 
 
 def tell_transaction(listener: Listener, tp: TopicPartition, leader_id: int, log: Log, batch: LoggedBatch) -> None:
-    """A batch was appended, maybe of a transaction, or its mark."""
+    """Report an appended batch, if it is of a transaction or a transaction marker."""
     producer, offset = batch.producer, batch.base_offset
     if producer is None or not producer.is_transactional:
         return
@@ -28,7 +28,7 @@ def tell_transaction(listener: Listener, tp: TopicPartition, leader_id: int, log
 
 
 def tell_stable_offset(listener: Listener, tp: TopicPartition, leader_epoch: int, log: Log, before: int) -> None:
-    """Where it is now, if the log has transactions and it was elsewhere before."""
+    """Report the last stable offset, if the log has transactions and it moved."""
     if log.has_transactions and (stable := log.last_stable_offset) != before:
         transactions = log.producer_state.transactions
         unstable = transactions.first_unstable_offset(log.high_watermark)

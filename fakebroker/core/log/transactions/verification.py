@@ -1,9 +1,9 @@
-"""Who was asked for before a transactional batch is appended: the guard against appends to a transaction that is over.
+"""The verification of a transactional batch before its append. It guards against appends to an ended transaction.
 
-Theory   Before the first batch of a transaction in a partition its leader asks the coordinator whether the transaction
-         is open there (version 1) or adds the partition to it (version 2). In between the transaction may end and the
-         next begin. So whoever asks gets a guard, and the batch is appended only if the partition still has that very
-         guard: marks take it away.
+Theory   Before the first batch of a transaction in a partition, its leader asks the transaction coordinator. That
+         checks whether the transaction is open there (version 1), or adds the partition to it (version 2). In between
+         the transaction may end and the next begin. So each verification gets a guard, and the batch is appended only
+         if the partition still has that very guard. Transaction markers remove it.
 Units    epochs and sequences as in batches; times are wall milliseconds.
 Source   storage/.../log/{VerificationStateEntry,VerificationGuard}.java @ 4.4 (KIP-890).
 """
@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import Final, final
 
 NO_GUARD: Final = 0
-UNCHECKED: Final = -1  # transaction.partition.verification.enable=false: nobody is asked
+UNCHECKED: Final = -1  # transaction.partition.verification.enable=false: the coordinator is not asked
 
 
 @final
 class VerificationState:
-    """Of one producer. `guard` is a number that nobody else had; `lowest_sequence` is the first of what waits."""
+    """The verification of one producer. `guard` is a unique number; `lowest_sequence` is the first sequence that
+    waits."""
 
     __slots__ = ("epoch", "guard", "lowest_sequence", "started_ms", "supports_epoch_bump")
 
@@ -30,7 +31,7 @@ class VerificationState:
         self.supports_epoch_bump = supports_epoch_bump
 
     def note(self, sequence: int, epoch: int) -> None:
-        """VerificationStateEntry.maybeUpdateLowestSequenceAndEpoch: another batch waits."""
+        """Record another waiting batch (VerificationStateEntry.maybeUpdateLowestSequenceAndEpoch)."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.lowest_sequence = sequence

@@ -1,1 +1,1 @@
-"""Followers that stand still: what they find when they go on."""
+"""Followers on paused brokers, and the responses that they find when they are resumed."""

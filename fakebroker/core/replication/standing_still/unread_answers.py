@@ -1,20 +1,20 @@
-"""What lies in the sockets of a broker that stands still: the answers to the fetches that it had sent.
+"""The responses in the sockets of a paused broker: those to the fetches that it had sent.
 
-Theory   A follower that has everything waits in a fetch at each leader, and sends it again when it is answered. If it
-         stands still (SIGSTOP), the one that it has sent is answered all the same: by the first request that appends
-         enough for it, if that comes before its wait is over. The answer has all that was appended by then in the
-         partitions that the two share, and lies in the socket. When the follower goes on it takes that before
-         anything else. So it may have what was written after it stopped, and lead with it; what is written later it
-         never sees. If it is killed instead, the answer is lost with its socket; and so it is if the follower stands
-         still for longer than request.timeout.ms: by then its poll is over and the fetch given up, so it reads
-         nothing more, and connects anew. (replica.socket.timeout.ms is for connecting alone.)
-         Where somebody else leads by then, or in another epoch, the fetch was answered, with nothing new.
+Theory   A follower that has everything has a fetch parked at each leader, and sends the next one after the response. If
+         it is paused (SIGSTOP), the leader responds to the fetch already sent: at the first request that appends enough
+         for it, if that comes before the fetch expires. The response has all records appended by then in the partitions
+         that the two share, and lies in the socket. A resumed follower takes that response before anything else. So it
+         may have records written after it was paused, and lead with them; it never sees records written later. If the
+         broker is killed instead, the response is lost with its socket. It is also lost if the pause lasts longer than
+         request.timeout.ms. By then the follower's poll is over and the fetch given up: it reads nothing more, and
+         reconnects. replica.socket.timeout.ms is for connecting alone. If another leader or another epoch began
+         meanwhile, the leader has responded to the fetch without new records.
 Units    monotonic milliseconds; sizes are bytes.
 Source   core/.../server/{AbstractFetcherThread,DelayedFetch}.scala @ 4.0: processFetchRequest, tryComplete;
          BrokerBlockingSender, NetworkClient.poll and hasExpiredRequest (later than, not at), on Java's
          EPollSelectorImpl.doSelect: a wait that was interrupted and is over brings nothing. Kafka 4.4.0, live.
-Differs  When a fetch was sent is known of followers that are instant, and of no others. A leader's log that was
-         compacted meanwhile brings nothing. What became of the watermark is told by what is brought alone.
+Differs  The time at which a fetch was sent is known only for instant followers. A leader's log that was compacted
+         meanwhile brings nothing. The follower learns the high watermark only from the response.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fakebroker.core.replication.replica import Replica
 
 
 class _Asked(NamedTuple):
-    """A partition of a fetch: from which offset on, in which leadership."""
+    """A partition of a fetch: the offset and the leader epoch that it asks for."""
 
     partition: Partition
     replica: Replica
@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
 
 
 class _Brought(NamedTuple):
-    """What the answer has of one of them."""
+    """The records of the response for one partition."""
 
     asked: _Asked
     batches: list[LoggedBatch]
@@ -48,11 +48,11 @@ class _Brought(NamedTuple):
 
 @final
 class UnreadAnswer:
-    """The answer to the fetch that a follower has sent to one leader, as far as there is one."""
+    """The response to the fetch that a follower has sent to one leader, if there is one."""
 
     def __init__(self, asked: list[Partition], follower_id: int, config: BrokerConfig, now: Now) -> None:
-        """The follower has all that their leader has. It fetched last when it took something, and again each time that
-        a wait was over."""
+        """Record a parked fetch. The follower has all that the leader has. It sent its last fetch when it took records,
+        and again each time that a wait was over."""
         self._asked = [
             _Asked(partition, replica, replica.log.log_end_offset, partition.leader_epoch)
             for partition in asked
@@ -70,7 +70,7 @@ class UnreadAnswer:
         self._brought: list[_Brought] = []
 
     def on_append(self, now: Now) -> None:
-        """The leader has appended something."""
+        """React to an append of the leader: read the response, and send it if there is enough."""
         if self._is_sent:
             return
         if now.mono_ms >= self._until_ms or any(map(_is_over, self._asked)):
@@ -81,7 +81,7 @@ class UnreadAnswer:
         self._is_sent = size >= self._min_bytes
 
     def _read(self) -> list[_Brought]:
-        """Whole batches, as many as the follower asks for, and at least one."""
+        """Read whole batches, as many as the follower asks for, and at least one."""
         read: list[_Brought] = []
         left = self._max_bytes
         for asked in self._asked:
@@ -99,7 +99,7 @@ class UnreadAnswer:
         return read
 
     def take(self, now: Now) -> None:
-        """The follower goes on: it appends what was brought, where it stands as it stood."""
+        """Append the records of the response to each replica that is as it was when it was paused."""
         if now.mono_ms > self._given_up_ms:
             return
         for asked, batches, high_watermark in self._brought:
@@ -111,13 +111,14 @@ class UnreadAnswer:
                 continue
             if log.rewriting != partition.last_leader.log.rewriting:
                 continue
-            # What others entered of a leadership of which it does not know is not in its epochs yet.
+            # Other replicas may have entered an epoch of which this follower does not know. It is not in its epochs
+            # yet.
             replica.leader_epochs.truncate_from_end(asked.offset)
             _take_cold(asked, batches)
             for batch in batches:
                 if batch.base_offset < log.log_end_offset:
                     continue
-                if batch.stored is not None:  # it went out of memory, and nobody has it any more
+                if batch.stored is not None:  # it went out of memory, and no replica has it any more
                     break
                 log.append(batch)
                 if replica.leader_epochs.latest_epoch != batch.leader_epoch:
@@ -128,7 +129,7 @@ class UnreadAnswer:
 def unread_answers(
     followed: Iterable[Partition], follower_id: int, config: BrokerConfig, now: Now
 ) -> dict[int, UnreadAnswer]:
-    """Those that may come, by leader. `followed` has where the follower waits in a fetch."""
+    """Return the responses that may come, by leader. `followed` are the partitions with a parked fetch."""
     by_leader: dict[int, list[Partition]] = {}
     for partition in followed:
         by_leader.setdefault(partition.leader_id, []).append(partition)
@@ -136,7 +137,7 @@ def unread_answers(
 
 
 def _take_cold(asked: _Asked, batches: list[LoggedBatch]) -> None:
-    """What went out of memory meanwhile, where others have it, is out of memory here too."""
+    """Copy as out of memory those batches that went out of memory meanwhile in another replica."""
     own, last = asked.replica, batches[-1]
     for replica in asked.partition.replicas.values():
         log = replica.log
@@ -148,5 +149,5 @@ def _take_cold(asked: _Asked, batches: list[LoggedBatch]) -> None:
 
 
 def _is_over(asked: _Asked) -> bool:
-    """It is led by somebody else, or anew."""
+    """Return True if another leader or epoch has begun."""
     return asked.partition.is_deleted or asked.partition.leader_epoch != asked.leader_epoch

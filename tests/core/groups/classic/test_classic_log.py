@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from support.classic_members import SESSION_MS, ClassicMembers
 from support.group_harness import GroupHarness
 
+from fakebroker.core.groups.classic.records import group_metadata_record
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
@@ -143,3 +146,25 @@ def test_in_time_or_not_at_all() -> None:
     assert asked.answer is None
     harness.advance(1)
     assert asked.told.error_code is ErrorCode.coordinator_not_available
+
+
+def test_an_assignment_larger_than_a_batch_is_refused_and_not_even_encoded() -> None:
+    _, members, [leader, *_] = stable(count=1)
+    large = {leader: b"x" * 2_000_000}
+    joined = members.join(leader).told
+    tracemalloc.start()
+    try:
+        synced = members.sync(leader, joined.generation_id, large)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert synced.told.error_code is ErrorCode.unknown_server_error
+    assert peak < 500_000
+
+
+def test_the_least_size_of_a_generation_is_told() -> None:
+    _, members, ids = stable()
+    assignment = dict.fromkeys(ids, b"x" * 1_000)
+    record = group_metadata_record(members.group, assignment)
+    assert record.value is not None
+    assert 2_000 < record.least_bytes <= len(record.value.encode())

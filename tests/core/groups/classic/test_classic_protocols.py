@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.slices import calls_of, most_calls_of_a_slice
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.groups.classic.messages import MemberProtocol
-from fakebroker.core.groups.classic.protocols import SupportedProtocols, subscribed_topics
+from fakebroker.core.groups.classic.protocols import SupportedProtocols, subscribed_topics, with_topics
 from fakebroker.core.hash_order import hash_map_order
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import finish
 
 
 def member(*names: str, says: bytes = b"") -> ClassicGroupMember:
@@ -70,15 +73,54 @@ def test_the_order_has_every_name_once(names: list[str]) -> None:
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5), st.none() | st.binary(max_size=9))
 def test_topics_are_read(topics: list[str], user_data: bytes | None) -> None:
     says = subscription(topics, user_data, version=3) + b"what later versions have"
-    assert subscribed_topics([member("range", says=says)], "range") == frozenset(topics)
+    assert subscribed_topics([member("range", says=says)], "range") == [frozenset(topics)]
 
 
 @given(st.binary(max_size=40))
 def test_whatever_a_member_says_is_read_or_not(says: bytes) -> None:
     found = subscribed_topics([member("range", says=says)], "range")
-    assert found is None or isinstance(found, frozenset)
+    assert found is None or len(found) == 1
 
 
 def test_one_that_cannot_be_read_hides_all() -> None:
     members = [member("range", says=subscription(["t"])), member("range", says=b"\0")]
     assert subscribed_topics(members, "range") is None
+
+
+@pytest.mark.parametrize("says", [subscription([f"t{number}" for number in range(5_000)]), subscription(["t"]) * 2_000])
+def test_very_many_topics_are_read_before_the_rebalance(says: bytes) -> None:
+    whole = MemberProtocol("range", says)
+    [known] = finish(with_topics((whole,)))
+    assert known == whole
+    assert hash(known) == hash(whole)
+    assert known.topics is not None
+    assert known != MemberProtocol("range", b"")
+    members = [
+        ClassicGroupMember("m", None, "c", "/h", 1, 1, "consumer", (each,))
+        for each in (known, MemberProtocol("range", subscription(["u"])))
+    ]
+    found = subscribed_topics(members, "range")
+    assert found is not None
+    assert set().union(*found) == {"u"} | set().union(*known.topics)
+    assert calls_of(lambda: subscribed_topics(members, "range")) < 50
+
+
+@pytest.mark.interpreted
+def test_very_many_topics_are_read_in_slices() -> None:
+    def most_calls(count: int) -> int:
+        says = subscription([f"t{number}" for number in range(count)])
+
+        def begin() -> Any:
+            return with_topics((MemberProtocol("range", says),))
+
+        return most_calls_of_a_slice(begin)
+
+    assert most_calls(20_000) < 1.2 * most_calls(5_000)
+
+
+def test_one_with_very_many_that_cannot_be_read_hides_all() -> None:
+    [unreadable] = finish(with_topics((MemberProtocol("range", subscription(["t"] * 5_000)[:-1]),)))
+    assert unreadable.topics == ()
+    assert (
+        subscribed_topics([ClassicGroupMember("m", None, "c", "/h", 1, 1, "consumer", (unreadable,))], "range") is None
+    )

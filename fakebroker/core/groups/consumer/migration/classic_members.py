@@ -52,6 +52,7 @@ from fakebroker.core.groups.consumer.tools import MIGRATION_POLICIES, ConsumerTo
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.group_records.consumer_protocol import Subscription, decode_subscription, version_of
+from fakebroker.protocol.group_records.many_names import as_names
 
 
 @final
@@ -244,7 +245,7 @@ def _as_joined(old: ConsumerGroupMember, request: JoinRequest, subscription: Sub
         instance_id=old.instance_id if request.group_instance_id is None else request.group_instance_id,
         rack_id=subscription.rack_id or old.rack_id,
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topic_names=frozenset(subscription.topics),
+        topic_names=as_names(subscription.topics),
         topic_regex="",
         client_id=request.client_id,
         client_host=request.client_host,

@@ -32,6 +32,7 @@ from fakebroker.core.hash_order import timeline_order
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.group_records.consumer_protocol import decode_assignment, decode_subscription
+from fakebroker.protocol.group_records.many_names import as_names
 
 
 @final
@@ -112,7 +113,7 @@ def _member(group: ClassicGroup, classic: ClassicGroupMember, assignment: Assign
         rebalance_timeout_ms=classic.rebalance_timeout_ms,
         client_id=classic.client_id,
         client_host=classic.client_host,
-        topic_names=frozenset(subscription.topics),
+        topic_names=as_names(subscription.topics),
         assigned=with_epochs(assignment, group.generation_id),
         classic=ClassicMemberMetadata(
             classic.session_timeout_ms,

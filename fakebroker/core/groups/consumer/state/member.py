@@ -15,6 +15,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from fakebroker.protocol.group_records.many_names import Names
+
 Assignment = Mapping[UUID, frozenset[int]]  # partitions by topic id; a topic without any is not there
 OwnedPartitions = Mapping[UUID, Mapping[int, int]]  # the same, each with the epoch at which it was given
 
@@ -69,7 +71,7 @@ class ConsumerGroupMember(NamedTuple):
     rebalance_timeout_ms: int = -1
     client_id: str = ""
     client_host: str = ""
-    topic_names: frozenset[str] = frozenset()
+    topic_names: Names = frozenset()
     topic_regex: str | None = ""
     assignor: str | None = None
     state: MemberState = MemberState.STABLE

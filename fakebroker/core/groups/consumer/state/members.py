@@ -1,7 +1,8 @@
 """The members of a group, and all that is counted of them.
 
 Theory   One member becomes another as a whole; what is counted follows: instances, assignors, subscriptions, classic
-         protocols, who holds which partition.
+         protocols, who holds which partition. The topics of a member that names very many are not counted one by one:
+         members with the same names are.
 Source   group-coordinator/.../modern/consumer/ConsumerGroup.java updateMember, removeMember @ 4.4.
 """
 
@@ -15,7 +16,9 @@ from fakebroker.core.groups.consumer.state.member import ConsumerGroupMember
 from fakebroker.core.groups.consumer.state.partition_epochs import PartitionEpochs
 from fakebroker.core.groups.consumer.state.subscriptions import (
     SubscriptionCount,
+    Subscriptions,
     count,
+    count_names,
     count_topics,
     is_homogeneous,
     regexes_if,
@@ -24,6 +27,7 @@ from fakebroker.core.groups.consumer.state.subscriptions import (
 )
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression
 from fakebroker.core.hash_order import copied_capacity, hash_map_order, timeline_order
+from fakebroker.protocol.group_records.many_names import ManyNames
 
 
 @final
@@ -37,6 +41,7 @@ class Members:
         self._classic: TimelineValue[int] = TimelineValue(registry, 0)
         self._classic_protocols: TimelineDict[str, int] = TimelineDict(registry)
         self._topics: TimelineDict[str, SubscriptionCount] = TimelineDict(registry)
+        self._many: TimelineDict[ManyNames, int] = TimelineDict(registry)
         self._regexes: TimelineDict[str, int] = TimelineDict(registry)
         self._resolved: TimelineDict[str, ResolvedRegularExpression] = TimelineDict(registry)
         self._is_homogeneous: TimelineValue[bool] = TimelineValue(registry, True)
@@ -82,7 +87,7 @@ class Members:
             if member is None:
                 continue
             if names_differ:
-                count_topics(self._topics, member.topic_names, by_name=by)
+                count_names(self._topics, self._many, member.topic_names, by)
             count(self._assignors, [member.assignor] if member.assignor is not None else [], by)
             count(self._regexes, [member.regex] if member.regex is not None else [], by)
             if member.classic is not None:
@@ -93,7 +98,8 @@ class Members:
         if new is not None and new.instance_id is not None:
             self._ids_by_instance[new.instance_id] = new.member_id
         if names_differ or self.has_regexes or len(self._resolved):
-            self._is_homogeneous.set(is_homogeneous(self.regexes, self._topics.values(), len(self._by_id)))
+            many = list(self._many.values())
+            self._is_homogeneous.set(is_homogeneous(self.regexes, self._topics.values(), many, len(self._by_id)))
 
     # What they are subscribed to.
 
@@ -103,8 +109,8 @@ class Members:
         return self._is_homogeneous.get()
 
     @property
-    def topics(self) -> dict[str, SubscriptionCount]:
-        return dict(self._topics.items())
+    def topics(self) -> Subscriptions:
+        return Subscriptions(dict(self._topics.items()), dict(self._many.items()))
 
     @property
     def regexes(self) -> dict[str, int]:
@@ -116,7 +122,7 @@ class Members:
         return len(self._regexes) > 0
 
     def is_subscribed_to(self, topic: str) -> bool:
-        return topic in self._topics
+        return topic in self._topics or any(topic in names for names, _ in self._many.items())
 
     def subscribed_to_regex(self, regex: str) -> int:
         """How many members are."""
@@ -139,12 +145,10 @@ class Members:
 
     # What would hold if a member changed.
 
-    def topics_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> dict[str, SubscriptionCount]:
+    def topics_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Subscriptions:
         return topics_if(self.topics, self.regexes, self.all_resolved(), old, new)
 
-    def topics_without(
-        self, members: Iterable[ConsumerGroupMember], regexes: Iterable[str]
-    ) -> dict[str, SubscriptionCount]:
+    def topics_without(self, members: Iterable[ConsumerGroupMember], regexes: Iterable[str]) -> Subscriptions:
         return topics_without(self.topics, self.all_resolved(), members, regexes)
 
     def regexes_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> dict[str, int]:

@@ -35,6 +35,7 @@ from fakebroker.protocol.group_records.consumer_group import (
     CurrentTopicPartitions,
     TargetTopicPartitions,
 )
+from fakebroker.protocol.group_records.many_names import ManyNames
 
 
 def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
@@ -47,6 +48,8 @@ def no_subscription_metadata(group_id: str) -> CoordinatorRecord:
 
 
 def member_metadata(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
+    names = member.topic_names
+    is_many = isinstance(names, ManyNames)
     return CoordinatorRecord(
         ConsumerGroupMemberMetadataKey(group_id, member.member_id),
         ConsumerGroupMemberMetadataValue(
@@ -54,12 +57,13 @@ def member_metadata(group_id: str, member: ConsumerGroupMember) -> CoordinatorRe
             rack_id=member.rack_id,
             client_id=member.client_id,
             client_host=member.client_host,
-            subscribed_topic_names=tuple(sorted(member.topic_names)),
+            subscribed_topic_names=names if is_many else tuple(sorted(names)),
             subscribed_topic_regex=member.topic_regex,
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=member.assignor,
             classic_member_metadata=_classic_value(member.classic),
         ),
+        len(names.encoded) if isinstance(names, ManyNames) else 0,
     )
 
 

@@ -31,6 +31,7 @@ from fakebroker.protocol.group_records.consumer_group import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from fakebroker.protocol.group_records.many_names import as_names
 
 
 @final
@@ -93,7 +94,7 @@ class Replay:
         old = group.members.get(key.member_id)
         if value is not None:
             before = old or ConsumerGroupMember(key.member_id)
-            names = frozenset(value.subscribed_topic_names)
+            names = as_names(value.subscribed_topic_names)
             group.members.update(
                 before._replace(
                     instance_id=value.instance_id,

@@ -8,12 +8,13 @@ Source   group-coordinator/.../modern/{SubscriptionCount,ModernGroup}.java, .../
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar, final
 
 from fakebroker.core.coordinator.timeline import TimelineDict
 from fakebroker.core.groups.consumer.state.member import ConsumerGroupMember
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression
+from fakebroker.protocol.group_records.many_names import ManyNames, Names
 
 
 class SubscriptionCount(NamedTuple):
@@ -25,10 +26,10 @@ class SubscriptionCount(NamedTuple):
 
 NO_ONE = SubscriptionCount()
 
-TopicCounts = Mapping[str, SubscriptionCount]
+K = TypeVar("K", bound=Hashable)
 
 
-def count(counts: dict[str, int] | TimelineDict[str, int], keys: Iterable[str], by: int) -> None:
+def count(counts: dict[K, int] | TimelineDict[K, int], keys: Iterable[K], by: int) -> None:
     """One more or one less of each; what is at 0 is not there."""
     for key in keys:
         number = (counts.get(key) or 0) + by
@@ -57,8 +58,53 @@ def count_topics(
             counts.pop(topic)
 
 
-def is_homogeneous(regexes: Mapping[str, int], topics: Iterable[SubscriptionCount], members: int) -> bool:
-    """Are all members subscribed to the same topics?"""
+def count_names(
+    counts: dict[str, SubscriptionCount] | TimelineDict[str, SubscriptionCount],
+    many: dict[ManyNames, int] | TimelineDict[ManyNames, int],
+    names: Names,
+    by: int,
+) -> None:
+    """The same for the topics that a member names. Very many are counted as one."""
+    if isinstance(names, ManyNames):
+        count(many, [names], by)
+    else:
+        count_topics(counts, names, by_name=by)
+
+
+@final
+class Subscriptions:
+    """The topics to which members are subscribed, or would be: counts of topics, and of members that name very many."""
+
+    def __init__(self, counts: dict[str, SubscriptionCount], many: dict[ManyNames, int]) -> None:
+        self.counts = counts
+        self.many = many
+
+    def __len__(self) -> int:
+        """At most so many: what several members name may be counted several times."""
+        return len(self.counts) + sum(map(len, self.many))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.counts or any(name in names for names in self.many)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.counts
+        for names in self.many:
+            yield from names
+
+    def count(self, names: Names, by: int) -> None:
+        count_names(self.counts, self.many, names, by)
+
+    def are_alike(self, regexes: Mapping[str, int], members: int) -> bool:
+        """Are all of so many members subscribed to the same topics?"""
+        return is_homogeneous(regexes, self.counts.values(), list(self.many.values()), members)
+
+
+def is_homogeneous(
+    regexes: Mapping[str, int], topics: Iterable[SubscriptionCount], many: Sequence[int], members: int
+) -> bool:
+    """Are all members subscribed to the same topics? `many` are the members with each set of very many names."""
+    if many:
+        return not regexes and many == [members] and next(iter(topics), None) is None
     if not regexes:
         return all(topic.by_name == members for topic in topics)
     if next(iter(regexes.values())) != members:
@@ -67,37 +113,36 @@ def is_homogeneous(regexes: Mapping[str, int], topics: Iterable[SubscriptionCoun
 
 
 def topics_if(
-    topics: TopicCounts,
+    topics: Subscriptions,
     regexes: Mapping[str, int],
     resolved: Mapping[str, ResolvedRegularExpression],
     old: ConsumerGroupMember | None,
     new: ConsumerGroupMember,
-) -> dict[str, SubscriptionCount]:
-    """The topics if one member became another. If it was the last one with its pattern, what that matched goes."""
-    counts = dict(topics)
+) -> Subscriptions:
+    """The topics, which are changed, if one member became another. If it was the last one with its pattern, what that
+    matched goes."""
     if old is not None:
-        count_topics(counts, old.topic_names, by_name=-1)
-    count_topics(counts, new.topic_names, by_name=1)
+        topics.count(old.topic_names, -1)
+    topics.count(new.topic_names, 1)
     regex = old.regex if old is not None else None
     if regex is not None and regex != new.regex and regexes.get(regex) == 1 and regex in resolved:
-        count_topics(counts, resolved[regex].topics, by_regex=-1)
-    return counts
+        count_topics(topics.counts, resolved[regex].topics, by_regex=-1)
+    return topics
 
 
 def topics_without(
-    topics: TopicCounts,
+    topics: Subscriptions,
     resolved: Mapping[str, ResolvedRegularExpression],
     members: Iterable[ConsumerGroupMember],
     regexes: Iterable[str],
-) -> dict[str, SubscriptionCount]:
-    """The topics without some members, and without patterns that nobody else has."""
-    counts = dict(topics)
+) -> Subscriptions:
+    """The topics, which are changed, without some members, and without patterns that nobody else has."""
     for member in members:
-        count_topics(counts, member.topic_names, by_name=-1)
+        topics.count(member.topic_names, -1)
     for regex in regexes:
         if regex in resolved:
-            count_topics(counts, resolved[regex].topics, by_regex=-1)
-    return counts
+            count_topics(topics.counts, resolved[regex].topics, by_regex=-1)
+    return topics
 
 
 def regexes_if(regexes: Mapping[str, int], old: ConsumerGroupMember | None, new: ConsumerGroupMember) -> dict[str, int]:

@@ -10,17 +10,13 @@ Differs  The hash is BLAKE2b cut to 64 bits, not XXH3: it is compared with itsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember, TopicPartitions
-
-_MANY: Final = 512  # names
-
-Names = AbstractSet[str] | Mapping[str, object]  # where one is found at once
+from fakebroker.protocol.group_records.many_names import MANY, Names
 
 
 class Topic(Protocol):
@@ -67,22 +63,32 @@ class ResolvedRegularExpression(NamedTuple):
 NEVER_RESOLVED = ResolvedRegularExpression(frozenset())
 
 
+class SubscribedNames(NamedTuple):
+    """The topics that a member names, and those that its pattern matches as far as is known."""
+
+    names: Names
+    matched: frozenset[str]
+
+    def topic_ids(self, topics: Topics) -> frozenset[UUID]:
+        """Of those that exist."""
+        return topic_ids(self.names, topics) | topic_ids(self.matched, topics)
+
+
 def subscribed_topic_names(
     member: ConsumerGroupMember, resolved: Callable[[str], ResolvedRegularExpression | None]
-) -> frozenset[str]:
-    """Those that a member names, and those that its pattern matches as far as is known."""
+) -> SubscribedNames:
     found = resolved(member.regex) if member.regex else None
-    return member.topic_names | found.topics if found else member.topic_names
+    return SubscribedNames(member.topic_names, found.topics if found else frozenset())
 
 
-def _existing(names: Names, topics: Topics) -> Iterable[Topic]:
-    """Return the topics that exist. Of very many names, which a client may have made up, most do not: then the topics
-    are looked up among the names."""
-    looked_up = names if len(names) <= _MANY else [name for name in topics.topic_names() if name in names]
+def _existing(names: Collection[str], topics: Topics) -> Iterable[Topic]:
+    """Return the topics that exist, of names among which one is found at once. Of very many names, which a client may
+    have made up, most do not: then the topics are looked up among the names."""
+    looked_up = names if len(names) <= MANY else [name for name in topics.topic_names() if name in names]
     return (topic for topic in map(topics.topic, looked_up) if topic is not None)
 
 
-def topic_ids(names: Names, topics: Topics) -> frozenset[UUID]:
+def topic_ids(names: Collection[str], topics: Topics) -> frozenset[UUID]:
     """Of those that exist."""
     return frozenset(topic.topic_id for topic in _existing(names, topics))
 
@@ -92,7 +98,7 @@ def partition_counts(topic_ids: Iterable[UUID], topics: Topics) -> dict[UUID, in
     return {topic_id: len(topic.partitions) for topic_id, topic in found.items() if topic is not None}
 
 
-def metadata_hash(names: Names, topics: Topics) -> int:
+def metadata_hash(names: Collection[str], topics: Topics) -> int:
     """Of the topics that exist. A signed number of 64 bits."""
     digest = blake2b(digest_size=8)
     found = {topic.name: topic for topic in _existing(names, topics)}

@@ -1,0 +1,66 @@
+"""docs/facts.md, of the table. `python -m fakebroker_load.facts.page > docs/facts.md` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fakebroker_load.facts.table import NEEDS, WITNESSES, Fact, facts
+
+TITLES = {
+    "wire": "Messages",
+    "batch": "Batches and records that are read back",
+    "client": "Rows of `requests.parquet`",
+    "log": "Rows of `log.parquet` and `partitions.parquet`",
+    "journal": "Rows of `journal.parquet`",
+    "event": "Events of the broker's journal",
+    "order": "Order, and whole rows",
+}
+HEAD = """\
+# What the verdict judges
+
+Every field that client, log and journal tell of a run of the load, with the rule that judges it, or why none does.
+A field is judged if another value of it makes the verdict red. A rule is named as in `verdict.json`, and described in
+[load/README.md](../load/README.md); `exit status 3` means that the load ends without a verdict. This page is made of
+`load/fakebroker_load/facts` by `python -m fakebroker_load.facts.page`; a test holds the table against the definitions
+of messages, events and columns.
+"""
+
+
+def as_markdown() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_counts(), *(line for witness in WITNESSES for line in _section(witness))]) + "\n"
+
+
+def _counts() -> Iterator[str]:
+    yield "| | facts | judged | of these with a limit | not judged | by answers | with the log | with the journal |"
+    yield "|:--|--:|--:|--:|--:|--:|--:|--:|"
+    for title, some in [*((TITLES[each], _of(each)) for each in WITNESSES), ("all", facts())]:
+        judged = [fact for fact in some if fact.rule is not None]
+        limited = sum(bool(fact.reason) for fact in judged)
+        needs = [sum(fact.needs == need for fact in judged) for need in NEEDS]
+        counts = (len(some), len(judged), limited, len(some) - len(judged), *needs)
+        yield f"| {title} | {' | '.join(map(str, counts))} |"
+
+
+def _section(witness: str) -> Iterator[str]:
+    yield from (
+        "",
+        f"## {TITLES[witness]}",
+        "",
+        "| of | fields | rule | needs | but, or why not |",
+        "|:--|:--|:--|:--|:--|",
+    )
+    alike: dict[tuple[str, str | None, str, str], list[str]] = {}
+    for fact in _of(witness):
+        alike.setdefault((fact.thing, fact.rule, fact.needs, fact.reason), []).append(fact.field)
+    for (thing, rule, needs, reason), fields in sorted(alike.items(), key=lambda each: each[0][0]):
+        names = ", ".join(fields if witness == "order" else (f"`{field}`" for field in fields))
+        yield f"| {thing} | {names} | {f'`{rule}` | {needs}' if rule else 'not judged |'} | {reason} |"
+
+
+def _of(witness: str) -> Sequence[Fact]:
+    return [fact for fact in facts() if fact.witness == witness]
+
+
+if __name__ == "__main__":
+    print(as_markdown(), end="")

@@ -1,0 +1,38 @@
+"""The causes of a verdict that is not confirmed, for its headline: the most frequent problems first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from fakebroker_load.judging.group_verdict import GroupVerdict
+
+MOST = 3  # of them in a headline
+WRONG_ANSWER = "wrong answer"
+
+
+def causes_of(groups: Sequence[GroupVerdict], strange: Sequence[str]) -> str:
+    """Return the end of the headline; `strange` is what log or journal have and no request explains."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        for problem, count in group.problems.items():
+            counts[_wrong_answers(group) if problem == WRONG_ANSWER else problem] += count
+        if group.rows != group.requests:
+            counts["requests without a result" if group.rows < group.requests else "results of no request"] += abs(
+                group.requests - group.rows
+            )
+    phrases = [f"{problem} ({count:,})" for problem, count in counts.most_common()]
+    phrases += strange
+    phrases += [f"{group.group}: {phrase}" for group in groups for phrase in group.amiss]
+    if not phrases:
+        return "there was no request"
+    more = [f"and {len(phrases) - MOST} more"] if len(phrases) > MOST else []
+    return ", ".join([*phrases[:MOST], *more])
+
+
+def _wrong_answers(group: GroupVerdict) -> str:
+    """Name the most frequent answer that was not expected."""
+    others = {name: count for name, count in group.answers.items() if name != group.expected}
+    if not others:
+        return WRONG_ANSWER
+    return f"{max(others, key=others.__getitem__)} where {group.expected} was expected"

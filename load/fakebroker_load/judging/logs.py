@@ -1,0 +1,43 @@
+"""What must hold of each log that was read back, whatever was sent: rows for what does not, in Spark SQL.
+
+Theory   A log has a record at each offset from where the run began to where it can be read, and it can be read to its
+         end once its followers are not hindered. Markers of transactions take offsets too, and are no records.
+Shape    The rows are those of mismatches.py that are of no request.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.requests import Log
+
+LOGS = """
+WITH counted AS (
+    SELECT run, topic, partition, count(*) AS records, min(offset) AS first, max(offset) AS last, sum(offset) AS sum
+    FROM {records} WHERE fingerprint IS NOT NULL GROUP BY run, topic, partition
+),
+held AS (
+    SELECT parts.*, coalesce(records, 0) AS records, first, last,
+        CASE
+            WHEN NOT coalesce(start_offset <= readable_offset, false) THEN 'offsets without a record'
+            WHEN NOT readable_offset <=> end_offset THEN 'not readable'
+            WHEN first < start_offset OR last >= readable_offset THEN 'a record beside the log'
+            WHEN transactional THEN NULL
+            WHEN coalesce(records, 0) <> readable_offset - start_offset OR sum * 2 <> records * (first + last)
+                THEN 'offsets without a record'
+        END AS problem
+    FROM {parts} AS parts LEFT JOIN counted USING (run, topic, partition)
+)
+SELECT run, if(problem = 'not readable', problem, 'lost') AS kind, problem, topic, partition,
+    if(problem = 'not readable', readable_offset, start_offset) AS offset, CAST(NULL AS INT) AS correlation_id,
+    concat('log: ', records, ' records', coalesce(concat(', at offsets ', first, ' to ', last), ''),
+        '; it was to be read from ', coalesce(CAST(start_offset AS STRING), 'nowhere'), ' to ',
+        coalesce(CAST(readable_offset AS STRING), 'nowhere'), ', and ends at ',
+        coalesce(CAST(end_offset AS STRING), 'nowhere')) AS says
+FROM held WHERE problem IS NOT NULL
+"""
+
+
+def logs_amiss(spark: SparkSession, log: Log) -> DataFrame:
+    """A row for each partition of which it does not hold."""
+    return spark.sql(LOGS, records=log.records, parts=log.parts).localCheckpoint()

@@ -1,0 +1,66 @@
+"""Which rules were not applied to a run, and why: what a verdict that is green has not looked at.
+
+Theory   A rule needs a witness (facts/table.py): the log that was read back, or the broker's journal. Some need more.
+         Of a partition whose leader changed, records that timed out may be gone. Where followers are not known to have
+         stood still, a watermark that a consumer is shown may have moved since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from fakebroker_load.facts.table import JOURNAL, LOG, rules
+from fakebroker_load.judging.ways import Ways
+
+PARTS = """
+SELECT run, count_if(NOT same_leader) AS moved, count_if(stood_still) AS still, count(*) AS partitions
+FROM {parts} GROUP BY run
+"""
+OF_ONE_LEADER = ("timed out, not appended",)
+OF_ONE_LEADER_BY_JOURNAL = ("appended, and not in the log", "moved in the log")
+OF_STILL_FOLLOWERS = ("timed out after its watermark had passed",)
+FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """`why` is a clause; `rules` by their problems."""
+
+    run: str
+    why: str
+    rules: tuple[str, ...]
+
+    def sentence(self, most: int | None = None) -> str:
+        """For the user, with so many of the rules at most."""
+        named = ", ".join(f'"{rule}"' for rule in self.rules[:most])
+        more = len(self.rules) - len(self.rules[:most])
+        return f"{self.run}: not judged, since {self.why}: {named}{f' and {more} more' if more else ''}."
+
+
+def unjudged_of(
+    spark: SparkSession, ways: Sequence[Ways], runs: Sequence[Mapping[str, Any]], parts: DataFrame | None
+) -> tuple[Unjudged, ...]:
+    """Of each run, in their order; `parts` are of the logs that were read back (log.PART_SCHEMA), `runs` as in
+    run.json."""
+    known = {} if parts is None else {row["run"]: row for row in spark.sql(PARTS, parts=parts).collect()}
+    waiting = {
+        run["scenario"]["name"] for run in runs if any(group.get("waits") for group in run["scenario"]["groups"])
+    }
+    return tuple(each for way in ways for each in of_run(way, known.get(way.run), way.run in waiting))
+
+
+def of_run(way: Ways, parts: Mapping[str, int] | Row | None, waits: bool) -> Iterator[Unjudged]:
+    """`parts` is a row of PARTS, None if no log was read; `waits`: an answer of the run has to wait for its timeout."""
+    if not way.has_log:
+        yield Unjudged(way.run, "the log was not read back", rules(LOG))
+    if way.journal is None:
+        yield Unjudged(way.run, f"there is no journal ({way.why_no_journal})", rules(JOURNAL))
+    if way.has_log and parts is not None and parts["moved"]:
+        needed = OF_ONE_LEADER + (OF_ONE_LEADER_BY_JOURNAL if way.journal is not None else ())
+        yield Unjudged(way.run, f"the leader of {parts['moved']:,} of {parts['partitions']:,} partitions moved", needed)
+    if waits and way.journal is None and (parts is None or not parts["still"]):
+        yield Unjudged(way.run, "followers are not known to have stood still", OF_STILL_FOLLOWERS)

@@ -1,0 +1,1 @@
+"""What a log has, read back: its records, what is wrong with their batches, and whether followers have the same."""

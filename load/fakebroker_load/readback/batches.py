@@ -1,0 +1,68 @@
+"""What is wrong with the batches of one partition, as they stand in its log: found without what was sent.
+
+Theory   Each carries the CRC of its bytes, as many records as it says, the least and the greatest of their times, and
+         the leader epoch under which it was appended: epochs never fall, and lie between that of the leader before the
+         run and that behind it. Either a producer's id, epoch and sequence are all there or none is, and in one epoch
+         of a producer each batch goes on where the one before ended.
+Source   clients/.../record/DefaultRecordBatch.java, storage/.../log/ProducerAppendInfo.java @ 4.3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakebroker.protocol.record_batch import BatchHeader, Record, is_crc_valid
+
+MAGIC = 2
+NONE = -1  # in the place of a producer's id, its epoch, a sequence, an epoch that is not known
+_SEQUENCES = 1 << 31  # then they begin again at 0
+
+DAMAGED = "stored with a wrong CRC"
+OTHER_TIMES = "stored with times that its records do not have"
+OTHER_EPOCH = "stored under an epoch of nobody"
+HALF_A_PRODUCER = "stored as of half a producer"
+DOES_NOT_FOLLOW = "its sequence does not follow"
+
+
+class BatchJudge:
+    """Of one partition, whose leader had `first_epoch` before the run and `last_epoch` behind it; null: not known."""
+
+    def __init__(self, first_epoch: int | None, last_epoch: int | None) -> None:
+        self._epoch = NONE if first_epoch is None else first_epoch
+        self._last_epoch = last_epoch
+        self._next: dict[tuple[int, int], int] = {}  # by producer id and epoch
+
+    def problem(self, header: BatchHeader, data: bytes, records: Sequence[Record] | None) -> str | None:
+        """`data` is the whole batch; `records` None where they are compressed. In the order of their offsets."""
+        if header.magic != MAGIC or not is_crc_valid(data, 0, len(data)):
+            return DAMAGED
+        if records and not header.has_log_append_time and not _has_times_of(header, records):
+            return OTHER_TIMES
+        return self._epoch_problem(header) or self._producer_problem(header)
+
+    def _epoch_problem(self, header: BatchHeader) -> str | None:
+        epoch = header.partition_leader_epoch
+        if self._last_epoch is None:
+            return None
+        if not self._epoch <= epoch <= self._last_epoch:
+            return OTHER_EPOCH
+        self._epoch = epoch
+        return None
+
+    def _producer_problem(self, header: BatchHeader) -> str | None:
+        producer = header.producer_id, header.producer_epoch
+        if header.is_control:
+            return None if NONE not in producer else HALF_A_PRODUCER
+        has = [each > NONE for each in (*producer, header.base_sequence)]
+        if any(has) != all(has) or (header.is_transactional and not all(has)):
+            return HALF_A_PRODUCER
+        if not all(has):
+            return None
+        expected = self._next.get(producer, header.base_sequence)
+        self._next[producer] = (header.base_sequence + header.last_offset_delta + 1) % _SEQUENCES
+        return None if header.base_sequence == expected else DOES_NOT_FOLLOW
+
+
+def _has_times_of(header: BatchHeader, records: Sequence[Record]) -> bool:
+    times = [record.timestamp_ms for record in records if record.timestamp_ms is not None]
+    return not times or max(times) == header.max_timestamp_ms

@@ -1,0 +1,211 @@
+"""The manifest of a result folder: nothing that is damaged, missing or added is judged.
+
+Shape    `manifest.json` has `format`; `runs`, by scenario, with the command and the versions of each; `columns`, by
+         Parquet folder, name and type; `files`, by path within the folder, with bytes, SHA-256 and, for Parquet, rows;
+         and `sha256`, a digest of the manifest itself.
+Theory   `seal` lists what is there whenever run.json or a verdict is written, and computes each digest once. `check`
+         compares before Spark starts. It looks at run.json and at the Parquet folders that run.json claims: a verdict
+         is made of these, and what it adds is made again. A file that is not listed is refused as well, because Spark
+         reads each file of a folder. Names that begin with "_" or "." are Hadoop's: `seal` removes them, as their
+         checksums are superseded.
+Errors   DamagedResults
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fakebroker_load.results.folder import (
+    JUDGED,
+    MANIFEST_FILE,
+    PARQUET,
+    RECORDED,
+    RUN_FILE,
+    VERDICT_FILE,
+    ResultsError,
+    read_runs,
+    recorded_of,
+)
+from fakebroker_load.results.run_file import complaint_of
+
+FORMAT = 1
+VERSIONS = ("fakebroker", "python", "spark", "java", "system")  # of a run's `machine`
+
+
+class DamagedResults(Exception):
+    """A result folder is not whole; the message names the file, for the user."""
+
+    def __init__(self, folder: Path, what: str) -> None:
+        super().__init__(f"The results in {folder} cannot be used: {what}.")
+
+
+def write_runs(out: Path, runs: list[dict[str, Any]]) -> None:
+    (out / RUN_FILE).write_text(json.dumps(runs, indent=1) + "\n")
+    seal(out)
+
+
+def seal(folder: Path) -> None:
+    """Write the manifest of what lies in the folder now. What it lists already is not read again, apart from what a
+    verdict writes. Raises DamagedResults if there is a manifest that cannot be read."""
+    before = _read(folder) if (folder / MANIFEST_FILE).exists() else {"files": {}, "columns": {}}
+    runs = read_runs(folder)
+    files: dict[str, Any] = {RUN_FILE: _entry(folder / RUN_FILE)}
+    columns: dict[str, dict[str, str]] = {}
+    claimed = recorded_of(runs)
+    for path in sorted(chain.from_iterable(_whole_files(folder / name) for name in (*claimed, *JUDGED))):
+        name, parquet = path.relative_to(folder).as_posix(), path.relative_to(folder).parts[0]
+        is_known = name in before["files"] and parquet in claimed
+        with pq.ParquetFile(path) as file:
+            files[name] = before["files"][name] if is_known else _entry(path) | {"rows": file.metadata.num_rows}
+            own = columns_of(file.schema_arrow)
+        if columns.setdefault(parquet, own) != own:
+            raise DamagedResults(folder, f"{name} has other columns than the files beside it")
+    for name in before["files"]:
+        if name.partition("/")[0] in claimed:
+            files.setdefault(name, before["files"][name])  # it is gone, and will be missed
+    if (folder / VERDICT_FILE).exists():
+        files[VERDICT_FILE] = _entry(folder / VERDICT_FILE)
+    told = {
+        "format": FORMAT,
+        "runs": {run["scenario"]["name"]: _command(run) for run in runs},
+        "columns": columns,
+        "files": files,
+    }
+    unfinished = folder / f".{MANIFEST_FILE}"
+    unfinished.write_text(_render(told))
+    unfinished.replace(folder / MANIFEST_FILE)
+
+
+def check(folder: Path, others: Collection[str] = ()) -> None:
+    """Look at what the runs recorded, and at `others`, before anything is judged. Raises DamagedResults, and
+    ResultsError if there are no results at all."""
+    if not any((folder / name).exists() for name in (MANIFEST_FILE, RUN_FILE, PARQUET)):
+        raise ResultsError(f"The folder {folder} holds no results of a run ({RUN_FILE} is missing).")
+    if not (folder / MANIFEST_FILE).exists():
+        raise DamagedResults(
+            folder, f"{MANIFEST_FILE} is missing; an earlier release wrote none, and its results have to be made again"
+        )
+    told = _read(folder)
+    _check_file(folder, RUN_FILE, told["files"])
+    if complaint := complaint_of((folder / RUN_FILE).read_bytes()):
+        raise DamagedResults(folder, f"{RUN_FILE} is not as this release writes it ({complaint})")
+    claimed = recorded_of(read_runs(folder))
+    listed = [name for name in told["files"] if name.partition("/")[0] in claimed]
+    for name in [*listed, *others]:
+        _check_file(folder, name, told["files"])
+    for name in claimed:
+        for path in sorted((folder / name).rglob("*")):
+            found = path.relative_to(folder).as_posix()
+            if found not in told["files"] and not path.is_dir():
+                raise DamagedResults(folder, f"{found} is there, and {MANIFEST_FILE} does not list it")
+        _check_columns(folder, name, told)
+
+
+def columns_of(schema: pa.Schema) -> dict[str, str]:
+    """Return the columns and their types, in words that do not depend on who wrote the file."""
+    return {field.name: _type_name(field.type) for field in schema}
+
+
+def _type_name(type_: pa.DataType) -> str:
+    if pa.types.is_list(type_):
+        return f"list<{_type_name(type_.value_type)}>"
+    if pa.types.is_struct(type_):
+        return f"struct<{', '.join(f'{each.name}: {_type_name(each.type)}' for each in type_)}>"
+    return str(type_)
+
+
+def _whole_files(folder: Path) -> Iterator[Path]:
+    """The Parquet files that have been written to their end. The journal's, while its run lasts, has not."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name.startswith(("_", ".")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            continue
+        try:
+            pq.read_metadata(path)
+        except pa.ArrowInvalid:
+            continue
+        yield path
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def _command(run: Mapping[str, Any]) -> dict[str, Any]:
+    machine = run.get("machine", {})
+    return {
+        "run_id": run.get("run_id"),
+        "command": run.get("command"),
+        "versions": {name: machine[name] for name in VERSIONS if name in machine},
+    }
+
+
+def _render(told: Mapping[str, Any]) -> str:
+    text = json.dumps(told, indent=1)
+    return json.dumps({**told, "sha256": hashlib.sha256(text.encode()).hexdigest()}, indent=1) + "\n"
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """Raises DamagedResults if a single byte is another one."""
+    try:
+        text = (folder / MANIFEST_FILE).read_bytes()
+        told: dict[str, Any] = json.loads(text)
+        is_ours = told["format"] == FORMAT
+        is_whole = _render({name: told[name] for name in told if name != "sha256"}).encode() == text
+    except OSError as error:
+        raise DamagedResults(folder, f"{MANIFEST_FILE} cannot be read ({error.strerror})") from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise DamagedResults(folder, f"{MANIFEST_FILE} is damaged") from None
+    if not is_whole:
+        raise DamagedResults(folder, f"{MANIFEST_FILE} is damaged")
+    if not is_ours:
+        raise DamagedResults(folder, f"{MANIFEST_FILE} has format {told['format']}, and this release reads {FORMAT}")
+    return told
+
+
+def _check_file(folder: Path, name: str, files: Mapping[str, Any]) -> None:
+    path = folder / name
+    if name not in files:
+        raise DamagedResults(folder, f"{MANIFEST_FILE} does not list {name}")
+    try:
+        if not path.is_file():
+            raise DamagedResults(folder, f"{name} is {'no file' if os.path.lexists(path) else 'missing'}")
+        found = _entry(path)
+    except OSError as error:
+        raise DamagedResults(folder, f"{name} cannot be read ({error.strerror})") from None
+    listed = files[name]
+    if found["bytes"] != listed["bytes"]:
+        raise DamagedResults(
+            folder, f"{name} has {found['bytes']:,} bytes, and {MANIFEST_FILE} lists {listed['bytes']:,}"
+        )
+    if found["sha256"] != listed["sha256"]:
+        raise DamagedResults(folder, f"{name} is not the file that {MANIFEST_FILE} lists: its SHA-256 differs")
+
+
+def _check_columns(folder: Path, name: str, told: Mapping[str, Any]) -> None:
+    """No column may lack, be of another type, or be one that this release knows nothing of."""
+    found, own = told["columns"].get(name, {}), columns_of(RECORDED[name])
+    if not found:
+        raise DamagedResults(folder, f"{name} is missing")
+    writers = sorted({run["versions"].get("fakebroker", "an unknown release") for run in told["runs"].values()})
+    by = f"; {', '.join(writers)} wrote it"
+    for column in [*own, *found]:
+        if column not in found:
+            raise DamagedResults(folder, f"{name} lacks the column {column}{by}")
+        if column not in own:
+            raise DamagedResults(folder, f"{name} has the column {column}, which this release does not know{by}")
+        if found[column] != own[column]:
+            what = f"the column {column} of {name} is {found[column]}, and this release reads {own[column]}"
+            raise DamagedResults(folder, what + by)

@@ -1,0 +1,186 @@
+"""The table of facts has every field of every message, batch, row and event, and names rules that the verdict has."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pytest
+
+import fakebroker_load
+from fakebroker.core.journal.events import PartitionAnswer
+from fakebroker.core.journal.json_lines import KINDS as EVENTS
+from fakebroker.protocol.messages import request_type, response_type
+from fakebroker.protocol.record_batch import BatchHeader, Record
+from fakebroker_load.facts import page
+from fakebroker_load.facts.table import JOURNAL, LOG, NEEDS, REFUSED, WITNESSES, fact_of, facts
+from fakebroker_load.journal.lines import COLUMNS
+from fakebroker_load.judging.mismatches import KINDS
+from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
+from fakebroker_load.wire.client import Outcome
+from fakebroker_load.wire.member_messages import FRAMES
+
+ROOT = Path(fakebroker_load.__file__).parent
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+# What Kafka's own producer sends beside Produce: its versions are its own business (fakebroker/producing).
+BY_PRODUCER = ("InitProducerId v5", "AddOffsetsToTxn v4", "TxnOffsetCommit v5", "EndTxn v5")
+ATTRIBUTES = ("compression", "timestamp_type", "is_transactional", "is_control", "delete_horizon")
+SENT_BY_NOBODY = "in the log, and sent by nobody"  # what OF_THE_LOG finds
+ROWS = ("a row dropped", "a row doubled")
+
+
+def told(witness: str) -> Counter[tuple[str, str]]:
+    return Counter((fact.thing, fact.field) for fact in facts() if fact.witness == witness)
+
+
+def once(*of: tuple[str, Iterator[str] | tuple[str, ...] | list[str]]) -> Counter[tuple[str, str]]:
+    return Counter((thing, field) for thing, names in of for field in names)
+
+
+def leaves(kind: Any, before: str = "") -> Iterator[str]:
+    """The fields of a message, and of what it is made of."""
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        inner = [one for one in _types(hints[each.name]) if is_dataclass(one)]
+        if inner:
+            yield from leaves(inner[0], f"{before}{each.name}.")
+        else:
+            yield before + each.name
+
+
+def _types(hint: Any) -> Iterator[Any]:
+    if get_origin(hint) in (tuple, UnionType) or get_args(hint):
+        for one in get_args(hint):
+            yield from _types(one)
+    else:
+        yield hint
+
+
+def messages() -> Iterator[tuple[str, type[Any]]]:
+    """Each message that the load sends or gets, under its name in the table."""
+    sources = "".join(path.read_text() for path in ROOT.rglob("*.py"))
+    for name, version in sorted(set(re.findall(r"kio\.schema\.(\w+)\.v(\d+)\.re", sources))):
+        for side in ("request", "response"):
+            camel = name.title().replace("_", "") + side.title()
+            yield named(camel, version), getattr(import_module(f"kio.schema.{name}.v{version}.{side}"), camel)
+    for api, version in FRAMES._versions.items():
+        for kind in (request_type(api, version), response_type(api, version)):
+            yield named(kind.__name__, version), kind
+    for thing in BY_PRODUCER:
+        name, version = thing.split(" v")
+        module = re.sub("(?<=.)([A-Z])", r"_\1", name).lower()
+        for side in ("request", "response"):
+            camel = name + side.title()
+            yield named(camel, version), getattr(import_module(f"kio.schema.{module}.v{version}.{side}"), camel)
+
+
+def named(class_name: str, version: int | str) -> str:
+    api, side = re.findall(r"(\w+?)(Request|Response)$", class_name)[0]
+    return f"{api} v{version} {side.lower()}"
+
+
+def headers() -> Iterator[tuple[str, type[Any]]]:
+    for side in ("request", "response"):
+        (kind,) = {
+            kind.__header_schema__ for name, kind in messages() if name.startswith("Produce ") and name.endswith(side)
+        }
+        yield f"{side} header", kind
+
+
+def test_each_field_of_each_message_is_there_once() -> None:
+    of_wire = {**dict(messages()), **dict(headers())}
+    assert told("wire") == once(*((thing, leaves(kind)) for thing, kind in of_wire.items()))
+
+
+def test_each_property_of_what_is_read_back_is_there_once() -> None:
+    header = [name for name in BatchHeader._fields if name != "attributes"]
+    record = [*Record._fields, "attributes"]
+    assert told("batch") == once(("batch", header), ("batch attributes", ATTRIBUTES), ("record", record))
+
+
+def test_each_event_of_the_journal_and_each_of_its_fields_is_there_once() -> None:
+    assert told("event") == once(*((kind, event_fields(kind)) for kind in EVENTS))
+
+
+def event_fields(kind: str) -> Iterator[str]:
+    """The fields of a kind of event, and of each partition of an answer."""
+    for name, hint in get_type_hints(EVENTS[kind]).items():
+        inner = PartitionAnswer in _types(hint)
+        yield from (f"{name}.{each}" for each in PartitionAnswer._fields) if inner else (name,)
+
+
+def columns(schema: pa.Schema) -> Iterator[str]:
+    for field in schema:
+        if pa.types.is_struct(field.type):
+            yield from (f"{field.name}.{one.name}" for one in field.type)
+        else:
+            yield field.name
+
+
+def test_each_column_is_there_once() -> None:
+    both = list(columns(RESULT_SCHEMA))
+    requests = [name for name in both if not name.startswith("read.")]
+    assert told("client") == once(("requests", requests), ("readings", both))
+    assert told("log") == once(("records", columns(LOG_SCHEMA)), ("partitions", columns(PART_SCHEMA)))
+    assert told("journal") == once(*((kind, ["run", *names]) for kind, names in COLUMNS.items()))
+
+
+def test_rows_that_are_dropped_or_doubled_are_there() -> None:
+    things = {fact.thing for fact in facts() if fact.witness in ("client", "log", "journal")}
+    assert {(thing, row) for thing in things for row in ROWS} <= set(told("order"))
+
+
+def problems() -> set[str]:
+    """That the verdict can find: in KINDS, and in a rule of some file or the outcome of a request."""
+    rooms = [*(ROOT / "judging").glob("*.py"), *(ROOT / "readback").glob("*.py"), ROOT / "wire" / "messages.py"]
+    sources = "".join(path.read_text() for path in rooms if path.name != "mismatches.py")
+    outcomes = {str(outcome) for outcome in Outcome} | {"gave up", SENT_BY_NOBODY}
+    named = {one or other for one, other in re.findall(r"""'([^'\n]+)'|"([^"\n]+)\"""", sources)}
+    return {problem for kind in KINDS.values() for problem in kind if problem in named | outcomes}
+
+
+def phrases() -> str:
+    """How sentences begin that are said of a whole group."""
+    console, verdict = (ROOT / "console.py").read_text(), (ROOT / "verdict.py").read_text()
+    of_verdict = verdict[: verdict.index("class Reason")]
+    return (ROOT / "judging" / "groups.py").read_text() + console[console.index("def complaints") :] + of_verdict
+
+
+@pytest.mark.parametrize("rule", sorted({fact.rule for fact in facts() if fact.rule is not None}))
+def test_each_rule_is_one_of_the_verdict(rule: str) -> None:
+    assert rule == REFUSED or rule in problems() or re.search(rf'f?"[^"\n]*{re.escape(rule)}', phrases())
+
+
+def test_each_problem_of_the_verdict_is_the_rule_of_a_fact_or_named_by_one() -> None:
+    said = "\n".join(f"{fact.rule}\n{fact.reason}" for fact in facts())
+    unused = [problem for kind in KINDS.values() for problem in kind if problem not in said]
+    assert unused == []
+
+
+def test_what_is_not_judged_has_a_reason_and_each_is_a_sentence() -> None:
+    for fact in facts():
+        assert fact.witness in WITNESSES
+        assert fact.needs in NEEDS
+        assert fact.rule or fact.reason, fact
+        assert not fact.reason or re.fullmatch(r"[A-Z`].*\.", fact.reason), fact
+
+
+def test_a_fact_is_found() -> None:
+    fact = fact_of("log", "records", "offset")
+    assert (fact.rule, fact.needs) == ("told another offset", LOG)
+    assert fact_of("journal", "answer", "error_code").needs == JOURNAL
+    with pytest.raises(KeyError):
+        fact_of("log", "records", "nothing")
+
+
+def test_the_page_is_as_the_table_is() -> None:
+    """`python -m fakebroker_load.facts.page` prints it."""
+    assert (DOCS / "facts.md").read_text() == page.as_markdown()

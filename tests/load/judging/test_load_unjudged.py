@@ -1,0 +1,66 @@
+"""What a run was not judged by is told, with the reason, and a green verdict says how far it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from fakebroker_load.facts.table import JOURNAL, LOG, rules
+from fakebroker_load.judging.unjudged import Unjudged, of_run
+from fakebroker_load.judging.ways import Ways, as_far_as
+
+ALL = Ways("r", True, "a journal", 9, None)
+TWO = Ways("r", True)
+ONE = Ways("r", False)
+STILL: dict[str, int] = {"moved": 0, "still": 2, "partitions": 2}
+
+
+def told(way: Ways, parts: Mapping[str, int] | None = STILL, waits: bool = True) -> list[tuple[str, int]]:
+    return [(each.why, len(each.rules)) for each in of_run(way, parts, waits)]
+
+
+def test_of_what_was_judged_three_ways_nothing_is_told() -> None:
+    assert told(ALL) == []
+    assert told(ALL, STILL | {"still": 0}) == []
+
+
+def test_what_lacks_a_witness_is_told_with_its_rules() -> None:
+    of_journal, of_log = len(rules(JOURNAL)), len(rules(LOG))
+    assert told(TWO) == [("there is no journal (no --control and no --journal was given)", of_journal)]
+    assert told(ONE, None) == [
+        ("the log was not read back", of_log),
+        ("there is no journal (no --control and no --journal was given)", of_journal),
+        ("followers are not known to have stood still", 1),
+    ]
+    assert told(ONE, None, waits=False)[2:] == []
+    assert "acknowledged before its watermark" in rules(JOURNAL)
+    assert "lost" in rules(LOG)
+
+
+def test_less_is_claimed_where_leaders_moved() -> None:
+    assert told(ALL, STILL | {"moved": 1}) == [("the leader of 1 of 2 partitions moved", 3)]
+    assert told(TWO, STILL | {"moved": 1, "still": 0})[1:] == [
+        ("the leader of 1 of 2 partitions moved", 1),
+        ("followers are not known to have stood still", 1),
+    ]
+
+
+def test_the_sentence_names_as_many_as_there_is_room_for() -> None:
+    four = Unjudged("r", "it rained", ("a", "b", "c", "d"))
+    assert four.sentence() == 'r: not judged, since it rained: "a", "b", "c", "d".'
+    assert four.sentence(3) == 'r: not judged, since it rained: "a", "b", "c" and 1 more.'
+
+
+@pytest.mark.parametrize(
+    ("ways", "expected"),
+    [
+        ((), ""),
+        ((ALL, ALL), ""),
+        ((ALL, TWO), ", as far as the answers and the log tell"),
+        ((TWO, ONE), ", as far as the answers tell"),
+        ((Ways("r", False, "a journal"),), ", as far as the answers and the journal tell"),
+    ],
+)
+def test_how_far_a_verdict_goes(ways: tuple[Ways, ...], expected: str) -> None:
+    assert as_far_as(ways) == expected

@@ -1,0 +1,110 @@
+"""Followers that have not what their leader has are found, and what is not known of one is not claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.raw_client import RawClient
+from support.requests import produce, request
+
+from fakebroker import FakeCluster
+from fakebroker.core.clock import Now
+from fakebroker.core.replication.follower import Follower
+from fakebroker.core.replication.isr import update_follower_fetch_state
+from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker_load.log import PART_SCHEMA, log_ends, part_rows, shown_watermarks
+from fakebroker_load.readback import followers
+from fakebroker_load.readback.followers import NOT_ON_A_FOLLOWER, OTHER_ON_A_FOLLOWER
+from fakebroker_load.readback.parts import GONE, read_parts
+from fakebroker_load.wire.client import find_leaders
+from fakebroker_load.worker import run_in_loop
+
+pytestmark = pytest.mark.interpreted
+
+FIVE = 5
+DELETE_RECORDS = 21
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
+    monkeypatch.setattr(followers, "CURRENT_WITHIN_S", 0.2)
+    with FakeCluster(brokers=3, config={"replica.lag.time.max.ms": 3_600_000}) as cluster:
+        cluster.create_topic("t", assignments=[[1, 2, 3]])
+        yield cluster
+
+
+def send(kafka: FakeCluster, count: int = FIVE) -> None:
+    with RawClient(kafka.endpoints[0]) as client:
+        for number in range(count):
+            records = encode_batch([Record(b"id/0/%d" % number, b"v")], base_timestamp_ms=0)
+            client.ask(produce("t", records=records, acks=1))
+
+
+def found(kafka: FakeCluster, act: Callable[[], Any] = lambda: None, **changes: Any) -> list[str]:
+    """What is said of the partition besides its records."""
+    bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
+    ends = log_ends(run_in_loop(find_leaders(bootstrap, {"t": 1})))
+    readable = {place: shown.offset for place, shown in shown_watermarks(ends).items()}
+    (part,) = part_rows(("r", "id"), ends, ends, readable, {})
+    act()
+    given = pa.RecordBatch.from_pylist([part | {"start_offset": 0} | changes], schema=PART_SCHEMA)
+    rows = [row for each in read_parts(iter([given])) for row in each.to_pylist()]
+    assert all(row["fingerprint"] is None for row in rows if row["problem"])
+    return [row["problem"] for row in rows if row["problem"]]
+
+
+def test_followers_that_have_all(kafka: FakeCluster) -> None:
+    send(kafka)
+    assert found(kafka) == []
+
+
+def test_followers_that_say_that_they_have_it_and_do_not(kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy(self: Follower, up_to: int, caught_up_time_ms: int, now: Now) -> None:
+        if update_follower_fetch_state(self.partition, self._replica, up_to, caught_up_time_ms, now.mono_ms):
+            self._wakeups.try_complete_delayed_requests(self.partition)
+
+    monkeypatch.setattr(Follower, "_copy", copy)
+    send(kafka)
+    assert found(kafka) == [NOT_ON_A_FOLLOWER] * 2
+
+
+def test_a_follower_with_other_bytes(kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(self: Any, part: Any, start: int, end: int) -> Any:
+        digest = honest_read(self, part, start, end)
+        digest.crc += 1
+        return digest
+
+    honest_read = followers.read_digest
+    monkeypatch.setattr(followers, "read_digest", read)
+    send(kafka)
+    assert found(kafka) == [OTHER_ON_A_FOLLOWER] * 2
+
+
+def test_followers_that_are_behind_and_those_that_are_gone_are_not_accused(kafka: FakeCluster) -> None:
+    send(kafka)
+    kafka.followers.freeze("t")
+    send(kafka)
+    assert found(kafka) == []  # what is shown is below the watermark, which they have
+    assert found(kafka, act=kafka.brokers[2].kill) == []
+
+
+def test_records_that_are_deleted_are_gone_and_the_rest_is_read(kafka: FakeCluster) -> None:
+    send(kafka)
+    values = {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "offset": 2}]}]}
+    with RawClient(kafka.endpoints[0]) as client:
+        client.ask(request(DELETE_RECORDS, 2, values | {"timeout": timedelta(seconds=5)}))
+    assert found(kafka) == [GONE]
+
+
+def test_a_log_that_is_shorter_than_it_was(kafka: FakeCluster) -> None:
+    send(kafka)
+    assert found(kafka, readable_offset=FIVE + 4, end_offset=FIVE + 4) == [GONE]
+
+
+def test_what_metadata_says_and_cannot_be_is_told(kafka: FakeCluster) -> None:
+    send(kafka)
+    assert found(kafka, metadata_problem="in sync, and no replica") == ["in sync, and no replica"]

@@ -1,0 +1,94 @@
+"""Change one thing in the records of an honest run, judge it again, and see whether the verdict notices.
+
+    python -m tests.witness_mutants [--seed S] [--count N] [--scenario NAME ...] [--singly N] [--runs DIR] [--json FILE]
+
+Each bundled scenario is run once with few requests. Then N mutants are drawn by seed, half of them judged three ways
+and half of them two ways. A mutant is found if the verdict is red and names the changed row by its connection or its
+partition. Otherwise it is listed if the table of facts (docs/facts.md) or listed.toml says why it may stay unnoticed:
+as not judged, or as partly judged. What is neither survives.
+--runs keeps the runs in a folder, or takes them from there, so that the same seed draws the same mutants again.
+--singly judges so many of the mutants once more, each alone, and compares. Exit status 0: no survivor; 1: survivors;
+3: a run without a change was not confirmed, or a mutant was judged otherwise when it was alone: nothing was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from fakebroker_load.scenario.reading import bundled
+from fakebroker_load.session import spark_session
+from witness_mutants.campaign import NotMeasured, Tried, judged_again, tried
+from witness_mutants.recording import load_recording, record
+from witness_mutants.rows import Rows
+from witness_mutants.small import small
+from witness_mutants.tables import as_json, print_results
+
+RECORDED_AT_ONCE = 4  # runs mostly wait
+MANY_ROWS = 1_000_000
+NOT_MEASURED_STATUS = 3
+
+
+def main(argv: Sequence[str]) -> int:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="tests.witness_mutants", description=__doc__, formatter_class=raw)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--scenario", action="append", choices=bundled(), metavar="NAME")
+    parser.add_argument("--singly", type=int, default=6, metavar="N")
+    parser.add_argument("--runs", type=Path, metavar="DIR")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args(argv)
+    scenarios = options.scenario or bundled()
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+    )
+    with ExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="witness-mutants-")))
+        stack.enter_context(bar)
+        runs = options.runs or work / "runs"
+        task = bar.add_task("honest runs", total=len(scenarios))
+        for _ in recorded(scenarios, runs):
+            bar.advance(task)
+        spark = stack.enter_context(spark_session(rows=MANY_ROWS))
+        task = bar.add_task("mutants", total=options.count)
+        results: list[Tried] = []
+        rows = [Rows(load_recording(runs / name)) for name in scenarios]
+        try:
+            for some in tried(spark, rows, options.seed, options.count, work / "judged"):
+                results += some
+                bar.advance(task, len(some))
+            judged_again(spark, results, options.seed, options.singly, runs, work / "singly")
+        except NotMeasured as problem:
+            print(f"witness mutants: {problem}", file=sys.stderr)
+            return NOT_MEASURED_STATUS
+    if options.json:
+        options.json.write_text(json.dumps(as_json(results), indent=1) + "\n")
+    return print_results(console, results)
+
+
+def recorded(scenarios: Sequence[str], runs: Path) -> Iterator[str]:
+    """Run each scenario that has no run yet, several at a time, and yield its name."""
+    missing = [name for name in scenarios if not (runs / name / "run.json").exists()]
+    with ProcessPoolExecutor(RECORDED_AT_ONCE) as pool:
+        yield from (name for name in scenarios if name not in missing)
+        yield from pool.map(_record, missing, [runs / name for name in missing])
+
+
+def _record(name: str, folder: Path) -> str:
+    record(small(name), folder, 1)
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

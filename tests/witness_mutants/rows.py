@@ -1,0 +1,123 @@
+"""The rows of a recording by what they are: requests, readings, records, partitions, and each kind of event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from fakebroker_load.journal.lines import COLUMNS
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET
+from witness_mutants.recording import SCHEMAS, Recording
+
+Row = dict[str, Any]
+REQUESTS, READINGS, RECORDS, PARTITIONS = "requests", "readings", "records", "partitions"
+NESTED = "read."
+FEW = 3  # rows that one change puts others in the place of
+# Which witness tells of each thing.
+WITNESSES = {
+    **dict.fromkeys((REQUESTS, READINGS), "client"),
+    **dict.fromkeys((RECORDS, PARTITIONS), "log"),
+    **dict.fromkeys(COLUMNS, "journal"),
+}
+
+
+class Rows:
+    """The rows of one recording as Python has them, and their tables."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.all = {name: table.to_pylist() for name, table in recording.tables.items()}
+        self.places: dict[str, list[int]] = {}  # of each thing, its rows in its table
+        for at, row in enumerate(self.all[PARQUET]):
+            self.places.setdefault(REQUESTS if row["read"] is None else READINGS, []).append(at)
+        self.places[RECORDS] = list(range(len(self.all[LOG_PARQUET])))
+        self.places[PARTITIONS] = list(range(len(self.all[PARTS_PARQUET])))
+        for at, row in enumerate(self.all[JOURNAL_PARQUET]):
+            self.places.setdefault(row["event"], []).append(at)
+
+        peers = {(row["local"], row["correlation_id"]): row for row in self.all[PARQUET]}
+        self._asked = {
+            row["request"]: found
+            for row in self.all[JOURNAL_PARQUET]
+            if row["event"] == "request" and (found := peers.get((row["peer"], row["correlation_id"])))
+        }
+
+    def whose(self, row: Row) -> tuple[int | None, tuple[str, int] | None]:
+        """The connection and the partition that a row is about."""
+        place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
+        if "seq" not in row:
+            return row.get("connection"), place
+        asked = self._asked.get(row["request"])
+        if asked is None:
+            return None, place
+        return asked["connection"], place or (asked["topic"], asked["partition"])
+
+    def things(self, ways: int) -> list[str]:
+        """What there is a row of, in so many ways: two lack the journal."""
+        return [thing for thing, found in self.places.items() if found and (ways == 3 or thing not in COLUMNS)]
+
+    def fields(self, thing: str) -> list[str]:
+        """What can be changed of such a row. `run` tells the copies apart."""
+        if thing in COLUMNS:
+            return list(COLUMNS[thing])
+        if thing != READINGS:
+            return [name for name in SCHEMAS[table_of(thing)].names if name not in ("run", "read")]
+        rows = [self.all[PARQUET][at] for at in self.places[READINGS]]
+        return [field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in rows)]
+
+    def of(self, thing: str) -> Iterator[tuple[int, Row]]:
+        table = self.all[table_of(thing)]
+        return ((at, table[at]) for at in self.places[thing])
+
+
+RESULT_FIELDS = [
+    *(name for name in SCHEMAS[PARQUET].names if name not in ("run", "read")),
+    *(f"{NESTED}{field.name}" for field in SCHEMAS[PARQUET].field("read").type),
+]
+
+
+def table_of(thing: str) -> str:
+    """The folder that has its rows."""
+    return {REQUESTS: PARQUET, READINGS: PARQUET, RECORDS: LOG_PARQUET, PARTITIONS: PARTS_PARQUET}.get(
+        thing, JOURNAL_PARQUET
+    )
+
+
+def type_of(thing: str, field: str) -> pa.DataType:
+    schema = SCHEMAS[table_of(thing)]
+    if field.startswith(NESTED):
+        return schema.field("read").type.field(field.removeprefix(NESTED)).type
+    return schema.field(field).type
+
+
+def value_of(row: Row, field: str) -> Any:
+    if field.startswith(NESTED):
+        return (row["read"] or {}).get(field.removeprefix(NESTED))
+    return row[field]
+
+
+def with_value(row: Row, field: str, value: Any) -> Row:
+    if field.startswith(NESTED):
+        return row | {"read": row["read"] | {field.removeprefix(NESTED): value}}
+    return row | {field: value}
+
+
+def spliced(
+    table: pa.Table, rows: Sequence[Row], changed: Mapping[int, Row | None], added: Sequence[Row] = ()
+) -> pa.Table:
+    """Return the table of these rows with other rows in some places (None: without this one), and some more at its end.
+    Raises pa.ArrowInvalid for a value that the column cannot have."""
+    if len(changed) > FEW:
+        return pa.Table.from_pylist([changed.get(at, row) for at, row in enumerate(rows)], schema=table.schema)
+    pieces, start = [], 0
+    for at in sorted(changed):
+        pieces.append(table.slice(start, at - start))
+        if (row := changed[at]) is not None:
+            pieces.append(pa.Table.from_pylist([row], schema=table.schema))
+        start = at + 1
+    pieces.append(table.slice(start))
+    if added:
+        pieces.append(pa.Table.from_pylist(list(added), schema=table.schema))
+    return pa.concat_tables(pieces)

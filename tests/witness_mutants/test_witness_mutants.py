@@ -1,0 +1,121 @@
+"""One changed row of an honest run is found or listed: a sample every day, thousands with `make witness-mutants`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from support import doses
+from support.few_rows import FOR_FEW_ROWS
+
+from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.session import spark_session
+from witness_mutants.campaign import NotMeasured, judged_again, tried
+from witness_mutants.changes import CLIENT, CLOCK, JOURNAL, ROW, draw_mutant, kinds
+from witness_mutants.listed import SURVIVOR, judgement_of, load_listed
+from witness_mutants.recording import Recording, load_recording, record
+from witness_mutants.rows import Rows, value_of
+from witness_mutants.small import LATE_MS
+
+EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
+SCENARIO = Scenario(
+    "few",
+    (
+        replace(EACH, name="all", acks=-1, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(20, 40)),
+        replace(EACH, name="leader"),
+        replace(EACH, name="none", acks=0, expect="no answer"),
+        replace(EACH, name="replicated", topic="u", acks=-1),
+    ),
+    brokers=3,
+    followers=({"topic": "t", "behaviour": "frozen"},),
+    send_delay_limit_ms=LATE_MS,
+)
+SEED, MUTANTS = 7, 120
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    record(SCENARIO, folder / SCENARIO.name, SEED)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recording(runs: Path) -> Recording:
+    return load_recording(runs / SCENARIO.name)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session("local[2]") as session:
+        for name, value in FOR_FEW_ROWS.items():
+            session.conf.set(name, value)
+        yield session
+
+
+def test_each_kind_of_change_can_be_drawn_and_changes_its_own_table_alone(recording: Recording) -> None:
+    rows = Rows(recording)
+    never = set(kinds(rows, 3))
+    for kind in kinds(rows, 3):
+        for seed in range(3):
+            mutant = draw_mutant(rows, kind, random.Random(seed))
+            if mutant is None:
+                continue
+            never.discard(kind)
+            before = recording.tables[mutant.folder]
+            assert mutant.table.schema == before.schema
+            assert mutant.table != before
+            assert abs(mutant.table.num_rows - before.num_rows) == (kind.change in ("dropped", "doubled"))
+    for kind in never:  # one and the same value in all rows cannot be swapped, and null has no more and no less
+        assert len({str(value_of(row, kind.field)) for _, row in rows.of(kind.thing)}) == 1, kind
+
+
+def test_each_kind_of_change_has_its_place_in_the_table_of_facts(recording: Recording) -> None:
+    for ways in (3, 2):
+        for kind in kinds(Rows(recording), ways):
+            judgement_of(kind, ways)  # raises KeyError for a field that the table does not know
+
+
+def test_the_list_names_what_there_is(recording: Recording) -> None:
+    known = kinds(Rows(recording), 3)
+    names = [{getattr(kind, name) for kind in known} for name in ("thing", "field", "change")]
+    names[0] |= {CLIENT, JOURNAL, "readings", "leader_changed"}
+    for entry in load_listed():
+        for mentioned, there_are in zip(entry[:3], names, strict=True):
+            assert set(mentioned) - {"*", ROW, CLOCK} <= there_are, entry
+
+
+def test_the_same_seed_draws_the_same_mutants(recording: Recording) -> None:
+    rows = Rows(recording)
+    for kind in kinds(rows, 2)[::5]:
+        first, second = (draw_mutant(rows, kind, random.Random(1)) for _ in range(2))
+        assert first == second
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_sample_is_found_or_listed_and_an_honest_run_is_confirmed(
+    spark: SparkSession, runs: Path, recording: Recording, tmp_path: Path
+) -> None:
+    rows = Rows(recording)
+    count = doses.count(MUTANTS, 10 * MUTANTS)
+    found = [one for some in tried(spark, [rows], SEED, count, tmp_path / "judged") for one in some]
+    assert len(found) == count
+    survivors = [f"{one.told}, {one.ways} ways: {one.said}" for one in found if one.outcome == SURVIVOR]
+    assert not survivors, "\n".join(survivors)
+    assert sum(one.is_red for one in found) > count // 3
+    if doses.is_nightly():
+        judged_again(spark, found, SEED, 3, runs, tmp_path / "singly")
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+def test_a_run_that_is_not_honest_measures_nothing(spark: SparkSession, recording: Recording, tmp_path: Path) -> None:
+    table = recording.tables["log.parquet"]
+    lost = Recording(recording.name, recording.entry, recording.tables | {"log.parquet": table.slice(1)})
+    with pytest.raises(NotMeasured, match=r"few/3/unchanged is not confirmed: .*lost"):
+        list(tried(spark, [Rows(lost)], SEED, 2, tmp_path / "judged"))
