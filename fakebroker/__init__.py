@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _spec = find_spec("fakebroker.core.log.plain_append")
 COMPILED = _spec is not None and not str(_spec.origin).endswith(".py")
-"""Whether the hot modules are compiled (setup.py names them), or the whole package runs as it is written."""
+"""True if the hot modules are compiled (setup.py names them), False if the whole package is interpreted."""
 
 __version__ = "0.1.0.dev0"
 
 __all__ = ["COMPILED", "AsyncFakeCluster", "AsyncProducer", "FakeCluster", "Fault", "KafkaError", "When", "__version__"]
 
-# Imported when first asked for: the command line decides what is imported before them (cli.py), and who needs
-# `fakebroker.protocol` alone has no use for a server.
+# Imported at first use: the command line decides what is imported before them (cli.py), and users of
+# `fakebroker.protocol` alone need no server.
 _LAZY = {
     "AsyncFakeCluster": "fakebroker.server.async_cluster",
     "AsyncProducer": "fakebroker.producing.async_producer",

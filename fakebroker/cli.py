@@ -1,5 +1,5 @@
-"""The command `fakebroker`. A command imports what it needs when it is run, so that none waits for what another needs.
-What each thing that `serve` does without would add to its start is in docs/decisions.md, 28.
+"""The command `fakebroker`. Each command imports what it needs when it runs, so that none waits for the imports of
+another. Decision 28 in docs/decisions.md lists the cost of the imports that `serve` avoids.
 
 A command is a file in `commands/` with two functions, `declare`, which adds its options to a parser, and `run`, which
 returns the exit status; and a line in COMMANDS.
@@ -20,7 +20,7 @@ _USAGE_ERROR = 2
 _NOT_WRITTEN = 1
 _INTERRUPTED = 130
 
-# By name: what each does. The file in `commands/` has the name too.
+# The summary of each command by its name, which is also the name of its file in `commands/`.
 COMMANDS = {
     "serve": "Run a cluster until SIGINT or SIGTERM.",
     "apis": "Show which APIs and versions are served.",
@@ -32,8 +32,8 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Entry point of the console script. A slip on the command line is one sentence and exit status 2; a stdout that
-    takes nothing is one with exit status 1."""
+    """Run the console script. A mistake on the command line is one sentence and exit status 2; a stdout that cannot be
+    written to is one sentence and exit status 1."""
     fill_closed_streams()
     words = sys.argv[1:] or ["--help"]
     sys.exit(run_with_output(lambda output: _status_of(words, output), _complain, _NOT_WRITTEN))
@@ -58,7 +58,7 @@ def _complain(sentence: str) -> None:
     if sys.stderr is not None:
         try:
             print("fakebroker:", sentence, file=sys.stderr, flush=True)
-        except OSError:  # nobody can be told; the exit status says it
+        except OSError:  # there is no place for a message; the exit status says it
             let_go(sys.stderr)
 
 
@@ -89,7 +89,7 @@ def _parser_without_command() -> Parser:
     parser.add_argument("--version", action="store_true", help="Tell the version and end.")
     commands = parser.add_argument_group("commands")
     for name, summary in COMMANDS.items():
-        commands.add_argument(name, nargs="?", help=summary)  # for the help alone
+        commands.add_argument(name, nargs="?", help=summary)  # only for the help
     return parser
 
 

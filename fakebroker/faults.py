@@ -1,4 +1,4 @@
-"""All that faults are written with: `from fakebroker.faults import Fault, Delay, on_call`."""
+"""The names for writing faults: `from fakebroker.faults import Fault, Delay, on_call`."""
 
 from __future__ import annotations
 

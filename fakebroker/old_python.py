@@ -1,6 +1,7 @@
-"""What a Python that is too old is told, whatever imports the package. Old Pythons must be able to read this file.
+"""The error message for a Python that is too old, whichever module is imported. Old Pythons must be able to read this
+file.
 
-Whoever catches the ImportError gets an ImportError. If nobody does, the sentence is printed without a traceback.
+The error is an ImportError, which callers may catch. If it is not caught, the sentence is printed without a traceback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `fakebroker serve` runs: a cluster in a process of its own, until a signal comes."""
+"""The main function of `fakebroker serve`: a cluster in a process of its own, until a signal arrives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fakebroker.server.writing.announcement import Announcement
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-# The arguments of create_topic(); and of whom a quota is (user, client id), with what it allows.
+# The arguments of create_topic(); and an entity of quotas (user, client id) with its limits.
 TopicSpec = tuple[str, int, int, Mapping[str, str], Sequence[Sequence[int]] | None]
 QuotaSpec = tuple[str | None, str | None, Mapping[str, float]]
 
@@ -37,8 +37,8 @@ log = logging.getLogger("fakebroker")
 
 
 class ControlSpec(NamedTuple):
-    """How the control is to be served: `is_wanted` if somebody has asked for it, so it is an error if it cannot be.
-    None as port: the default one, or a free one where the brokers have free ones."""
+    """The options of the control. `is_wanted`: it was requested explicitly, so it is an error if it cannot be served. A
+    port of None means the default one, or a free one where the brokers have free ones."""
 
     is_wanted: bool = False
     port: int | None = None
@@ -47,8 +47,8 @@ class ControlSpec(NamedTuple):
 
 
 class ToxiproxySpec(NamedTuple):
-    """toxiproxy before the brokers: the port of its API, where it listens in their place, and from which port on (0
-    takes free ones)."""
+    """The options of toxiproxy: the port of its API, where its proxies listen, and their first port (0 takes free
+    ones)."""
 
     port: int
     host: str
@@ -67,11 +67,13 @@ def serve_until_signal(
     exit_with_parent: bool = False,
     **arguments: Any,
 ) -> str | None:
-    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; the process dies of a second one at once. If
-    it is to `exit_with_parent`, the end of stdin ends it too.
-    `unknown` are names of settings that were given and mean nothing; `arguments` count before those of a `scenario`.
-    Without a `control` there is none.
-    Returns what is wrong with an option or went wrong at the start, as a sentence; None if nothing did."""
+    """Run an AsyncFakeCluster until SIGINT or SIGTERM; a second signal kills the process at once. With
+    `exit_with_parent` the end of stdin ends it too.
+
+    `unknown` are names of settings that have no meaning. `arguments` of the cluster take precedence over a `scenario`.
+    Without `control` there is no HTTP control. Return a sentence about what is wrong with an option or went wrong at
+    the start, or None.
+    """
     try:
         if scenario is None:
             cluster = AsyncFakeCluster(**arguments, journal=0)
@@ -162,7 +164,7 @@ async def _serve(
             control.load()
     try:
         await cluster.start()
-    except ValueError as error:  # what the scenario or an option asks for is refused
+    except ValueError as error:  # the cluster refuses the content of the scenario or of an option
         return str(error)
     except OSError as error:
         if error.filename is not None:
@@ -194,7 +196,7 @@ async def _serve(
         await stopped.wait()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)  # the next one is the end, and no KeyboardInterrupt
+            signal.signal(number, signal.SIG_DFL)  # the next signal kills the process, without a KeyboardInterrupt
         _leave_to_the_system(cluster._running)
         return None
     finally:
@@ -213,7 +215,7 @@ def _install(cluster: AsyncFakeCluster, fault: Fault | Preset) -> None:
 
 
 async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: ControlSpec) -> str | None:
-    """What is wrong, if somebody has asked for it."""
+    """Start the control. Return the error, if it was requested explicitly."""
     port = spec.port
     if port is None:
         port = 0 if cluster._arguments.place.port == 0 else DEFAULT_PORT
@@ -228,8 +230,8 @@ async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: Cont
 
 
 def _leave_to_the_system(thing: object) -> None:
-    """It is not taken apart any more, object by object, which takes 9 s with 100,000 topics: the system takes back all
-    memory at once. What is in a ring goes when garbage is collected, and what is frozen is not looked at then."""
+    """Keep an object alive until the process ends. Freeing it piece by piece takes 9 s with 100,000 topics; the system
+    frees all memory at once. Frozen objects in cycles are not visited by the collector."""
     ring = [thing]
     ring.append(ring)
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The standard streams of a command: closed ones, full ones, and a reader of stdout that goes."""
+"""The standard streams of a command: closed ones, full ones, and a stdout with a reader that disappears."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Status = int | str | None  # as sys.exit takes it
 
 
 def descriptor_of(stream: TextIO | None) -> int | None:
-    """Of stdout or stderr; None if it is closed, or stands for something else, as in a test."""
+    """Return the descriptor of stdout or stderr; None if it is closed or replaced, as in a test."""
     if stream is None:
         return None
     try:
@@ -26,15 +26,15 @@ def descriptor_of(stream: TextIO | None) -> int | None:
 
 
 def fill_closed_streams() -> None:
-    """Put /dev/null where stdin, stdout or stderr was closed before the process began: else the next file or socket is
-    that, and gets what a library writes there. uvloop's ends the process when it closes one."""
+    """Put /dev/null where stdin, stdout or stderr was closed before the process began. Otherwise the next opened file
+    gets that descriptor, and what a library writes there. uvloop ends the process when it closes one."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         continue
     os.close(descriptor)
 
 
 def let_go(stream: TextIO | None) -> None:
-    """Send what is still written to a stream to /dev/null: Python would complain when it flushes it at the end."""
+    """Send what is still unwritten to /dev/null: Python would complain when it flushes the stream at the end."""
     descriptor = descriptor_of(stream)
     if descriptor is not None:
         null = os.open(os.devnull, os.O_WRONLY)
@@ -43,8 +43,8 @@ def let_go(stream: TextIO | None) -> None:
 
 
 def run_with_output(run: Callable[[Output], Status], complain: Callable[[str], object], not_written: Status) -> Status:
-    """Run a command whose stdout is an Output. If stdout takes nothing, one sentence goes to `complain`, and the status
-    is `not_written`."""
+    """Run a command with an Output as stdout. If stdout cannot be written to, pass one sentence to `complain`, and
+    return `not_written`."""
     stdout, sys.stdout = sys.stdout, Output(sys.stdout)
     output = sys.stdout
     status = not_written
@@ -65,8 +65,8 @@ def run_with_output(run: Callable[[Output], Status], complain: Callable[[str], o
 
 
 class Output(io.TextIOBase):
-    """Stdout, which keeps in mind that it could not be written to: argparse does not tell. `stream` is None if it was
-    closed before the process began. A reader that has gone, as in `| head`, is no error: the rest is dropped."""
+    """A stdout that remembers a failed write, because argparse does not report it. `stream` is None if it was closed
+    before the process began. A closed pipe, as in `| head`, is no error: the rest is dropped."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream

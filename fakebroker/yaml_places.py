@@ -1,8 +1,8 @@
-"""YAML with the place of everything in it: what a reader needs to say where a mistake is.
+"""A YAML reader that keeps the place of every value, for messages that say where a mistake is.
 
-Theory   PyYAML's composer gives nodes that know their lines; its constructor makes the values of them, once it is sure
-         that no key stands twice, which YAML forbids and PyYAML lets pass.
-Who      `serve` for its files, the load for its scenarios: it imports nothing of ours.
+Theory   PyYAML's composer gives nodes that know their lines. Its constructor makes their values, after a check that no
+         key occurs twice, which YAML forbids and PyYAML allows.
+         Used by `serve` for its files, and by the load for its scenarios: it imports nothing of ours.
 Units    lines and columns count from 1.
 Source   YAML 1.1, as PyYAML's SafeLoader reads it: JSON is part of it.
 """
@@ -20,14 +20,14 @@ Path = tuple[str | int, ...]  # keys and positions in lists, from the top
 
 
 class Place(NamedTuple):
-    """Where something stands."""
+    """The place of a value."""
 
     line: int
     column: int
 
 
 class BadYaml(Exception):
-    """The text is no YAML, or says something twice."""
+    """The text is no YAML, or has a key twice."""
 
     def __init__(self, sentence: str, place: Place | None) -> None:
         super().__init__(sentence)
@@ -42,20 +42,20 @@ class YamlNotInstalled(BadYaml):
 
 
 class Document(NamedTuple):
-    """What a text says. `places` are those of keys, and of the items of lists, by their path."""
+    """The content of a text. `places` are those of keys, and of the items of lists, by their path."""
 
     value: Any
     places: dict[Path, Place]
 
     def place(self, path: Path) -> Place:
-        """Where it stands, or what it belongs to, if it does not stand anywhere."""
+        """Return the place of a path, or of the nearest part above it that has one."""
         while path not in self.places and path:
             path = path[:-1]
         return self.places.get(path, Place(1, 1))
 
 
 def read(text: str, *, keys: type | UnionType = str | int) -> Document:
-    """Read a document whose keys are all of that kind. Raises BadYaml."""
+    """Read a document with keys of these types. Raises BadYaml."""
     try:
         import yaml
     except ModuleNotFoundError:
@@ -73,7 +73,7 @@ def read(text: str, *, keys: type | UnionType = str | int) -> Document:
         raise BadYaml(f"this is no YAML: {error.problem or error.context}", place) from None
     except yaml.reader.ReaderError as error:
         raise BadYaml(f"this is no YAML: {error.reason}", None) from None
-    except (ValueError, RecursionError) as error:  # a date that does not exist; brackets without end
+    except (ValueError, RecursionError) as error:  # for example a date that does not exist; brackets without end
         raise BadYaml(f"this is no YAML that can be read: {error}", None) from None
 
 

@@ -1,4 +1,5 @@
-"""What is served: one file for each API key, with its behaviour in every version and its handler, found by looking.
+"""The served APIs: one file for each API key, with its behaviour in every version and its handler. Files are
+discovered, not listed.
 
-`python -m fakebroker.apis.new` begins another.
+`python -m fakebroker.apis.new` creates another one.
 """

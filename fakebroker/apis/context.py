@@ -1,8 +1,8 @@
-"""A request in the hands of the broker that was asked: what its handler sees, and how it answers.
+"""The context of a request: what its handler sees, and how it responds.
 
-Theory   As Kafka's KafkaApis, a handler stands above the model and calls it: `ctx.replicas`, `ctx.controller`,
-         `ctx.metadata`. It answers by calling exactly one of `respond`, `respond_in_slices`, `respond_frame`,
-         `respond_nothing` and `close`, at once or later.
+Theory   As in Kafka's KafkaApis, a handler is above the model and calls it: `ctx.replicas`, `ctx.controller`,
+         `ctx.metadata`. It responds by exactly one call of `respond`, `respond_in_slices`, `respond_frame`,
+         `respond_nothing` or `close`, at once or later.
 Source   clients/.../common/requests/RequestContext.java; core/.../server/RequestHandlerHelper.scala @ 4.0.
 """
 
@@ -41,16 +41,15 @@ Throttled = Callable[["ResponsePayload", int], "ResponsePayload"]
 class RequestContext:
     """One request.
 
-    broker         who was asked, and all that it works with
-    now            when it is handled; of a request that is handled in slices, when its slice is
-    api_version, correlation_id, client_id
-                   as the request has them; an empty client id if it has none
+    broker         the broker that handles it, with all its services
+    now            the time of its handling; for a request that is handled in slices, the time of the slice api_version,
+                   correlation_id, client_id as the request has them; an empty client id if it has none
     connection     counts the connections, from 1; `peer` names the other side, for logs
-    listener       by which it came; `principal` is who asks
-    probe          whoever listens
+    listener       the listener of its connection; `principal` is the authenticated user
+    probe          the listeners for events
 
-    It lets go of its connection when it has answered, because who holds the context may live longer: a delayed
-    operation stays on watch lists until they are visited.
+    It drops its connection after the response, because the context may live longer: a delayed operation stays on watch
+    lists until they are visited.
     """
 
     __slots__ = (
@@ -70,8 +69,8 @@ class RequestContext:
         probe: Probe,
         throttle_time_ms: int = -1,
     ) -> None:
-        """`throttled` makes of an answer the one of a client that is muted for so many milliseconds. With a
-        `throttle_time_ms` what the request uses is recorded already, and that came of it."""
+        """`throttled` adds a throttle time in milliseconds to a response. A `throttle_time_ms` is the result of quotas
+        that were recorded already."""
         self.broker = broker
         self.now = now
         self.api_version = header.api_version
@@ -86,7 +85,7 @@ class RequestContext:
         self._throttled = throttled
         self._throttle_time_ms = throttle_time_ms
 
-    # What a handler works with.
+    # Services of the broker.
 
     @property
     def replicas(self) -> ReplicaManager:
@@ -114,15 +113,15 @@ class RequestContext:
 
     @property
     def now_ms(self) -> int:
-        """Monotonic milliseconds at this moment. If the request has waited, this is later than `now`."""
+        """Return the present monotonic milliseconds. If the request has waited, this is later than `now`."""
         return self._sockets.clock.now.mono_ms
 
     @property
     def client_ms(self) -> int:
-        """Monotonic milliseconds without the time that the clock has skipped: clients measure this time."""
+        """Return monotonic milliseconds without skipped time, as clients measure them."""
         return self._sockets.clock.client_ms
 
-    # Who asks, while it is not answered.
+    # The client, until the response.
 
     @property
     def listener(self) -> Listener:
@@ -130,7 +129,7 @@ class RequestContext:
 
     @property
     def client_host(self) -> str:
-        """The client's IP address as Kafka writes it, behind a slash."""
+        """Return the client's IP address as Kafka writes it, behind a slash."""
         return f"/{java_address(self._asking.address)}"
 
     @property
@@ -139,15 +138,15 @@ class RequestContext:
 
     @property
     def software(self) -> tuple[str, str]:
-        """Name and version of the client, "unknown" if it has not told them."""
+        """Return name and version of the client, "unknown" if it has not sent them."""
         return self._asking.software
 
     def tell_software(self, name: str, version: str) -> None:
-        """The client has told them; empty, it has not."""
+        """Store name and version of the client; empty ones reset them."""
         self._asking.software = name or "unknown", version or "unknown"
 
     def watch(self) -> Callable[[], bool]:
-        """What says, from now on and when this is answered too, whether the client is still connected."""
+        """Return a function that says, also after the response, if the client is still connected."""
         connection = self._asking
         return lambda: not connection.is_closed
 
@@ -156,7 +155,7 @@ class RequestContext:
         assert self._connection is not None, f"request {self.correlation_id} is answered: nobody asks any more"
         return self._connection
 
-    # The answer.
+    # The response.
 
     @property
     def answered(self) -> bool:
@@ -170,10 +169,10 @@ class RequestContext:
         uses_request_time: bool = True,
         at_least_ms: int = 0,
     ) -> int:
-        """Record what the request used against its client's quotas: its bytes if it `produced`, those of the answer if
-        it fetched, its time unless it is exempt. `at_least_ms` is what the controller says. If that violates a quota,
-        the connection is muted from now on for the milliseconds returned, which the answer tells; else 0. Recorded
-        once: later calls return the same."""
+        """Record what the request used against its client's quotas. That is its bytes if it `produced`, those of the
+        response if it fetched, and its time unless it is exempt. `at_least_ms` is the controller's throttle time. If a
+        quota is violated, mute the connection from now on, and return the milliseconds for the response; else return 0.
+        Usage is recorded once: later calls return the same."""
         if self._throttle_time_ms < 0:
             self._throttle_time_ms = 0
             quotas = self.broker.quotas
@@ -194,17 +193,17 @@ class RequestContext:
         return self._throttle_time_ms
 
     def mutation_quota(self, strict_since: int) -> ControllerMutationQuota:
-        """What the request may make and delete; `strict` from that version on."""
+        """Return the quota for topics and partitions to create and delete; `strict` from that version on."""
         manager = self.broker.client_quotas.controller_mutation
         is_strict = self.api_version >= strict_since
         return manager.new_quota_for(self.principal.name, self.client_id, is_strict, self.now_ms)
 
     def respond(self, response: ResponsePayload, *, exempt: bool = False) -> None:
-        """Answer with a kio message, throttled if the request quota says so and it is not `exempt`."""
+        """Respond with a kio message, with a throttle time if the request quota says so and it is not `exempt`."""
         self.respond_frame(encode_response(self._as_throttled(response, exempt), self.correlation_id))
 
     def respond_in_slices(self, response: ResponsePayload, *, exempt: bool = False) -> Slices[None]:
-        """The same where much may be in it, and best if it is built lazily: `yield from` it, or return it."""
+        """Respond in slices with a large kio message, best built lazily: `yield from` it, or return it."""
         frame = yield from encode_response_in_slices(self._as_throttled(response, exempt), self.correlation_id)
         self.respond_frame(frame)
 
@@ -213,7 +212,7 @@ class RequestContext:
         return self._throttled(response, throttle_time_ms) if throttle_time_ms > 0 else response
 
     def respond_frame(self, frame: bytes | FrameInPieces) -> None:
-        """Answer with a frame that is already encoded; call `throttle` before. Pieces are not put together."""
+        """Respond with a frame that is already encoded; call `throttle` before. Pieces are not joined."""
         connection = self._take_connection()
         if connection.plan is not None:
             connection.plan.take(frame if isinstance(frame, bytes) else frame.join())
@@ -223,7 +222,7 @@ class RequestContext:
             self._sockets.answer_in_pieces(connection, frame)
 
     def respond_nothing(self) -> None:
-        """The request is done and its protocol has no answer (acks=0)."""
+        """Finish a request without a response (acks=0)."""
         connection = self._take_connection()
         if connection.plan is None:
             self._sockets.answer(connection, None)
@@ -231,7 +230,7 @@ class RequestContext:
             connection.plan.take(None)
 
     def close(self, reason: str) -> None:
-        """Close the connection instead of answering."""
+        """Close the connection instead of responding."""
         self._sockets.close(self._take_connection(), reason)
 
     def _take_connection(self) -> Connection:

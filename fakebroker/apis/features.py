@@ -1,7 +1,6 @@
-"""Which features are supported, as it follows from the APIs that are served: a client that finds one uses what it
-stands for.
+"""The supported features, derived from the served APIs: a client that sees a feature uses its APIs.
 
-What a feature stands for that no client sees (`metadata.version`) is told as Kafka 4.4 has it: tools show it.
+Features without APIs (`metadata.version`) are those of Kafka 4.4: tools show them.
 Source   server-common/.../common/{Feature,MetadataVersion,GroupVersion,TransactionVersion,ShareVersion,StreamsVersion}
          .java @ 4.4
 """
@@ -20,7 +19,7 @@ _END_TXN, _CONSUMER_GROUP_HEARTBEAT, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH, _STRE
 
 
 def supported_features() -> dict[str, tuple[int, int]]:
-    """The lowest and the highest level of each."""
+    """Return the lowest and the highest level of each."""
     served = registry.load()
     features = {METADATA_VERSION: _METADATA_LEVELS, ELIGIBLE_LEADER_REPLICAS_VERSION: (0, 1)}
     if _CONSUMER_GROUP_HEARTBEAT in served:
@@ -29,6 +28,6 @@ def supported_features() -> dict[str, tuple[int, int]]:
         features["share.version"] = (0, 2 if served[_SHARE_FETCH].serves(2) else 1)
     if _STREAMS_GROUP_HEARTBEAT in served:
         features["streams.version"] = (0, 1)
-    if _END_TXN in served:  # from v5 on it tells of another epoch (KIP-890)
+    if _END_TXN in served:  # from v5 on its response has another epoch (KIP-890)
         features[TRANSACTION_VERSION] = (0, 2 if served[_END_TXN].serves(5) else 0)
     return features

@@ -1,7 +1,7 @@
-"""An answer that may come at once, within the handler, or later, when somebody else is at work.
+"""A response that may be ready at once, within the handler, or later.
 
-Theory   Either way the answer is made in slices: at once by the handler; later by the broker itself, since whoever
-         calls then has no time to lose.
+Theory   Either way the response is encoded in slices: at once by the handler; later by the broker itself, because the
+         code that completes the operation must not be held up.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """What an operation of a coordinator is given as `then`. The handler calls it off with `yield from later.answer()`.
-    `make` makes the message of a response; `fail` that of an error."""
+    """The callback `then` of a coordinator's operation. The handler ends with `yield from later.answer()`. `make` makes
+    the message of a response; `fail` that of an error."""
 
     __slots__ = ("_ctx", "_fail", "_is_left", "_make", "_response")
 
@@ -50,7 +50,7 @@ class Later(Generic[T]):
         self._ctx.transactions.in_turns.go_on("an answer", self._ctx.respond_in_slices(message))
 
     def answer(self) -> Slices[None]:
-        """Answer, if the response is there; else whoever brings it does."""
+        """Respond, if the result is there; else let the callback respond."""
         if self._response:
             yield from self._ctx.respond_in_slices(self._message(self._response[0]))
         else:

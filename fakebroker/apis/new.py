@@ -1,7 +1,7 @@
-"""`python -m fakebroker.apis.new KEY_OR_NAME`: the three files of an API that is not served yet, as stubs.
+"""`python -m fakebroker.apis.new KEY_OR_NAME`: create the three files of an API that is not served yet, as stubs.
 
-The handler, its test and its conformance case say "write me" wherever something is to be decided, and
-tests/apis/test_new.py fails as long as one of them is left. docs/adding-an-api.md tells what goes there.
+The handler, its test and its conformance case say "write me" where you have to decide something. The test
+tests/apis/test_new.py fails as long as one of them is left. See docs/adding-an-api.md for what to write there.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ Next (docs/adding-an-api.md):
 
 
 class Refusal(Exception):
-    """Nothing is written. Its text is one plain sentence."""
+    """A refusal to write the files. Its text is one plain sentence."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -139,7 +139,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, str]:
-    """The files of an API: path in the checkout, and text."""
+    """Return the files of an API: path in the checkout, and text."""
     module, name = api_key_map[key], api_name(key)
     served = range(lowest, highest + 1)
     requests = [request_type(key, version) for version in reversed(served)]
@@ -177,7 +177,7 @@ def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, s
 
 
 def _imports(text: str, typing: str) -> str:
-    """The imports of the standard library that such a text needs."""
+    """Return the imports of the standard library that a text needs."""
     times = [name for name in ("UTC", "datetime", "timedelta") if re.search(rf"\b{name}\b", text)]
     lines = [f"from datetime import {', '.join(times)}\n"] if times else []
     lines.append(f"from typing import {typing}\n")
@@ -187,13 +187,13 @@ def _imports(text: str, typing: str) -> str:
 def _error_note(versions_without: list[int], request_class: str) -> str:
     if not versions_without:
         return ""
-    first, last = versions_without[0], versions_without[-1]  # no API loses its error and gets it again
+    first, last = versions_without[0], versions_without[-1]  # no API loses its error and regains it
     which = f"v{first}-v{last}"
     return _ERROR_NOTE.format(versions=which, request_class=request_class)
 
 
 def _notes(key: int, served: range) -> str:
-    """What is new in each version but the first, as far as the message classes tell."""
+    """Return what is new in each version but the first, according to the message classes."""
     said = []
     for version in served[1:]:
         before, now = version - 1, version
@@ -205,7 +205,7 @@ def _notes(key: int, served: range) -> str:
 
 
 def find_key(text: str) -> int:
-    """The key of an API by its number or its name, in any spelling. Raises Refusal."""
+    """Return the key of an API by its number or its name, in any spelling. Raises Refusal."""
     if text.isascii() and text.isdecimal():
         if int(text) not in api_key_map:
             raise Refusal(f"There is no API with the key {int(text)}: they go from 0 to {max(api_key_map)}.")
@@ -222,7 +222,7 @@ def _plain(name: str) -> str:
 
 
 def choose_versions(key: int, lowest: int | None, highest: int | None) -> tuple[int, int]:
-    """The versions to serve, where none is given those that kio can read. Raises Refusal."""
+    """Return the versions to serve; the default is those that kio can read. Raises Refusal."""
     known = versions(key)
     chosen = known[0] if lowest is None else lowest, known[-1] if highest is None else highest
     if chosen[0] > chosen[1] or not {*chosen} <= {*known}:
@@ -233,7 +233,7 @@ def choose_versions(key: int, lowest: int | None, highest: int | None) -> tuple[
 
 
 def rooms(root: Path) -> list[str]:
-    """Where APIs of a checkout are. Raises Refusal if it is none."""
+    """Return the folders of APIs in a checkout. Raises Refusal if it is none."""
     folder = root / "fakebroker" / "apis"
     if not (
         (root / "conformance" / "cases").is_dir()
@@ -245,7 +245,7 @@ def rooms(root: Path) -> list[str]:
 
 
 def write(root: Path, arguments: list[str]) -> Iterator[str]:
-    """Write the files below a checkout; what there is to say, line by line. Raises Refusal, and writes nothing."""
+    """Write the files below a checkout. Yield the messages, line by line. If it raises Refusal, nothing is written."""
     options = _options(arguments)
     key = find_key(options.api)
     known_rooms = rooms(root)

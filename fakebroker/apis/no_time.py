@@ -1,8 +1,8 @@
-"""Requests to the controller that give it no time.
+"""Requests to the controller with a timeout of 0 or less.
 
-Theory   Kafka's controller does one thing after the other. What waits has a deadline, and who looks for what to do next
-         tells those whose deadline has passed before anything else: so a timeout of 0 has always passed, and nothing is
-         done. With any time at all it is done here at once.
+Theory   Kafka's controller does one thing after the other. A queued event has a deadline, and the queue first fails
+         events with a passed deadline. A timeout of 0 has always passed, so nothing is done. With any other timeout it
+         is done here at once.
 Source   ControllerRequestContext.requestTimeoutMsToDeadlineNs, KafkaEventQueue.EventHandler.handleEvents @ 4.4
 """
 
@@ -15,5 +15,5 @@ _NONE: Final = timedelta(0)
 
 
 def has_no_time(timeout: timedelta) -> bool:
-    """Is it REQUEST_TIMED_OUT already?"""
+    """Return True if the request is REQUEST_TIMED_OUT already."""
     return timeout <= _NONE

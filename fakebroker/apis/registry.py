@@ -1,6 +1,6 @@
-"""The APIs that are served: one file per API key in the rooms of this package, found by looking, never listed by hand.
+"""The registry of the served APIs: one file per API key in the rooms of this package, discovered, never listed by hand.
 
-ApiVersions answers from this registry, so what is advertised and what is served cannot drift apart.
+ApiVersions uses this registry, so what is advertised and what is served cannot differ.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, decode_request, decode_request_in_slices, versions
 from fakebroker.protocol.slices import Slices
 
-# Each handler says which class its requests have; here they are of any. Who may have much to do does it in slices.
+# Each handler has its own class of requests, hence Any. A handler of large requests returns slices.
 Handler = Callable[[RequestContext, Any], Slices[None] | None]
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], Slices[None] | None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
 DecodeByHand = Callable[[int, bytes | LargeFrame, int], Any | None]
 DecodeInSlices = Callable[[int, bytes | LargeFrame, int, int], Slices[Any]]
 
-# Bytes of a frame from which it is read in slices. What is smaller has at most so many elements, and takes 1 ms or two.
+# Frames of this size or more are decoded in slices. Smaller ones have so few elements that they take 1 ms or two.
 SLICED_FRAME_BYTES: Final = 4_096
 
-NOT_APIS = {"new", "stub_fields"}  # tools of who adds one; other modules that are none do no harm
+NOT_APIS = {"new", "stub_fields"}  # tools for adding an API; other modules without an API may be here too
 
 
 @final
 class Api:
-    """One API key: the versions that are served, and who serves them.
+    """One API key: the served versions, and their functions.
 
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
-    `is_advertised` is False where Kafka answers whoever asks, and does not tell that it does.
-    `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
-    `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
+    `is_advertised` is False where Kafka serves an API without advertising it.
+    `error_response` responds to a request after its handler failed, as Kafka's `getErrorResponse` does.
+    `throttled` returns a response with a throttle time in milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
-    `decode_in_slices` is for frames of SLICED_FRAME_BYTES or more; its last argument is how many elements a request may
-    have. Before it `decode_by_hand` is tried, if there is one: it gives None for what may take long.
+    `decode_in_slices` is for frames of SLICED_FRAME_BYTES or more; its last argument is the maximum of elements in a
+    request. Before it `decode_by_hand` is tried, if there is one: it returns None for what may take long.
     """
 
     __slots__ = (
@@ -98,7 +98,7 @@ def api(
     decode_in_slices: DecodeInSlices | None = None,
     decode_by_hand: DecodeByHand | None = None,
 ) -> Callable[[Handler], Handler]:
-    """Register the decorated handler for an API key. Each key and version must be one that kio can read."""
+    """Register the decorated handler for an API key. kio must be able to read each key and version."""
     known = versions(key)
     if key in _apis:
         raise ValueError(f"API key {key} is registered twice")
@@ -136,12 +136,12 @@ def _decode_in_slices(key: int, version: int, frame: bytes | LargeFrame, offset:
 
 
 def load() -> dict[int, Api]:
-    """All APIs by key, in the order of the keys."""
+    """Return all APIs by key, in the order of the keys."""
     _import_all()
     return dict(sorted(_apis.items()))
 
 
-@cache  # it looks into a folder, and every node and every answer to ApiVersions asks
+@cache  # cached: it reads a folder, for every node and every response to ApiVersions
 def _import_all() -> None:
     for name in _modules():
         import_module(name)

@@ -1,4 +1,4 @@
-"""What kio's message classes say about their fields, as source text for the stubs of a new API (new.py)."""
+"""The fields of kio's message classes, as source text for the stubs of a new API (new.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-# What Kafka's generated classes hold in a field that nobody has set, by kio's name of its type.
+# Values of unset fields in Kafka's generated classes, by kio's name of the type.
 _UNSET = {
     "bool": "False",
     "bytes": 'b""',
@@ -28,26 +28,26 @@ _UNSET = {
 
 
 def dict_of(kinds: Sequence[Any], indent: str = "") -> str:
-    """A dict with every field of these versions of a message, the newest first, as `build` takes it, each with the
-    value of a field that nobody has set."""
+    """Return a dict with every field of these versions of a message, the newest first, for `build`; each has the value
+    of an unset field."""
     lines = [f'{indent}    "{name}": {_value(found, f"{indent}    ")},\n' for name, found in _fields(kinds).items()]
     return "{\n" + "".join(lines) + f"{indent}}}" if lines else "{}"
 
 
 def has(kind: Any, name: str) -> bool:
-    """Whether a message has a field of that name."""
+    """Return True if a message has a field of that name."""
     return name in kind.__dataclass_fields__
 
 
 def news(before: Any, now: Any) -> Iterator[str]:
-    """The fields that a message has in one version and not in the other, with those of its structs."""
+    """Yield the fields that a message has in one version and not in the other, with those of its structs."""
     old, new = list(_names(before)), list(_names(now))
     yield from _outermost(name for name in new if name not in old)
     yield from (f"without {name}" for name in _outermost(name for name in old if name not in new))
 
 
 def _outermost(names: Iterator[str]) -> list[str]:
-    """The names without those inside of others of them."""
+    """Return the names without those inside other ones."""
     found: list[str] = []
     for name in names:
         if not any(name.startswith(f"{outer}.") for outer in found):
@@ -64,7 +64,7 @@ def _names(kind: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _fields(kinds: Sequence[Any]) -> dict[str, list[tuple[Field[Any], Any]]]:
-    """Name -> the field and its type in each version that has it, the newest first."""
+    """Return name -> the field and its type in each version that has it, the newest first."""
     found: dict[str, list[tuple[Field[Any], Any]]] = {}
     for kind in kinds:
         hints = get_type_hints(kind)
@@ -74,7 +74,7 @@ def _fields(kinds: Sequence[Any]) -> dict[str, list[tuple[Field[Any], Any]]]:
 
 
 def _value(found: list[tuple[Field[Any], Any]], indent: str) -> str:
-    """What a field holds that nobody has set, if that will do in every version."""
+    """Return the value of an unset field, if it fits every version."""
     newest, hint = found[0]
     nullable = all(NoneType in get_args(each) for _, each in found)
     if newest.default is not MISSING and (newest.default is not None or nullable):
@@ -83,7 +83,7 @@ def _value(found: list[tuple[Field[Any], Any]], indent: str) -> str:
         return "()"
     if struct := _struct_in(hint):
         return "None" if nullable else dict_of([struct], indent)
-    if nullable:  # a text, bytes, or kio's word for the id of zeros
+    if nullable:  # a text, bytes, or kio's value for the zero id
         return "None"
     return _UNSET[newest.metadata["kafka_type"]]
 

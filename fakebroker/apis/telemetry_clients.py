@@ -1,4 +1,4 @@
-"""Who asks for subscriptions to metrics, or pushes metrics: what subscriptions are held against.
+"""The metadata of a client that telemetry subscriptions are matched against.
 
 Source   server/.../metrics/ClientMetricsInstanceMetadata.java @ 4.2.
 """
@@ -10,7 +10,7 @@ from fakebroker.core.broker.client_metrics_manager import ClientMetadata
 
 
 def client_metadata(ctx: RequestContext) -> ClientMetadata:
-    """Of a request that is not answered."""
+    """Return the metadata of the client of a request without a response yet."""
     name, version = ctx.software
     port = ctx.peer.rpartition(":")[2]
     return ClientMetadata(ctx.client_id, name, version, ctx.client_host[1:], port, ctx.connection, ctx.watch())

@@ -1,11 +1,12 @@
 """The cluster: brokers, topics, followers, connections, and the doors through which time comes in.
 
-Theory   `receive` (bytes), `advance_to` (time), `open_connection`, `set_write_blocked`, `connection_lost` and what a
-         user does are all that ever happens to it. Each door leaves effects behind (`take_effects`) and a next deadline
-         (`next_deadline_ms`). The same calls with the same times in the same life give the same effects: nothing in
-         here waits, looks at a clock or draws from another source than its life. A door does bounded work: what is left
-         (`has_work`) is done by the next `advance_to`. That runs every event at its own time; at the same millisecond
-         followers come before housekeeping and that before timeouts, so what was replicated in time counts.
+Theory   The cluster changes only through its doors: `receive` (bytes), `advance_to` (time), `open_connection`,
+         `set_write_blocked`, `connection_lost`, and the doors for users. Each door leaves effects (`take_effects`) and
+         a next deadline (`next_deadline_ms`). The same calls with the same times in the same life give the same
+         effects. No code in here waits, reads a clock, or draws random numbers except from its life.
+         A door does a bounded amount of work; the rest (`has_work`) is done by the next `advance_to`. That runs every
+         event at its own time. In the same millisecond followers run first, then housekeeping, then timeouts, so a
+         replication that is in time counts.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's scheduler, in one object.
 """
@@ -41,12 +42,12 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _TIMERS_AT_ONCE: Final = 64
-_SLICE_IS_WORTH: Final = 8  # requests, for the turn
+_SLICE_IS_WORTH: Final = 8  # requests, as the turn counts them
 
 
 @final
 class Cluster(Lives):
-    """A Kafka cluster without a network. What happens is told to the journal, and to who else listens at `probe`."""
+    """A Kafka cluster without a network. Events go to the journal and to the other listeners of `probe`."""
 
     def __init__(
         self,
@@ -61,10 +62,10 @@ class Cluster(Lives):
         racks: Mapping[int, str] | None = None,
         order: Random | None = None,
     ) -> None:
-        """`brokers` are their ids, or how many there are: 1 to so many.
-        `store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
-        `new_turn` measures how much a door may do: requests have one turn, timers another.
-        `racks` has where brokers stand, by id, if not where `broker.rack` says. `order`: core/schedule.py."""
+        """`brokers` are their ids, or their number: ids from 1 on.
+        `store` takes the records that exceed log.memory.bytes; the default is memory.
+        `new_turn` makes the limit of the work in a door: one for requests, another for timers.
+        `racks` are the racks of brokers by id; the others have `broker.rack`. `order`: core/schedule.py."""
         broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
         super().__init__(now, list(broker_ids), config or BrokerConfig(), followers, life, store, racks, order)
         if journal is not None:
@@ -91,8 +92,8 @@ class Cluster(Lives):
     def open_connection(
         self, broker_id: int, peer: str, now: Now, address: str = "", listener: Listener = PLAINTEXT
     ) -> Connection:
-        """A client has connected to a broker, from an IP address. If the broker has just stopped, the connection is
-        closed at once."""
+        """Accept a client's connection from an IP address to a broker. If the broker has just stopped, the connection
+        is closed at once."""
         self.now = now
         connection = self.sockets.open(broker_id, peer, address, listener)
         if not self.takes_connections(broker_id):
@@ -103,64 +104,64 @@ class Cluster(Lives):
         return connection
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
-        """Where the next bytes of the connection may be put, to be handed to `receive`; None if anywhere."""
+        """Return the buffer for the next bytes of the connection, to be passed to `receive`; None if any buffer will
+        do."""
         return connection.decoder.get_buffer()
 
     def receive(self, connection: Connection, data: bytes | memoryview, now: Now) -> None:
-        """Bytes have arrived, maybe where `receive_buffer` said; handle what requests they complete, one at a time, as
-        far as the turn goes."""
+        """Receive bytes, possibly in the buffer of `receive_buffer`. Handle the requests that they complete, one at a
+        time, within the turn's limit."""
         self.now = now
         self.sockets.receive(connection, data)
-        if self._order is None:  # else when all have been read
+        if self._order is None:  # else after all connections are read
             self._handle_requests()
         self.sockets.received(connection)
 
     def set_write_blocked(self, connection: Connection, blocked: bool, now: Now) -> None:
-        """The peer stopped taking its answers, or takes them again: the last one is completely written."""
+        """Note that the peer has stopped reading, or that the last response is completely written."""
         self.now = now
         self.sockets.set_write_blocked(connection, blocked)
         self._handle_requests()
 
     def connection_lost(self, connection: Connection, now: Now) -> int:
-        """The peer has gone. What it asked for stays done; a parked request stays parked, its answer is dropped.
-        Returns how many bytes of an unfinished request had arrived."""
+        """Note that the peer has disconnected. Finished work stays; a parked request stays parked, and its response is
+        dropped. Return the number of bytes of an unfinished request."""
         self.now = now
         unfinished = self.sockets.lost(connection)
         self._handle_requests()
         return unfinished
 
     def advance_to(self, now: Now, handled_at: Now | None = None) -> None:
-        """Run everything that is due by `now`, each event at its own time, as far as a turn goes.
+        """Run everything that is due by `now`, each event at its own time, within the turn's limit.
 
-        Then go on with the requests that were left, and with those that waited behind what was answered, at
-        `handled_at` (`now` if not given). Their timeouts start when they are handled: if time comes in late, that is
-        later than the events that let them in.
+        Then handle the requests that were left over, and those unblocked by responses, at `handled_at` (default:
+        `now`). Their timeouts start then. If time is advanced late, that is later than the events that unblocked them.
         """
         self._has_due = self._run_timers(now)
         self.now = handled_at or now
         self._handle_requests()
 
     def _run_timers(self, now: Now) -> bool:
-        """Whether any are left that are due by now."""
+        """Run the due timers. Return True if some are left that are due by `now`."""
         turn = self._timer_turn
         turn.begin()
         turn.enter()
         while (deadline_ms := self.next_deadline_ms()) is not None and deadline_ms <= now.mono_ms:
             if turn.is_over():
                 return True
-            # What was due when it was added has a deadline in the past; time does not go back for it.
+            # A timer that was due when it was added has a deadline in the past; time does not go back for it.
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
             self.now = now.at(step_ms)
             try:
                 ran = self.deadlines.advance_clock(step_ms, _TIMERS_AT_ONCE)
                 if self._due:
                     self.faults.run()
-                turn.handled(max(ran, _SLICE_IS_WORTH), 0)  # one may be a slice of long work
+                turn.handled(max(ran, _SLICE_IS_WORTH), 0)  # a timer may be a slice of long work
                 if ran:
                     for listener in self.probe.listeners:
                         listener.timers_fired(ran, now.mono_ms)
             except Exception as error:
-                # The timers are consistent: what else is due runs in the next turn of this loop.
+                # The timers are consistent: the other due ones run in the next iteration.
                 self._effects.append(InternalError("a timer's task", error))
         self._advanced_ms = max(now.mono_ms, self._advanced_ms)
         self.housekeeping.reached(self._advanced_ms)
@@ -168,21 +169,21 @@ class Cluster(Lives):
 
     @property
     def has_work(self) -> bool:
-        """Whether something was left for the next `advance_to`, which is better called at once."""
+        """Return True if work was left for the next `advance_to`, which should then be called at once."""
         return self._has_due or self.sockets.has_work
 
     def next_deadline_ms(self) -> int | None:
-        """When `advance_to` next has something to do."""
+        """Return the time when `advance_to` has something to do."""
         return self.deadlines.next_deadline_ms()
 
     @property
     def has_deadlines(self) -> bool:
-        """Whether anything is pending but housekeeping: a request that waits, a connection that is muted, a batch on
-        its way to a follower, a step of a follower's script."""
+        """Return True if anything but housekeeping is pending: a parked request, a muted connection, a batch in flight
+        to a follower, a step of a follower's script."""
         return self.deadlines.has_pending()
 
     def take_effects(self) -> list[Effect]:
-        """What is to be done outside, in order, the answers first; each effect is handed out once."""
+        """Return the effects to perform outside, in order, responses first; each is returned once."""
         if self.on_taken is not None:
             self.on_taken()
         taken = self.sockets.take_answers()
@@ -191,10 +192,10 @@ class Cluster(Lives):
             self._effects.clear()
         return taken
 
-    # What a user does to the cluster. Whoever calls performs the effects then.
+    # Changes by a user. The caller performs the effects afterwards.
 
     def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
-        """Make a topic; raises KafkaError with the code that CreateTopics answers."""
+        """Create a topic. Raises KafkaError with the error code of CreateTopics."""
         [result] = self.create_topics([new], now, validate_only)
         if isinstance(result, KafkaError):
             raise result
@@ -203,25 +204,26 @@ class Cluster(Lives):
     def create_topics(
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
     ) -> list[Topic | KafkaError]:
-        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused."""
+        """Create topics. Return the topic or error of each, in order. Raises KafkaError if the whole request is
+        refused."""
         self._enter(now)
         return self.controller.create_topics(topics, now, validate_only)
 
     def delete_topic(self, name: str, now: Now) -> None:
-        """Delete a topic; raises KafkaError. Who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+        """Delete a topic. Requests parked for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError."""
         self._enter(now)
         self.controller.delete_topic(name)
         self._handle_requests()
 
     def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
-        """Let an in-sync replica lead; raises KafkaError if it may not. Who waits at the old leader is answered
-        NOT_LEADER_OR_FOLLOWER."""
+        """Make an in-sync replica the leader. Requests parked at the old leader get NOT_LEADER_OR_FOLLOWER. Raises
+        KafkaError if the replica may not lead."""
         self._enter(now)
         self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
         self._handle_requests()
 
     def reassign(self, topic: str, partition: int, broker_ids: Sequence[int] | None, now: Now) -> None:
-        """Give a partition other replicas, or take that back (None); raises KafkaError."""
+        """Reassign a partition to other replicas, or cancel its reassignment (None). Raises KafkaError."""
         self._enter(now)
         self.controller.reassignments.alter(topic, partition, broker_ids, now)
         self._handle_requests()
@@ -234,31 +236,32 @@ class Cluster(Lives):
         partition: int | None = None,
         broker_id: int | None = None,
     ) -> None:
-        """Change what followers do: all, or those of a topic, partition or broker. None undoes a freeze.
+        """Change the behaviour of followers: all, or those of a topic, partition or broker. None undoes a freeze.
 
-        Without topic, partition and broker it also holds for topics made later. Raises KafkaError if it concerns
-        nobody that follows. A replica that leads takes the behaviour up once it follows."""
+        Without topic, partition and broker it also applies to topics made later. A leader adopts the behaviour once it
+        follows. Raises KafkaError if no follower is selected.
+        """
         self._enter(now)
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._handle_requests()
 
     def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
-        """The same over time: (milliseconds from now, behaviour), in order."""
+        """Change the behaviour of followers over time: (milliseconds from now, behaviour), in order."""
         self._enter(now)
         self.followers.script(steps, selection, now)
         self._handle_requests()
 
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
-        """Set some settings of all brokers, or have them as at the start with None; raises KafkaError."""
+        """Set some settings of all brokers, or reset them to their value at the start with None. Raises KafkaError."""
         self._enter(now)
         self.broker_configs.alter(changes)
         self._handle_requests()
 
-    # Inside.
+    # Internal methods.
 
     def _handle_requests(self) -> None:
-        """Handle the next requests, as far as the turn goes. What one wakes joins the queue: completions never nest.
-        Nor does this, if a fault between two requests does what a user's door does: it goes on where it is."""
+        """Handle the next requests within the turn's limit. Requests that one wakes join the queue, so completions
+        never nest. A fault that acts between two requests may call a user's door; then nothing is handled inside it."""
         if self._is_handling:
             return
         self._is_handling = True
@@ -268,7 +271,7 @@ class Cluster(Lives):
             self._is_handling = False
 
     def _take_turn(self) -> None:
-        if self.faults.is_acting:  # and has changed something: whoever lets it act goes on here
+        if self.faults.is_acting:  # the caller that runs the fault continues here
             return
         sockets, turn = self.sockets, self.turn
         turn.enter()

@@ -1,10 +1,10 @@
-"""From a frame to its handler.
+"""The dispatcher of requests: from a frame to its handler.
 
-Theory   Header first: its first four bytes decide how to read the rest. What cannot be read closes the connection with
-         a reason; the one exception is an ApiVersions request of a version that is not served, which is answered in a
-         layout that every client can read (KIP-511). A handler that fails answers with the error of its request.
-         Quotas are judged when the answer is built: it goes out at once and says for how long the connection is muted
-         (KIP-219).
+Theory   The first four bytes of the header decide how to read the rest. A request that cannot be read closes the
+         connection with a reason. One exception: an ApiVersions request of a version that is not served gets a response
+         in a layout that every client can read (KIP-511). If a handler fails, the response carries the error of its
+         request. Quotas are computed when the response is built: it is sent at once, and says for how long the
+         connection is muted (KIP-219).
 Source   core/.../network/SocketServer.scala processCompletedReceives; clients/.../requests/RequestContext.java;
          core/.../server/KafkaApis.scala handle; RequestHandlerHelper.scala handleError @ 4.0.
 """
@@ -37,8 +37,8 @@ from timingwheel.mypyc import mypyc_attr
 
 @final
 class _Work(Work):
-    """A request that is read and handled in slices, each at its own time. If its peer has gone meanwhile it is done all
-    the same, as in Kafka; when the broker has stopped, nobody goes on."""
+    """A request that is read and handled in slices, each at its own time. If its peer has disconnected meanwhile, it is
+    finished all the same, as in Kafka. If the broker has stopped, it is dropped."""
 
     __slots__ = ("_clock", "_context", "_slices")
 
@@ -56,7 +56,7 @@ class _Work(Work):
             listener.request_resumed(context.connection, context.broker.broker_id)
         try:
             next(self._slices)
-            while context.answered:  # what comes behind an answer is little, and the next request waits for its end
+            while context.answered:  # the work after the response is small, and the next request waits for it
                 next(self._slices)
         except StopIteration:
             return False
@@ -65,7 +65,7 @@ class _Work(Work):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Interceptor:
-    """Who has a look at requests before they are handled."""
+    """An observer of requests before they are handled."""
 
     def takes(
         self,
@@ -75,14 +75,14 @@ class Interceptor:
         frame: bytes | LargeFrame,
         found: list[Armed],
     ) -> bool:
-        """Whether it has the request, which these faults may fit, in hand from now on: it gives the connection a plan,
-        and has it handled."""
+        """Return True if the interceptor takes over the request: it gives the connection a plan, and has it handled.
+        `found` are the faults that may match."""
         raise NotImplementedError
 
 
 @final
 class Dispatcher:
-    """Hands the requests of all connections to their handlers."""
+    """The dispatcher of the requests of all connections."""
 
     def __init__(self, sockets: SocketServer, emit: Callable[[Effect], None], clock: HasNow, probe: Probe) -> None:
         self._sockets = sockets
@@ -90,12 +90,12 @@ class Dispatcher:
         self._clock = clock
         self._probe = probe
         self._apis = registry.load()
-        self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
-        self.faults: Index | None = None  # while there is anything to be found
+        self._flexible: dict[int, bool] = {}  # True or False by API key and version, combined into one number
+        self.faults: Index | None = None  # None while no fault can match
         self.interceptor: Interceptor | None = None
 
     def handle(self, broker: Broker, connection: Connection, now: Now) -> None:
-        """Handle the request of a connection whose turn has come; it is BUSY with it."""
+        """Handle the request of a connection at its turn; the connection is BUSY with it."""
         frame, connection.request = connection.request, None
         assert frame is not None
         try:
@@ -150,11 +150,11 @@ class Dispatcher:
             return self._read_header(frame)
         try:
             return self._read_header(frame.beginning)
-        except ProtocolError:  # or else it is just longer than that
+        except ProtocolError:  # otherwise it is just longer than that
             return self._read_header(frame.join())
 
     def _read_header(self, frame: bytes) -> RequestHeader:
-        """The header at the beginning of a request to an API that is served."""
+        """Read the header at the beginning of a request to an API that is served."""
         api_key, api_version = peek_api(frame)
         version = api_key << 16 | api_version
         flexible = self._flexible.get(version)
@@ -168,7 +168,7 @@ class Dispatcher:
         return decode_request_header(frame, flexible)
 
     def go_on(self, connection: Connection) -> None:
-        """Do the next slice of what a connection has in hand."""
+        """Run the next slice of the work of a connection."""
         work = connection.work
         assert work is not None
         if work.go_on():
@@ -190,14 +190,14 @@ class Dispatcher:
             yield from rest
 
     def _why_not_read(self, error: Exception, peer: str) -> str:
-        """Its client would wait for ever otherwise."""
+        """Return the reason to close the connection: its client would wait for ever otherwise."""
         if isinstance(error, OSError):  # the classes of messages are read from files
             return f"a request cannot be read here: {error}"
         self._emit(InternalError(f"reading a request from {peer}", error))
         return "a bug in fakebroker: a request could not be read"
 
     def _call(self, api: registry.Api, context: RequestContext, request: Any) -> Slices[None] | None:
-        """What is left to be done of it, if it is done in slices."""
+        """Call the handler. Return the rest of its work, if it is done in slices."""
         try:
             slices = api.handle(context, request)
         except Exception as error:
@@ -217,7 +217,7 @@ class Dispatcher:
     def _failed(
         self, api: registry.Api, context: RequestContext, request: Any, error: Exception
     ) -> Slices[None] | None:
-        """Answer with the error of the request. A bug of ours must be loud: in the log, and for the client."""
+        """Respond with the error of the request. A bug of ours must be loud: in the log, and for the client."""
         code = error.code if isinstance(error, KafkaError) else ErrorCode.unknown_server_error
         if context.answered or not isinstance(error, KafkaError):
             self._report(api, context, error)

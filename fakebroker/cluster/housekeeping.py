@@ -1,6 +1,6 @@
-"""What brokers and controller do from time to time on their own.
+"""Periodic tasks of brokers and controller.
 
-Units    intervals are monotonic milliseconds; what is old is decided by wall time.
+Units    intervals are monotonic milliseconds; ages of records are wall time.
 Source   "isr-expiration" of core/.../server/ReplicaManager.scala; "kafka-log-retention" of LogManager and
          "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders and
          maybeElectUncleanLeaders of metadata/.../controller/ReplicationControlManager.java; CleanerThread of
@@ -31,8 +31,8 @@ def start_housekeeping(
     cleaner: LogCleaner,
     read_now: Callable[[], Now],
 ) -> None:
-    """Schedule the tasks; they go on as long as the timer does. Of each `..._matters_ms` says when it next has anything
-    to do if nothing happens until then."""
+    """Schedule the tasks; they run as long as the timer does. Each `..._matters_ms` returns when its task next has
+    anything to do if nothing happens until then."""
 
     def delete_old_records(now: Now) -> None:
         for partition in controller.metadata.partitions():
@@ -80,7 +80,7 @@ def start_housekeeping(
     every(config.producer_id_expiration_check_interval_ms, remove_expired_producers, producers_matter_ms)
     if config.log_cleaner_enable:
         every(
-            # A thread that finds nothing to do sleeps so long; with 0 it would never do anything else.
+            # Kafka's cleaner sleeps this long if it finds nothing to do. With 0 the task would run without end.
             max(config.log_cleaner_backoff_ms, 1),
             lambda now: cleaner.look(controller.metadata.partitions(), now),
             lambda now: cleaner.matters_ms(controller.metadata.partitions(), now),
@@ -88,7 +88,7 @@ def start_housekeeping(
 
 
 def old_records_of_matter_ms(partition: Partition, now: Now) -> int:
-    """When `delete_old_records_of` next has anything to do, if nothing happens until then."""
+    """Return when `delete_old_records_of` next has anything to do, if nothing happens until then."""
     config = partition.config
     if "delete" not in config.cleanup_policy or partition.leader_id == NO_LEADER:
         return NEVER_MS

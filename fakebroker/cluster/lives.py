@@ -1,21 +1,21 @@
-"""How brokers live and die: stopped in order, killed, standing still, started again.
+"""The lifecycle of brokers: controlled shutdown, crash, pause, restart.
 
-Theory   stop    the controller moves what the broker leads, and who waits there is answered NOT_LEADER_OR_FOLLOWER (6);
-                 then it is fenced, and its connections close
-         kill    the process is dead, its connections with it, and nothing is answered. For the controller it lives on,
-                 in sync and leading, until its session ends: broker.session.timeout.ms
-         pause   the process stands still (SIGSTOP) with its sockets open: nothing is read or answered, no timer runs,
-                 nobody is replicated from or to it. Its session runs on
-         resume  it goes on where it stood: first what lies in its sockets (core/replication/standing_still/), then the
-                 timers that are late, then what clients sent; what it missed it
-                 knows a little later (`fakebroker.metadata.delay.ms`), and takes itself for a leader until then
-         start   it registers, in a new epoch, as soon as its last life has no session any more. Its log is as it was,
-                 but for what its death took along (core/crash_loss.py)
-         flush   what it has written is on its disk; a broker that is stopped in order does that
-         What the controller does about it is in core/controller/cluster_control.py.
+Theory   stop    the controller moves the leaders away, and parked requests get NOT_LEADER_OR_FOLLOWER (6); then the
+                 broker is fenced, and its connections close.
+         kill    the process and its connections are gone, without responses. For the controller it stays in sync and
+                 leading until its session expires (broker.session.timeout.ms).
+         pause   the process is frozen (SIGSTOP) with its sockets open. It reads no requests, sends no responses, and no
+                 timer fires. There is no replication from or to it. Its session runs on.
+         resume  it continues where it was: first what is in its sockets (core/replication/standing_still/), then late
+                 timers, then requests of clients. It learns missed metadata after `fakebroker.metadata.delay.ms`, and
+                 believes until then that it leads.
+         start   it registers in a new epoch, as soon as its last life has no session. Its log is as it was, except what
+                 the crash lost (core/crash_loss.py).
+         flush   its records are on disk; a controlled shutdown does that.
+         The controller's part is in core/controller/cluster_control.py. A broker that does not reach the controller has
+         stale metadata as well: core/controller/stale_views.py.
 Units    monotonic milliseconds.
 Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleManager.scala @ 4.0.
-         So does one that does not reach the controller, as long as that lasts: core/controller/stale_views.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RUNNING, STOPPING, STOPPED, KILLED, PAUSED, STARTING = "running", "stopping", "s
 
 
 class Lives(Members):
-    """The doors by which brokers come and go. Whoever calls performs the effects then."""
+    """The doors by which brokers stop and start. The caller performs the effects afterwards."""
 
     sockets: SocketServer
 
@@ -56,27 +56,27 @@ class Lives(Members):
     ) -> None:
         super().__init__(now, broker_ids, config, followers, life, store, racks, order)
         self._states = dict.fromkeys(self.registry.broker_ids, RUNNING)
-        self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # how many each has had
+        self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # number of lives of each broker
         self._paused: dict[int, Broker] = {}
-        self._catching_up: dict[int, Call] = {}  # who hears, and does not know yet what he missed
-        self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # how often each has stood still
-        self._unclean: dict[int, CrashLoss] = {}  # who was killed, and has not started since
+        self._catching_up: dict[int, Call] = {}  # heard by the controller, with metadata still to come
+        self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # number of pauses of each broker
+        self._unclean: dict[int, CrashLoss] = {}  # killed, and not started since
         self._effects: list[Effect] = []
 
     def state_of(self, broker_id: int) -> str:
-        """What its process does: running, stopping, stopped, killed, paused or starting. Raises ValueError for an
-        unknown id."""
+        """Return the state of its process: running, stopping, stopped, killed, paused or starting. Raises ValueError
+        for an unknown id."""
         self._check_known(broker_id)
         return self._states[broker_id]
 
     def takes_connections(self, broker_id: int) -> bool:
-        """Whether somebody who connects is not refused; it may be that nobody answers him."""
+        """Return True if connects succeed. A paused broker accepts them and sends no responses."""
         return self._states[broker_id] in (RUNNING, STOPPING, PAUSED)
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Stop a broker in order. Nothing happens if it does not run. Raises ValueError for an unknown id, for a
-        broker that stands still (it would hear of it once it is resumed), and for one that does not reach the
-        controller."""
+        """Start a controlled shutdown; do nothing if it does not run. Raises ValueError for an unknown id, and for a
+        broker that does not reach the controller. Raises it also for a paused broker, which would only get the signal
+        once it is resumed."""
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused: resume it before it is stopped, or kill it")
@@ -104,8 +104,8 @@ class Lives(Members):
             self._handle_requests()
 
     def kill_broker(self, broker_id: int, now: Now, loss: CrashLoss = CrashLoss.NOTHING) -> None:
-        """Kill the process of a broker, and let it lack so much when it starts again. Nothing happens if there is none.
-        Raises ValueError for an unknown id."""
+        """Crash a broker. It loses what `loss` says by its next start. Do nothing if it has no process. Raises
+        ValueError for an unknown id."""
         state = self.state_of(broker_id)
         if state in (STOPPED, KILLED):
             return
@@ -122,8 +122,8 @@ class Lives(Members):
         self._handle_requests()
 
     def pause_broker(self, broker_id: int, now: Now) -> None:
-        """Let the process of a broker stand still; nothing happens if it does. Raises ValueError for an unknown id, and
-        for a broker that does not run."""
+        """Pause a broker; do nothing if it is paused. Raises ValueError for an unknown id, and for a broker that does
+        not run."""
         state = self.state_of(broker_id)
         if state == PAUSED:
             return
@@ -145,7 +145,7 @@ class Lives(Members):
         self._handle_requests()
 
     def resume_broker(self, broker_id: int, now: Now) -> None:
-        """Let it go on; nothing happens if it runs. Raises ValueError for an unknown id, and for a broker that has no
+        """Resume a broker; do nothing if it runs. Raises ValueError for an unknown id, and for a broker that has no
         process."""
         state = self.state_of(broker_id)
         if state == RUNNING:
@@ -160,7 +160,7 @@ class Lives(Members):
         self.followers.goes_on(broker_id, now)
         self._works(broker_id)
         if self.config.fakebroker_metadata_delay_ms == 0 and self.registry[broker_id].is_heard:
-            self.controller.leadership.views.hears(broker_id, now)  # what is late sees that already
+            self.controller.leadership.views.hears(broker_id, now)  # late events see the new metadata
         self._wakeups.resume_broker(broker_id, now.mono_ms)
         broker.resume()
         self._hears(broker_id)
@@ -168,8 +168,8 @@ class Lives(Members):
         self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:
-        """Start a broker that was stopped or killed; nothing happens if it runs. Raises ValueError for an unknown id,
-        and for a broker that stands still."""
+        """Start a broker that was stopped or killed; do nothing if it runs. Raises ValueError for an unknown id, and
+        for a paused broker."""
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused, not stopped: resume it")
@@ -189,17 +189,17 @@ class Lives(Members):
             self._handle_requests()
 
     def flush_broker(self, broker_id: int) -> None:
-        """What a broker has written is on its disk; nothing happens if it has no process. Raises ValueError for an
-        unknown id."""
+        """Flush a broker's records to its disk; do nothing if it has no process. Raises ValueError for an unknown
+        id."""
         if self.state_of(broker_id) in (RUNNING, STOPPING, PAUSED):
             self._flush(broker_id)
 
     def pauses_of(self, broker_id: int) -> int:
-        """How often it has stood still."""
+        """Return the number of its pauses."""
         return self._pauses[broker_id]
 
     def cut(self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now) -> None:
-        """Let some brokers not reach others, nor these the controller, until they are joined again. Raises ValueError
+        """Cut the links between some brokers and others, and of some to the controller, until `join`. Raises ValueError
         for an unknown id."""
         for broker_id in (*some, *others, *without_controller):
             self._check_known(broker_id)
@@ -214,7 +214,7 @@ class Lives(Members):
         self._handle_requests()
 
     def join(self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now) -> None:
-        """Take back what `cut` did with the same."""
+        """Undo `cut` with the same arguments."""
         self._enter(now)
         self.registry.join(some, others)
         self.followers.on_reach_change(now)
@@ -223,15 +223,15 @@ class Lives(Members):
             self._hears(broker_id)
         self._handle_requests()
 
-    # Inside.
+    # Internal methods.
 
     def _handle_requests(self) -> None:
-        """What was woken goes on."""
+        """Handle the requests that can continue."""
         raise NotImplementedError
 
     def _shut_down(self, broker_id: int) -> None:
         if self.config.fakebroker_controller_delay_ms == 0:
-            self._handle_requests()  # what stood behind those who were answered 6 is answered too
+            self._handle_requests()  # respond also to requests queued behind those that got error 6
         self._works_no_more(broker_id)
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         for listener in self.probe.listeners:
@@ -253,11 +253,11 @@ class Lives(Members):
 
     def _end(self, broker_id: int, state: str) -> None:
         self._states[broker_id] = state
-        self._lives[broker_id] += 1  # who still asks for it is not heard
+        self._lives[broker_id] += 1  # cancels registrations and shutdowns of the old life
         self.controller.cluster_control.forget(broker_id)
 
     def _take_down(self, broker_id: int) -> None:
-        """Its process is gone, with all that is in its hands."""
+        """Drop the process with all that it has in memory."""
         broker = self._paused.pop(broker_id, None) or self.brokers.pop(broker_id)
         self.followers.is_gone(broker_id)
         broker.stop()
@@ -268,7 +268,7 @@ class Lives(Members):
         self._effects.append(StopListening(broker_id))
 
     def _come_up(self, broker_id: int) -> None:
-        """It leads and follows again; it has no clients yet."""
+        """Start its new life: it leads and follows again, without clients."""
         for listener in self.probe.listeners:
             listener.broker_started(broker_id)
         self._states[broker_id] = RUNNING
@@ -285,8 +285,8 @@ class Lives(Members):
             self.publisher.pause_broker(broker_id)
 
     def _hears(self, broker_id: int) -> None:
-        """It works, and reaches the controller, or nothing comes of it. If it missed anything, it takes a moment until
-        it knows."""
+        """Bring the broker up to date with the metadata, if it runs and reaches the controller. If it has missed
+        anything, that takes a delay."""
         views = self.controller.leadership.views
         if not self.registry[broker_id].is_heard or not self.publisher.is_paused(broker_id):
             return

@@ -1,7 +1,7 @@
 """The brokers of a cluster, and what they share: controller, metadata, followers, quotas and settings.
 
-Theory   A broker is there from its start to its end; its log, its place in the metadata and where it listens outlive
-         it. Whoever starts anew is made anew. How that goes is in lives.py.
+Theory   A `Broker` object lives from the broker's start to its end. Its log, its metadata and its address outlive it,
+         and a restart makes a new object (lives.py).
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer and KRaft's ControllerServer, core/.../server @ 4.0, in one object.
 """
@@ -43,11 +43,12 @@ from fakebroker.protocol.slices import Slices, finish
 
 
 class Members(HasNow):
-    """`brokers` are those that run and do not stand still, by id. `now` is the time of the event at hand.
+    """The members of a cluster. `brokers` are those that run and are not paused, by id. `now` is the time of the
+    current event.
 
-    timer         of what followers do, and of throttled connections
-    housekeeping  what nobody waits for
-    deadlines     all that have any
+    timer         for followers, and for throttled connections
+    housekeeping  for tasks that no client waits for
+    deadlines     all sources of deadlines
     """
 
     def __init__(
@@ -61,8 +62,8 @@ class Members(HasNow):
         racks: Mapping[int, str] | None = None,
         order: Random | None = None,
     ) -> None:
-        """`racks` has where brokers stand that do not stand in the rack of the `config`. Raises ValueError if it names
-        others."""
+        """`racks` are the racks of brokers that differ from `broker.rack`. Raises ValueError if it names unknown
+        brokers."""
         super().__init__(now)
         self._supported = supported_features()
         config = config.of_cluster(len(broker_ids))
@@ -107,31 +108,31 @@ class Members(HasNow):
 
     @property
     def config(self) -> BrokerConfig:
-        """The settings of the brokers as they are now."""
+        """Return the present settings of the brokers."""
         return self.broker_configs.current
 
-    # Time that is skipped: a door, and the questions before it.
+    # Skipping time: a door, and the questions before it.
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever. Nor
-        would the steps of a script: they wait for what the user does before."""
+        """Return True if skipping time would unblock a client. A polling consumer does not count: it polls for ever.
+        Nor do the steps of a script: they wait for the user's own actions."""
         return self.deadlines.is_awaited()
 
     def next_skip_ms(self) -> int | None:
-        """Where a skip of the clock ends: at the next deadline but those of clients. None if no client waits for
-        anything."""
+        """Return where a skip of the clock ends: at the next deadline, without those that clients have to meet. None if
+        no client waits for anything."""
         return self.deadlines.next_deadline_ms(if_skipped=True) if self.is_awaited else None
 
     def skip(self, ms: int) -> None:
-        """The clock has skipped so much, which no client has lived through: what they have to do in time moves along.
+        """Note that the clock has skipped `ms`, which no client has lived through: the deadlines of clients move along.
         `advance_to` comes next."""
         self.skipped_ms += ms
         for partition in self.metadata.partitions():
             for replica in partition.replicas.values():
                 replica.on_skip(ms)
 
-    # Inside.
+    # Internal methods.
 
     def _new_broker(self, broker_id: int) -> Broker:
         return Broker(
@@ -160,7 +161,7 @@ class Members(HasNow):
         return self.controller.features.level(ELIGIBLE_LEADER_REPLICAS_VERSION, self._supported) > 0
 
     def _transactions_of(self, broker_id: int, other: int) -> TransactionService | None:
-        """Those of another broker, if this one reaches it."""
+        """Return the transactions of another broker, if this one reaches it."""
         broker = self.brokers.get(other)
         if broker is None or (other != broker_id and not self.registry.can_reach(broker_id, other)):
             return None
@@ -170,34 +171,34 @@ class Members(HasNow):
         return UUID(int=self._random.getrandbits(128), version=4)
 
     def report_bug(self, where: str, error: Exception) -> None:
-        """Somebody found a bug where no request is handled that could tell of it."""
+        """Report a bug that was found outside the handling of a request."""
         raise NotImplementedError
 
     def _read_now(self) -> Now:
         return self.now
 
     def _enter(self, now: Now) -> None:
-        """Somebody changes something."""
+        """Begin a change by a user."""
         self.now = now
         self.housekeeping.changed(now.mono_ms)
 
-    # Who runs, and where.
+    # States and addresses.
 
     def is_running(self, broker_id: int) -> bool:
-        """It takes requests and answers them; while it stands still, it does not."""
+        """Return True if it handles requests; a paused broker does not."""
         return broker_id in self.brokers
 
     def set_endpoint(self, broker_id: int, host: str, port: int, listener: Listener = PLAINTEXT) -> None:
-        """What clients are told of where a broker listens; it stays so when the broker starts anew."""
+        """Set the advertised address of a broker; it outlives restarts."""
         self._check_known(broker_id)
         self.registry[broker_id].set_endpoint(listener, host, port)
 
     def set_bound(self, broker_id: int, host: str, port: int) -> None:
-        """Where a broker listens."""
+        """Set the address where a broker listens."""
         self.registry[broker_id].bound = host, port
 
     def endpoint(self, broker_id: int, listener: Listener = PLAINTEXT) -> NodeEndpoint:
-        """Where a broker listens, whether it runs or not."""
+        """Return the advertised address of a broker, running or not."""
         self._check_known(broker_id)
         return self.registry[broker_id].endpoint(listener)
 
@@ -206,7 +207,7 @@ class Members(HasNow):
             raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(self.registry.broker_ids)}")
 
     def compact(self, topic: str, now: Now) -> int:
-        """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
+        """Compact a topic at once. Return how many partitions were cleaned. Raises KafkaError."""
         return finish(self.compact_in_slices(topic, now))
 
     def compact_in_slices(self, topic: str, now: Now) -> Slices[int]:
@@ -214,12 +215,13 @@ class Members(HasNow):
         return self.log_cleaner.compact(self.controller.existing(topic).partitions, now)
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
-        """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
+        """Set some settings of a topic, or reset them to their defaults with None. If it raises KafkaError, nothing is
+        changed."""
         self._enter(now)
         self.controller.alter_topic_configs(name, changes)
 
     def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        """Set or remove the quotas of an entity; raises KafkaError. Takes effect with the next request."""
+        """Set or remove the quotas of an entity; they apply from the next request on. Raises KafkaError."""
         self.client_quotas.alter(entity, alterations)
 
     def next_life(self) -> Life:
@@ -235,7 +237,7 @@ class Members(HasNow):
 
 
 def racks_of(broker_ids: Sequence[int], config: BrokerConfig, racks: Mapping[int, str]) -> dict[int, str]:
-    """Where each broker stands that stands anywhere: its own rack, else the one that all have (`broker.rack`)."""
+    """Return the rack of each broker that has one: its own, else `broker.rack`."""
     known = set(broker_ids)
     for broker_id in racks:
         if broker_id not in known:
@@ -245,7 +247,7 @@ def racks_of(broker_ids: Sequence[int], config: BrokerConfig, racks: Mapping[int
 
 
 def features_of(levels: Mapping[str, int]) -> dict[str, int]:
-    """The levels of features that a new cluster has, where they are not the highest."""
+    """Check the feature levels of a new cluster that are not the highest, and return them. Raises ValueError."""
     supported = supported_features()
     for name, level in levels.items():
         if name not in supported:

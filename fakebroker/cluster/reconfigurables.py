@@ -1,7 +1,7 @@
-"""Who keeps what follows from a setting, and so has to be told when it is altered.
+"""The objects that keep state derived from settings, and so must be notified when one is altered.
 
-Everybody else asks for the settings each time. A broker's own hold for what it does, and for the partitions that it
-leads. `core/config/dynamic_broker_config.py` tells.
+All other code reads settings at each use. A broker's own settings apply to its work, and to the partitions that it
+leads. `core/config/dynamic_broker_config.py` notifies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fakebroker.core.quota.replication import RATES
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.network.socket_server import SocketServer
 
-# What partitions keep of it, and how much memory the logs may take.
+# Settings of which partitions keep a copy, and the memory of the logs.
 _OF_CONTROLLER = (
     "log.memory.bytes",
     "log.memory.full",

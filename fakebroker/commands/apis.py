@@ -1,4 +1,4 @@
-"""`fakebroker apis`: which APIs and versions are served."""
+"""`fakebroker apis`: list the APIs and versions that are served."""
 
 from __future__ import annotations
 

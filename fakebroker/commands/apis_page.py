@@ -1,8 +1,8 @@
-"""What `fakebroker apis` tells: which APIs and versions are served, and what each does not do that Kafka does.
+"""The output of `fakebroker apis`: APIs, versions, and differences from Kafka.
 
-Theory   Nothing here is written by hand: versions are those of the registry, what is told of each stands in the
-         docstring of its module (docs/adding-an-api.md has its form), and what Kafka serves is what Kafka said.
-         `docs/apis.md` is this page; a test tells when it is not.
+Theory   The page is generated. Versions come from the registry, notes from the docstring of each API's module
+         (docs/adding-an-api.md has its form), and Kafka's versions from Kafka's own response. `docs/apis.md` is this
+         page; a test compares them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _WIDTH = 150
 
 
 def versions_in_words(lowest: int, highest: int) -> str:
-    """As a table shows them: 3-13, or 0."""
+    """Return versions as a table shows them: 3-13, or 0."""
     return f"{lowest}-{highest}" if lowest != highest else str(lowest)
 
 
 def to_markdown() -> str:
-    """The page `docs/apis.md`."""
+    """Return the page `docs/apis.md`."""
     return "\n".join(_lines())
 
 
@@ -72,7 +72,7 @@ def _lines() -> Iterator[str]:
 
 
 def sections(api: Api) -> dict[str, str]:
-    """What the docstring of its module tells of versions and differences, a line for each section."""
+    """Return the sections on versions and differences in the docstring of the API's module, one line each."""
     docstring = ast.get_docstring(ast.parse(_source(api).read_text(encoding="utf-8"))) or ""
     pieces = _SECTION.split(dedent(docstring))
     found = {name: " ".join(text.split()) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
@@ -80,5 +80,5 @@ def sections(api: Api) -> dict[str, str]:
 
 
 def _source(api: Api) -> Path:
-    """The module as it is written: what is compiled from it has no docstring."""
+    """Return the source of the module: the compiled one has no docstring."""
     return _PACKAGE.parent / f"{api.handle.__module__.replace('.', '/')}.py"

@@ -1,7 +1,6 @@
-"""How a command of `fakebroker` declares its options and reads them: argparse, and what it leaves to be wished for.
+"""A parser of command lines: argparse, with messages of one sentence that say what is wrong and what would be right.
 
-A slip is one sentence that says what is wrong and what would be right. An option's value may begin with a dash, as in
-`--seed -1`.
+The value of an option may begin with a dash, as in `--seed -1`.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ _WIDEST = 100  # columns of help: longer lines are hard to read
 
 
 class Slip(Exception):
-    """What is wrong on the command line, in one sentence. `main()` shows it and ends with status 2."""
+    """A mistake on the command line, in one sentence. `main()` shows it and ends with status 2."""
 
 
 class Parser(argparse.ArgumentParser):
-    """The options of one command; each takes one value or none. `usage` is what follows the command's name, `epilog`
-    stands below all in its help."""
+    """The options of one command; each takes one value or none. `usage` follows the command's name, `epilog` ends its
+    help."""
 
     def __init__(self, prog: str, description: str, usage: str = "[OPTIONS]", epilog: str | None = None) -> None:
         super().__init__(
@@ -43,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         return list(self._option_string_actions)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """What these words say. Raises Slip; --help ends the process."""
+        """Parse the words. Raises Slip; --help ends the process."""
         try:
             options, left = self.parse_known_args(self._with_values(words))
         except argparse.ArgumentError as error:
@@ -56,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        """Argparse calls this if an argument is missing; its own would show the usage and end the process."""
+        """Raise Slip if an argument is missing. Argparse's own method would show the usage and end the process."""
         raise Slip(f"{message}; {self._more()}")
 
     def format_help(self) -> str:
@@ -67,8 +66,8 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def _with_values(self, words: Iterable[str]) -> list[str]:
-        """The same words, with each option and its value in one: argparse itself takes every word that begins with a
-        dash for an option, and nothing it says about unknown ones names what would be right. Raises Slip."""
+        """Return the words, with each option and its value joined. Argparse takes every word that begins with a dash
+        for an option, and does not suggest names for unknown ones. Raises Slip."""
         joined: list[str] = []
         rest = iter(words)
         for word in rest:
@@ -84,7 +83,7 @@ class Parser(argparse.ArgumentParser):
             if action.nargs == 0:
                 if equals:
                     raise Slip(f"{name} takes no value, and here it has {value!r}")
-                if action is self._help:  # which helps with mistakes in the other words
+                if action is self._help:  # it helps with mistakes in the other words
                     return [word]
                 joined.append(word)
                 continue
@@ -101,7 +100,7 @@ class Parser(argparse.ArgumentParser):
 
         names = self.option_names
         begun = [known for known in names if known.startswith(name) and name != "--"]
-        # The dashes, which all have, would make every short name look like every other.
+        # Without their dashes: the common prefix would make all short names look alike.
         spelled = {known.lstrip("-"): known for known in names}
         meant = begun or [spelled[each] for each in get_close_matches(name.lstrip("-"), spelled, 1)]
         hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
@@ -112,7 +111,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
-    """The `type` of an option whose value is a whole number, of these limits if they are given."""
+    """Return the `type` of an option with a whole number as value, within these limits if they are given."""
     limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
 
     def read(text: str) -> int:
@@ -128,7 +127,7 @@ def whole_number(least: int | None = None, most: int | None = None) -> Callable[
 
 
 def file_name(text: str) -> Path:
-    """The `type` of an option whose value names a file."""
+    """Return the file that an option names: the `type` of such an option."""
     if not text:
         raise argparse.ArgumentTypeError("'' is no name of a file")
     return Path(text)
@@ -145,6 +144,6 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def _formatter_while_declaring(prog: str) -> argparse.HelpFormatter:
-    """Argparse asks one for every option that is declared whether it could show it. The width is given because looking
-    it up imports shutil and all of its compressions."""
+    """Return a formatter of fixed width. Argparse makes one for each declared option, and looking up the terminal's
+    width imports shutil with all of its compressions."""
     return argparse.HelpFormatter(prog, width=_WIDEST)

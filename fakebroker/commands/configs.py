@@ -1,4 +1,4 @@
-"""`fakebroker configs`: the settings, what they are without being set, and who acts on them."""
+"""`fakebroker configs`: list the settings, their defaults, and the modules that use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `fakebroker configs` shows: every setting that is known, and what becomes of it here."""
+"""The output of `fakebroker configs`: every known setting, and its effect here."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Row(NamedTuple):
     """One setting.
 
     default       as text; None if Kafka has none
-    dynamic       when it may be altered: read-only, per-broker, cluster-wide; of the others always: dynamic
-    honoured_by   the module that acts on it; None: it is checked, kept and shown, without effect
-    is_kafkas     whether Kafka has it
+    dynamic       when it may be altered: read-only, per-broker, cluster-wide; settings of other kinds always: dynamic
+    honoured_by   the module that uses it; None: it is checked, kept and shown, without effect
+    is_kafkas     True if Kafka has it
     """
 
     kind: str
@@ -48,7 +48,8 @@ class Row(NamedTuple):
 
 
 def rows(kind: str | None = None, honoured: bool = False) -> Iterator[Row]:
-    """In the order of the tables, by subject; of one kind, or of all; all of them, or those that have an effect."""
+    """Yield the settings in the order of the tables, by subject; of one kind, or of all; `honoured`: only those with an
+    effect."""
     for each, its_table in KINDS.items():
         if kind in (None, each):
             for name, key in its_table.SETTINGS.items():
@@ -60,13 +61,13 @@ def rows(kind: str | None = None, honoured: bool = False) -> Iterator[Row]:
 
 
 def to_json(kind: str | None = None, honoured: bool = False) -> str:
-    """One object for each setting, a line each, in a list."""
+    """Return a list with one object for each setting, a line each."""
     lines = ",\n".join(json.dumps(row._asdict()) for row in rows(kind, honoured))
     return f"[\n{lines}\n]"
 
 
 def print_table(kind: str | None = None, honoured: bool = False) -> None:
-    """Print the table. What is piped has a line for each setting; a narrow terminal gets a block for each."""
+    """Print the table. In a pipe each setting is one line; on a narrow terminal each is a block."""
     width = get_terminal_size().columns if sys.stdout.isatty() else _PIPED_COLUMNS
     lines = []
     for row in rows(kind, honoured):

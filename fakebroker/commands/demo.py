@@ -1,4 +1,4 @@
-"""`fakebroker demo`: the main job, which another package brings."""
+"""`fakebroker demo`: run the main job, which another package provides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of `fakebroker` that another package brings: found by name, so that nothing here imports that package.
+"""Commands of `fakebroker` that another package provides: found by name, so that nothing here imports that package.
 
 Shape    `find_command("demo")` is what the entry point `demo` of the group `fakebroker.commands` names; pyproject.toml
          has those of the extras.
@@ -17,20 +17,20 @@ GROUP = "fakebroker.commands"
 
 
 class NotInstalled(Exception):
-    """The command, or something that it needs, is not installed; the message is for the user."""
+    """The command, or a package that it needs, is not installed; the message is for the user."""
 
 
 def find_command(name: str) -> Callable[..., int]:
-    """The function behind a command; it returns the exit status."""
+    """Return the function of a command; that returns the exit status."""
     entry = next(iter(entry_points(group=GROUP, name=name)), None)
-    if entry is None:  # a source tree that nobody has installed, or an installation older than the command
+    if entry is None:  # a source tree that is not installed, or an installation older than the command
         raise NotInstalled(f"the command {name} is not installed: {how_to_install('load')}")
     try:
         command: Callable[..., int] = entry.load()
     except ImportError as error:
         package = entry.module.partition(".")[0]
         missing = (error.name or "").partition(".")[0]
-        # One of our own modules, or a name in it, is not missing for want of an extra: that is a bug, and loud.
+        # A missing module of our own, or a missing name in it, is a bug, and not a missing extra.
         gone = isinstance(error, ModuleNotFoundError) and error.name == package
         if missing in ("", "fakebroker", package) and not gone:
             raise

@@ -1,4 +1,4 @@
-"""What `--fault` of `serve` says: a fault or a preset, in JSON or YAML, as scenario files have it."""
+"""The value of `serve`'s `--fault`: a fault or a preset, in JSON or YAML, as in scenario files."""
 
 from __future__ import annotations
 

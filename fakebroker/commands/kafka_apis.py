@@ -1,13 +1,13 @@
-"""Which APIs and versions Apache Kafka 4.4.0 advertises, so that `fakebroker apis` can tell what is missing here.
+"""The APIs and versions that Apache Kafka 4.4.0 advertises, so that `fakebroker apis` can list what is missing here.
 
-Source   Its own answer to ApiVersions v4: tests/golden/handshake.txt, which a test holds this table against.
+Source   Kafka's response to ApiVersions v4: tests/golden/handshake.txt, which a test compares with this table.
 """
 
 from __future__ import annotations
 
 KAFKA_VERSION = "4.4.0"
 
-# By key: the first and the last version.
+# The first and the last version by API key.
 KAFKA_APIS: dict[int, tuple[int, int]] = {
     0: (0, 13),
     1: (4, 18),
@@ -88,8 +88,8 @@ KAFKA_APIS: dict[int, tuple[int, int]] = {
     94: (0, 0),
 }
 
-# Names of those that kio does not know.
+# Names of APIs that kio lacks.
 NAMES = {93: "StreamsGroupTopologyDescriptionUpdate", 94: "UnregisterController"}
 
-# Which it answers all the same: without a reporter of clients' metrics it does not tell (KIP-714).
+# Kafka serves these all the same. Without a reporter of clients' metrics it does not advertise them (KIP-714).
 NOT_ADVERTISED: dict[int, tuple[int, int]] = {71: (0, 0), 72: (0, 0)}

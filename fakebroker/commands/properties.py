@@ -1,10 +1,10 @@
 """A file of Java properties, and a `server.properties` of Kafka in particular.
 
 Theory   A line is a name, "=" or ":" or blanks, and a value. Comments begin with "#" or "!". A backslash at the end
-         continues the line, whose leading blanks do not count then; elsewhere it makes the next character mean itself,
-         or is one of \\t \\n \\r \\f \\uXXXX. Of two lines with one name the last one counts.
-         What Kafka 4.4 does not know (it keeps it for plugins: those of listeners, those of ZooKeeper's days) is
-         accepted, and told.
+         continues the line; leading blanks of the next line do not count. Elsewhere a backslash escapes the next
+         character, or begins one of \\t \\n \\r \\f \\uXXXX. Of two lines with one name the last one counts.
+         Settings that Kafka 4.4 does not know are accepted and reported. Kafka keeps them for plugins: those of
+         listeners, those of the ZooKeeper era.
 Source   java.util.Properties.load, as its documentation says; clients/.../common/utils/Utils.java loadProps @ 4.0.
 Differs  UTF-8 is read where a file is UTF-8; Java reads Latin-1, which is taken for all others.
 """
@@ -22,7 +22,7 @@ from fakebroker.core.errors import ConfigError
 _BLANKS = " \t\f"
 _SEPARATORS = "=:"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_DIGITS = 4  # of \uXXXX
+_DIGITS = 4  # digits of \uXXXX
 
 
 class Property(NamedTuple):
@@ -34,7 +34,7 @@ class Property(NamedTuple):
 
 
 class Malformed(Exception):
-    """What is wrong on a line."""
+    """A mistake on a line."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,8 @@ class Malformed(Exception):
 
 
 def server_settings(path: Path) -> tuple[dict[str, str], list[str]]:
-    """The settings of a `server.properties`, and the names in it that no setting has. Raises Slip, with the line."""
+    """Return the settings of a `server.properties`, and the names in it that no setting has. Raises Slip, with the
+    line."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -75,7 +76,7 @@ def _decoded(data: bytes) -> str:
 
 
 def parse_properties(text: str) -> Iterator[Property]:
-    """All of them, in order. Raises Malformed."""
+    """Yield all properties, in order. Raises Malformed."""
     for number, line in _logical_lines(text):
         end = _end_of_name(line)
         rest = line[end:].lstrip(_BLANKS)
@@ -85,7 +86,7 @@ def parse_properties(text: str) -> Iterator[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something, those that are continued in one, with the number of the first."""
+    """Yield the lines with content, continued lines joined, with the number of the first."""
     lines = enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1)
     for number, line in lines:
         whole = line.lstrip(_BLANKS)
@@ -128,7 +129,7 @@ def _unescaped(text: str, line: int) -> str:
                 raise Malformed(line, f"Malformed \\uxxxx encoding: \\u{digits}") from None
         else:
             found.append(_ESCAPED.get(escaped, escaped))
-    # Java's characters beyond the first 65,536 are two.
+    # Java writes characters beyond the first 65,536 as two.
     return "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

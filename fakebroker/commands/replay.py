@@ -116,7 +116,7 @@ def _carry_out(
     wanted: GroupRun | TransactionRun,
     breaks: Callable[[Sequence[Action], int], bool],
 ) -> int:
-    """A plan among faults that has a judge, and what came of it."""
+    """Run a plan with faults that has a judge, and print the outcome."""
     from fakebroker.core.journal.journal import to_lines
     from fakebroker.testing import replay as replaying
     from fakebroker.testing.messages import Violation
@@ -168,7 +168,7 @@ def _run_cluster(options: Namespace) -> int:
 
 
 def _write(option: str, path: Path, text: str) -> None:
-    """Into the file that an option names; - is stdout."""
+    """Write the text into the file that an option names; - is stdout."""
     if str(path) == "-":
         sys.stdout.write(text)
         return

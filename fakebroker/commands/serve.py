@@ -1,4 +1,4 @@
-"""`fakebroker serve`: run a cluster until a signal comes."""
+"""`fakebroker serve`: run a cluster until a signal arrives."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def run(options: Namespace) -> int:
         _refuse_with_toxiproxy(options)
         first_port = given.get("port", 0)
         toxiproxy = ToxiproxySpec(options.toxiproxy_port, options.host or _LOOPBACK, first_port)
-        given |= {"port": 0, "advertised_port": first_port}  # of the proxies: what clients know
+        given |= {"port": 0, "advertised_port": first_port}  # the proxies' ports, which clients know
     control = None if asked is None else ControlSpec(*asked)
     with logging_to_stderr():
         problem = serve_until_signal(
@@ -252,7 +252,7 @@ def run(options: Namespace) -> int:
 
 
 def _control(options: Namespace) -> tuple[bool, int | None, str, str | None] | None:
-    """Whether somebody asked for it, port, host and token; None if there is to be none."""
+    """Return whether the control was requested explicitly, its port, host and token; None if there is to be none."""
     port, host, token = options.control_port, options.control_host, options.control_token
     is_wanted = (port, host, token) != (None, None, None)
     if options.no_control:
@@ -272,7 +272,7 @@ def _control(options: Namespace) -> tuple[bool, int | None, str, str | None] | N
 
 
 def _refuse_with_toxiproxy(options: Namespace) -> None:
-    """What tells clients of another way to the brokers."""
+    """Refuse options that conflict with toxiproxy's addresses."""
     if options.advertised_port is not None or options.advertised_host == "dialled":
         raise Slip(
             "--toxiproxy-port says itself which ports are advertised: leave out --advertised-port, and 'dialled'"
@@ -284,7 +284,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
-    """Those of the file, of --auto-create-topics, of --config, each before the ones before it; and the names in the
+    """Return the settings of the file, of --auto-create-topics and of --config, later ones first, and the names in the
     file that Kafka does not know."""
     settings: dict[str, str] = {}
     unknown: list[str] = []
@@ -299,7 +299,8 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
 
 @contextmanager
 def _lean_imports() -> Iterator[None]:
-    """Collect no garbage during imports: modules leave none, and to look for it takes a tenth of the start."""
+    """Disable garbage collection during imports: modules leave no garbage, and looking for it takes a tenth of the
+    start."""
     gc.disable()
     try:
         yield

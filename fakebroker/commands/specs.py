@@ -1,4 +1,4 @@
-"""What the values of `serve`'s options say: topics, settings, brokers, racks, features, quotas. Each raises Slip."""
+"""Parsers of the values of `serve`'s options: topics, settings, brokers, racks, features, quotas. Each raises Slip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENTITY = {"user": "user", "client-id": "client_id"}
 
 
 class TopicSpec(NamedTuple):
-    """What `--topic` says; -1 is the broker's default. The arguments of create_topic()."""
+    """The value of `--topic`, as arguments of create_topic(); -1 is the broker's default."""
 
     name: str
     partitions: int
@@ -29,7 +29,7 @@ class TopicSpec(NamedTuple):
 
 
 class QuotaSpec(NamedTuple):
-    """What `--quota` says: of whom, and how much of what."""
+    """The value of `--quota`: its entity, and its limits."""
 
     user: str | None
     client_id: str | None
@@ -113,8 +113,8 @@ def parse_features(texts: Sequence[str]) -> dict[str, int]:
 
 
 def parse_quota(text: str) -> QuotaSpec:
-    """Read user=NAME,client-id=NAME,quota=value...: one of both, or both; <default> in place of a name is everybody who
-    has none."""
+    """Read `user=NAME,client-id=NAME,quota=value...`, with one or both of the names. <default> in place of a name
+    applies to all entities without a quota of their own."""
     entity: dict[str, str] = {}
     quotas: dict[str, float] = {}
     for item in text.split(","):

@@ -1,6 +1,6 @@
 """Tables on a terminal: text in columns, and nothing is cut.
 
-A cell that is too wide is folded. Where a terminal has no room for the words of each column, each row is a block.
+A cell that is too wide is folded. If the terminal is too narrow for the words of each column, each row is a block.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LONG_WORD = 20  # columns of text; a longer word may be folded in a column
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, whole: Collection[str] = ()) -> str:
     """Return the table, or a block for each row where it does not fit into `width` (columns of text). Columns in
-    `whole` are not folded; they stand first in a block, whose lines may be wider for them alone."""
+    `whole` are not folded. They come first in a block, and only their lines may be wider."""
     lines = [headings, *rows]
     columns = list(zip(headings, zip(*lines, strict=True), strict=True))
     widths = [max(map(len, cells)) for _, cells in columns]

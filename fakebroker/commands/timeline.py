@@ -1,4 +1,4 @@
-"""`fakebroker timeline`: what happened to one record, or one request, at both ends, in columns or as a picture."""
+"""`fakebroker timeline`: show what happened to one record, or one request, at both ends, in columns or as a picture."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _place(text: str) -> tuple[str, int, int]:
-    """What --offset says; a topic may have dashes in its name."""
+    """Read the value of --offset; a topic may have dashes in its name."""
     where, _, offset = text.rpartition("@")
     topic, _, partition = where.rpartition("-")
     if not topic or not (partition.isdecimal() and offset.isdecimal()):
@@ -120,7 +120,8 @@ def _lines_of_json(steps: Sequence[TimelineStep]) -> Iterator[str]:
 
 
 def _table(steps: Sequence[TimelineStep]) -> Iterator[str]:
-    """Columns: milliseconds since the first step, who, the request, what. A time is written where it changes."""
+    """Yield the table's lines: milliseconds since the first step, the side, the request, the event. A time is written
+    where it changes."""
     rows = [("ms", "where", "request", "")]
     before: int | None = None
     for step in steps:

@@ -1,5 +1,4 @@
-"""HTTP control: what a test in any language does to the clusters of a process, a page that shows them, and metrics.
+"""HTTP control: the API for tests in any language, a page that shows the clusters of a process, and metrics.
 
-It needs the extra `control`, and nothing else imports it but who is asked for it: `fakebroker serve`. docs/http.md is
-for users.
+It needs the extra `control`, and only `fakebroker serve` imports it, on demand. docs/http.md is for users.
 """

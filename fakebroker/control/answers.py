@@ -1,4 +1,4 @@
-"""What is answered, as JSON, and how it is read out of a cluster. Offsets are -1 where there is none.
+"""The JSON of responses, and how it is read out of a cluster. Offsets are -1 where there is none.
 
 Units    milliseconds; of the broker's clock where `mono_ms` or `wall_ms` is in the name.
 """
@@ -18,8 +18,8 @@ from fakebroker.core.replication.partition import NO_LEADER, Partition
 
 
 class Problem(BaseModel):
-    """`code` is Kafka's name of an error, with its number in `kafka_code`, or one of ours. `member` is where in the
-    body or the query a mistake is."""
+    """`code` is Kafka's name of an error, with its number in `kafka_code`, or a code of ours. `member` is the place of
+    a mistake in the body or the query."""
 
     code: str
     message: str
@@ -28,7 +28,7 @@ class Problem(BaseModel):
 
 
 class Refusal(BaseModel):
-    """Every answer that is not 2xx."""
+    """The body of every response that is not 2xx."""
 
     error: Problem
 
@@ -42,7 +42,7 @@ class Refusal(BaseModel):
 
 
 class ClockNow(BaseModel):
-    """`is_pending`: something is to come at its time, so there is a next deadline to advance to."""
+    """`is_pending`: some event is due later, so there is a next deadline to advance to."""
 
     kind: str
     elapsed_ms: int
@@ -133,7 +133,7 @@ def clock_now(hosted: Hosted) -> ClockNow:
 
 
 def brokers_now(hosted: Hosted, leads: Mapping[int, int]) -> list[BrokerNow]:
-    """`leads`: of how many partitions, by broker."""
+    """Return the state of all brokers. `leads` has the number of led partitions by broker."""
     core = hosted.core
     connections: dict[int, int] = {}
     for connection in hosted.driver.transports:
@@ -220,6 +220,6 @@ def partition_now(core: Cluster, partition: Partition) -> PartitionNow:
 
 
 def named(values: Sequence[Any]) -> dict[str, Any]:
-    """Of a NamedTuple."""
+    """Return the fields of a NamedTuple."""
     fields: dict[str, Any] = values._asdict()  # type: ignore[attr-defined]
     return fields

@@ -43,12 +43,12 @@ _POLICY = "; ".join(
 
 
 def new_app(clusters: Clusters, token: str | None = None, host: str = "127.0.0.1") -> ASGIApp:
-    """For these clusters, guarded. `host` is where it listens."""
+    """Return the guarded application for these clusters. `host` is where it listens."""
     return Guard(new_api(clusters), token, host)
 
 
 def new_api(clusters: Clusters) -> FastAPI:
-    """The same without its guard."""
+    """Return the application without its guard."""
     app = FastAPI(
         title="fakebroker",
         version=fakebroker.__version__,
@@ -87,20 +87,20 @@ async def _page() -> HTMLResponse:
 
 async def _description(request: Request) -> Response:
     app = request.app
-    if app.state.description is None:  # it takes long, once: in a thread, so that the loop goes on
+    if app.state.description is None:  # this takes long, once, so it runs in a thread
         described = asyncio.get_running_loop().run_in_executor(None, lambda: json.dumps(app.openapi()).encode())
         app.state.description = described
     return Response(await asyncio.shield(app.state.description), media_type="application/json")
 
 
 async def _metrics(here: Here) -> Response:
-    """Numbers for Prometheus, under the names that Kafka's have there; counted from the first call on, or from the
-    start with --control-port."""
+    """Numbers for Prometheus, under Kafka's names there; counted from the first call on, or from the start with
+    --control-port."""
     return Response(await exposition(here), media_type=CONTENT_TYPE)
 
 
 def _describe(app: FastAPI) -> None:
-    """OpenAPI, with the paths of other clusters beside those of the main one."""
+    """Make the OpenAPI document, with the paths of other clusters beside those of the main one."""
 
     def openapi() -> dict[str, Any]:
         if not app.openapi_schema:
@@ -134,7 +134,7 @@ def _of_clusters(paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_defaults(schema: dict[str, Any]) -> None:
-    """Errors have our form, and not FastAPI's."""
+    """Remove FastAPI's form of errors from the schema; ours is different."""
     for methods in schema["paths"].values():
         for method in methods.values():
             method["responses"].pop("422", None)

@@ -1,6 +1,6 @@
-"""What is asked for, as JSON: one class for each body or query.
+"""The JSON of requests: one class for each body or query.
 
-Shape    A member that no class has is refused, with the name of the one that was meant. Numbers are whole and bounded.
+Shape    An unknown member is refused, with the name of the closest known one. Numbers are whole and bounded.
 Units    in the names: _ms are milliseconds of the broker's clock, _wall_ms of the machine's.
 """
 
@@ -25,7 +25,7 @@ Settings = dict[Name, Setting]
 
 
 class Strict(BaseModel):
-    """Refuses what it does not know."""
+    """A model that refuses unknown members."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -49,15 +49,15 @@ class Strict(BaseModel):
 
 
 class Limits(Strict):
-    """How long a wait lasts at most: `timeout_ms` by the broker's clock, `timeout_wall_ms` by the machine's,
-    whichever is over first. With a manual clock the first one counts only what somebody advances."""
+    """Limits of a wait: `timeout_ms` by the broker's clock, `timeout_wall_ms` by the machine's, whichever is reached
+    first. With a manual clock the first one counts only what is advanced."""
 
     timeout_ms: int = Field(MAX_MS, ge=0, le=MAX_MS, description="milliseconds of the broker's clock")
     timeout_wall_ms: int = Field(10_000, ge=0, le=MAX_WAIT_MS, description="milliseconds of the machine's clock")
 
 
 class NewTopic(Strict):
-    """A topic to be made. -1 takes the broker's default."""
+    """A topic to create. -1 takes the broker's default."""
 
     name: Name
     partitions: int = Field(-1, ge=-1, le=100_000)
@@ -79,7 +79,7 @@ class NewTopic(Strict):
 
 
 class Configs(Strict):
-    """Settings by Kafka's names; null takes one back."""
+    """Settings by Kafka's names; null resets one."""
 
     configs: dict[Name, Setting | None]
 
@@ -87,7 +87,7 @@ class Configs(Strict):
 
 
 class Followers(Strict):
-    """What followers do: all, or those of a topic, partition or broker. `resume` undoes `frozen`."""
+    """The behaviour of followers: of all, or those of a topic, partition or broker. `resume` undoes `frozen`."""
 
     behaviour: Literal["instant", "lagging", "throttled", "frozen", "external", "resume"] | None = None
     lag_ms: int | None = Field(None, ge=0, le=2**31 - 1, description="of `lagging`")
@@ -120,7 +120,7 @@ class NewLeader(Strict):
 
 
 class NewReplicas(Strict):
-    """The brokers that a partition is to have, the preferred leader first; null takes back what is under way."""
+    """The new replicas of a partition, the preferred leader first; null cancels a reassignment."""
 
     brokers: list[Id] | None = Field(max_length=100)
 
@@ -128,7 +128,7 @@ class NewReplicas(Strict):
 
 
 class ClockTo(Strict):
-    """Where a clock is to be; it never goes back. One of the two."""
+    """The time to set a clock to; it never goes back. Give one of the two."""
 
     elapsed_ms: int | None = Field(None, ge=0, le=100 * MAX_MS, description="since the cluster was started")
     wall_ms: int | None = Field(None, ge=0, le=2**53, description="since 1970")
@@ -137,7 +137,7 @@ class ClockTo(Strict):
 
 
 class Advance(Strict):
-    """By so many milliseconds, or to the next thing that is pending. One of the two."""
+    """The time to advance: some milliseconds, or to the next pending event. Give one of the two."""
 
     ms: int | None = Field(None, ge=0, le=MAX_MS)
     to: Literal["next_deadline"] | None = None
@@ -146,8 +146,8 @@ class Advance(Strict):
 
 
 class JournalQuery(Strict):
-    """Which events; what is left out means all. `after` is the `next` of the page before; without it the last
-    ones are told."""
+    """A selection of events; an omitted selector matches all. `after` is the `next` of the page before; without it the
+    last events are returned."""
 
     event: Name | None = Field(None, description='kinds, as in "append,answer"')
     topic: Name | None = None
@@ -168,7 +168,7 @@ class JournalQuery(Strict):
 
 
 class TimelineQuery(Strict):
-    """A request: by the number that the journal gives it, or by a record that it wrote."""
+    """A request: by its number in the journal, or by a record that it wrote."""
 
     request: Count | None = None
     topic: Name | None = None
@@ -179,7 +179,7 @@ class TimelineQuery(Strict):
 
 
 class Expectation(Limits):
-    """What is to be found among the answers to Produce requests, partition by partition."""
+    """An expectation of the responses to Produce requests, partition by partition."""
 
     topic: Name | None = None
     partition: Id | None = None
@@ -197,7 +197,7 @@ class Expectation(Limits):
 
 
 class ParkedWait(Limits):
-    """Until at least `count` requests wait in a purgatory, of this API and at this broker."""
+    """A wait until at least `count` requests are parked, of this API and at this broker."""
 
     count: int = Field(1, ge=0, le=1_000_000)
     api: Name | None = Field(None, description='"Produce", "Fetch", "DeleteRecords"')
@@ -210,7 +210,7 @@ class ParkedWait(Limits):
 
 
 class GroupWait(Limits):
-    """Until a group is in a state, and has so many members."""
+    """A wait until a group is in a state, and has that many members."""
 
     group_id: Name
     state: Name | None = Field(None, description="as DescribeGroups tells it: Stable, Empty, Dead ...")
@@ -222,7 +222,7 @@ class GroupWait(Limits):
 
 
 class FaultWait(Limits):
-    """Until a fault has acted on `hits` requests, and `held` stand at its barrier."""
+    """A wait until a fault has fired on `hits` requests, and holds `held` requests."""
 
     hits: int = Field(0, ge=0, le=2**31 - 1)
     held: int = Field(0, ge=0, le=2**31 - 1)
@@ -231,7 +231,7 @@ class FaultWait(Limits):
 
 
 class Release(Strict):
-    """All that are held, or the first `count`."""
+    """The requests to release: all that are held, or the first `count`."""
 
     count: int | None = Field(None, ge=0, le=2**31 - 1)
 
@@ -239,8 +239,8 @@ class Release(Strict):
 
 
 class Entity(Strict):
-    """Whom a quota is for: a user, a client id, both, or an address. "<default>" is everybody who has none of their
-    own."""
+    """The entity of a quota: a user, a client id, both, or an IP address. "<default>" applies to all entities without a
+    quota of their own."""
 
     user: Name | None = None
     client_id: Name | None = None
@@ -248,7 +248,7 @@ class Entity(Strict):
 
 
 class Quota(Entity):
-    """What an entity may use; what is left out stays as it is."""
+    """The quotas of an entity; omitted ones stay as they are."""
 
     producer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second and broker")
     consumer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second and broker")
@@ -264,8 +264,7 @@ class Quota(Entity):
 
 
 class NewCluster(Strict):
-    """A cluster of its own in this process, on free ports. It is gone when nobody has asked it anything for
-    `lease_ms`."""
+    """A cluster of its own in this process, on free ports. It is deleted when it has got no request for `lease_ms`."""
 
     brokers: int = Field(3, ge=1, le=100)
     topics: list[NewTopic] = Field(default_factory=list, max_length=100)
@@ -287,6 +286,6 @@ class NewCluster(Strict):
 
 
 class Lease(Strict):
-    """From now on."""
+    """A lease from now on."""
 
     lease_ms: int = Field(600_000, ge=100, le=24 * 3_600_000)

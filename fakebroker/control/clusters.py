@@ -1,4 +1,4 @@
-"""The clusters of the process: the one it is there for, and others that somebody asked for, each with a lease."""
+"""The clusters of the process: the main one, and others that clients of the control created, each with a lease."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ V = TypeVar("V", str | int | bool, str | int | bool | None)
 
 
 class Clusters:
-    """`main` is the one that the process is there for."""
+    """The clusters. `main` is the one that the process runs for."""
 
     def __init__(self, main: AsyncFakeCluster, host: str | None = None) -> None:
-        """`host` is where the others listen."""
+        """`host` is where the other clusters listen."""
         self.main = Hosted(main)
         self._host = host
         self._others: dict[str, tuple[Hosted, Lease]] = {}
@@ -35,7 +35,7 @@ class Clusters:
 
     @asynccontextmanager
     async def use(self, cluster_id: str | None) -> AsyncIterator[Hosted]:
-        """The cluster of that id, which stays there meanwhile; None is the main one."""
+        """Yield the cluster of that id (None is the main one), which is not deleted meanwhile."""
         hosted, lease = (self.main, nullcontext()) if cluster_id is None else self._find(cluster_id)
         try:
             with lease:
@@ -54,11 +54,11 @@ class Clusters:
         return found
 
     def all(self) -> list[tuple[Hosted, int]]:
-        """All but the main one, with the milliseconds of their leases."""
+        """Return all but the main one, with the milliseconds left of their leases."""
         return [(hosted, lease.lease_ms) for hosted, lease in self._others.values()]
 
     async def make(self, new: NewCluster) -> Hosted:
-        """A new one, with its topics. Raises ControlError and KafkaError; nothing is left of it then."""
+        """Create a cluster with its topics. If it raises ControlError or KafkaError, nothing of it is left."""
         if len(self._others) + self._in_making >= MAX_CLUSTERS:
             raise ControlError(
                 429, "TOO_MANY", f"there are {MAX_CLUSTERS} clusters already: delete one, or let leases end"
@@ -96,7 +96,7 @@ class Clusters:
         return hosted
 
     async def delete(self, cluster_id: str) -> None:
-        """Stop it: its connections are closed."""
+        """Stop a cluster; its connections are closed."""
         hosted, lease = self._find(cluster_id)
         del self._others[cluster_id]
         lease.end()
@@ -110,7 +110,7 @@ class Clusters:
         ending.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
-        """Stop all but the main one, and end the streams of that."""
+        """Stop all but the main cluster, and end the event streams of that."""
         self.main.end()
         for cluster_id in list(self._others):
             await self.delete(cluster_id)
@@ -126,5 +126,5 @@ def _make_topics(topics: Sequence[NewTopic], cluster: AsyncFakeCluster) -> None:
 
 
 def settings(configs: Mapping[str, V | float]) -> dict[str, V | str]:
-    """As the Python API takes them."""
+    """Return settings as the Python API takes them."""
     return {name: repr(value) if isinstance(value, float) else value for name, value in configs.items()}

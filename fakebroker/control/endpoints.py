@@ -10,7 +10,7 @@ from fakebroker.server.async_cluster import AsyncFakeCluster
 
 
 def table() -> str:
-    """A line for each method of each path, but those of other clusters."""
+    """Return a line for each method of each path, except those of other clusters."""
     document = new_api(Clusters(AsyncFakeCluster())).openapi()
     lines = ["| | | body or query | what for |", "|---|---|---|---|"]
     for path, methods in document["paths"].items():

@@ -1,8 +1,8 @@
-"""Errors as answers, in one form: {"error": {"code", "message", ...}}.
+"""Errors as responses, in one form: {"error": {"code", "message", ...}}.
 
-Shape    `code` is Kafka's name of an error where a KafkaError arose (then `kafka_code` has its number), else one of
-         ours (CODES). `member` says where in the body or the query a mistake is. `message` is one sentence.
-Errors   An exception that is none of these is a bug: 500, INTERNAL_ERROR, and its traceback in the log.
+Shape    `code` is Kafka's name of an error for a KafkaError (then `kafka_code` has its number), else one of ours
+         (CODES). `member` is the place of a mistake in the body or the query. `message` is one sentence.
+Errors   Any other exception is a bug: 500, INTERNAL_ERROR, and its traceback in the log.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _STATUS: Mapping[ErrorCode, int] = {
     ErrorCode.eligible_leaders_not_available: 409,
 }
 _OF_STATUS: Mapping[int, str] = {400: "INVALID_JSON", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "TOO_LARGE"}
-_SHOWN = 80  # characters of a value that is wrong
+_SHOWN = 80  # characters of a wrong value
 
 
 class ControlError(Exception):
-    """An answer of ours: HTTP status, code, one sentence."""
+    """An error response of ours: HTTP status, code, one sentence."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -74,8 +74,8 @@ def stopping() -> ControlError:
 
 @contextmanager
 def given() -> Iterator[None]:
-    """Around a call of the cluster with values that somebody gave: what it refuses is an answer. (Elsewhere a
-    ValueError is a bug.)"""
+    """Turn errors for values of the caller into responses, around a call of the cluster. Elsewhere a ValueError is a
+    bug."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -85,14 +85,14 @@ def given() -> Iterator[None]:
 
 
 def error_answer(status: int, code: str, message: str, **more: object) -> Response:
-    """The one form. All but ASCII is escaped, so what is no text can be told as well."""
+    """Return a response in the one form. All but ASCII is escaped, so invalid text can be returned as well."""
     content = json.dumps({"error": {"code": code, "message": message, **more}})
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     return Response(content, status, headers, "application/json")
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer each kind of exception in its way."""
+    """Add a handler for each kind of exception."""
 
     @app.exception_handler(ControlError)
     async def _ours(request: Request, error: ControlError) -> Response:
@@ -130,7 +130,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _where(place: Sequence[int | str]) -> str:
-    """configs.name of ("body", "configs", "name")."""
+    """Return configs.name for ("body", "configs", "name")."""
     return ".".join(str(part) for part in place[1:]) or str(place[0] if place else "body")
 
 

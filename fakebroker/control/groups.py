@@ -1,4 +1,4 @@
-"""Groups as JSON: what DescribeGroups, ConsumerGroupDescribe and OffsetFetch tell, of all coordinators."""
+"""Groups as JSON: the content of DescribeGroups, ConsumerGroupDescribe and OffsetFetch, of all coordinators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class GroupLine(BaseModel):
-    """`state`, `type` and `protocol_type` as ListGroups tells them."""
+    """`state`, `type` and `protocol_type` are those of ListGroups."""
 
     group_id: str
     state: str
@@ -36,7 +36,7 @@ class Member(BaseModel):
 
 
 class Committed(BaseModel):
-    """-1 where a transaction has written another offset and is open."""
+    """A committed offset; -1 if an open transaction has written another one."""
 
     topic: str
     partition: int
@@ -49,7 +49,7 @@ class GroupNow(GroupLine):
 
 
 def list_groups(core: Cluster) -> list[GroupLine]:
-    """All that are loaded."""
+    """Return all groups of loaded coordinators."""
     return [
         _line(broker_id, group)
         for broker_id, groups in _read(core, lambda shard: shard.groups.list_groups((), (), LATEST))
@@ -58,7 +58,7 @@ def list_groups(core: Cluster) -> list[GroupLine]:
 
 
 def find_group(core: Cluster, group_id: str) -> GroupNow | None:
-    """None if nobody coordinates such a group now."""
+    """Return a group; None if no coordinator has it now."""
 
     def look(shard: GroupCoordinatorShard) -> tuple[ListedGroup, list[Member], list[Committed]] | None:
         group = shard.groups.get(group_id)
@@ -109,7 +109,8 @@ def _line(broker_id: int, group: ListedGroup) -> GroupLine:
 
 
 def _read(core: Cluster, look: Callable[[GroupCoordinatorShard], T]) -> Iterable[tuple[int, T]]:
-    """What each partition of __consumer_offsets tells that is coordinated now; what is loading tells nothing."""
+    """Yield the result of `look` for each partition of __consumer_offsets that has an active coordinator; loading ones
+    are left out."""
     for broker_id, broker in list(core.brokers.items()):
         found: list[T | KafkaError] = []
         broker.groups.read_all("control", lambda shard, _: look(shard), found.extend)

@@ -1,8 +1,8 @@
-"""Who may ask, and how much: looked at before anything is read or imported by a path.
+"""The guard: checks of access and size, before a request is routed.
 
-Theory   Without a token only this machine is served, by its address: a name in Host that is not localhost is another
-         site's whose name was rebound to it, and an Origin that is not ours is a page of another site. With a token
-         each request but that for the page itself brings it, and its Host may be any.
+Theory   Without a token only local callers are served. A name in Host that is not localhost belongs to another site
+         that was rebound to this address. An Origin that is not ours is a page of another site. With a token each
+         request needs it, except for the page itself, and its Host may be any.
          /v1/clusters/ID/REST is /v1/REST of that cluster.
 Units    bytes.
 Source   RFC 6750 (bearer tokens); kcl's `fake --control` has no such checks.
@@ -21,14 +21,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fakebroker.control.errors import error_answer
 
 MAX_BODY_BYTES = 1_048_576
-_LEFT_UNREAD = 64 * MAX_BODY_BYTES  # of a body that is refused: who sends all of it first reads the answer then
-_SHOWN = 80  # characters of a header, in a message
+_LEFT_UNREAD = 64 * MAX_BODY_BYTES  # of a refused body: a client that sends all of it first can then read the response
+_SHOWN = 80  # characters of a header in a message
 _OF_CLUSTERS = "/v1/clusters/"
 _OPEN = ("/", "/favicon.ico")
 
 
 class Guard:
-    """Around the application. `host` is where it listens."""
+    """A middleware around the application. `host` is where it listens."""
 
     def __init__(self, app: ASGIApp, token: str | None, host: str) -> None:
         self._app = app
@@ -59,7 +59,7 @@ class Guard:
         async def read() -> Message:
             nonlocal is_read
             if is_read:
-                return await receive()  # that the client has gone
+                return await receive()  # the message that the client has disconnected
             is_read = True
             return {"type": "http.request", "body": body, "more_body": False}
 
@@ -93,7 +93,7 @@ class Guard:
 
 
 def _name(url: str) -> str | None:
-    """The host of a URL, in small letters; None if there is none, or it is no URL."""
+    """Return the host of a URL in lower case; None if there is none, or the URL is invalid."""
     try:
         return urlsplit(url).hostname
     except ValueError:
@@ -105,7 +105,7 @@ def _shown(text: str) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it; None if it is too large. Raises ClientDisconnect if the rest will not come."""
+    """Return the whole body; None if it is too large. Raises ClientDisconnect if the rest will not come."""
     parts: list[bytes] = []
     left = MAX_BODY_BYTES
     while True:
@@ -123,12 +123,13 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 async def _throw_away(receive: Receive) -> None:
-    """What is still to come of a body, up to a bound: a connection that is closed before is reset, answer and all."""
+    """Read the rest of a body, up to a limit: an earlier close would reset the connection, and the response would be
+    lost."""
     left = _LEFT_UNREAD
     while left > 0:
         message = await receive()
         left -= len(message.get("body", b""))
-        if not message.get("more_body", False):  # nor has a client that has gone
+        if not message.get("more_body", False):  # False too if the client has disconnected
             return
 
 
@@ -138,7 +139,7 @@ def _length(headers: Mapping[bytes, str]) -> int:
 
 
 def _as_json(scope: Scope) -> Scope:
-    """A body is JSON, whatever its type says: what curl's -d sends as well."""
+    """Return the request with JSON as content type, whatever it was: curl's -d sends another one."""
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
 

@@ -1,4 +1,4 @@
-"""What a path is given: the cluster that a request is about, the main one or that of /v1/clusters/ID/, and its body."""
+"""The parameters of a path: the cluster of a request, the main one or that of /v1/clusters/ID/, and its body."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def _clusters(request: Request) -> Clusters:
 
 async def _here(request: Request) -> AsyncIterator[Hosted]:
     async with clusters_of(request).use(request.scope.get("cluster_id")) as hosted:
-        assert hosted.told  # from now on, at the latest
+        assert hosted.told  # starts the journal and the metrics, at the latest now
         yield hosted
         hosted.changes.tell()
 
@@ -35,7 +35,7 @@ Here = Annotated[Hosted, Depends(_here)]
 
 
 class Route(APIRoute):
-    """A path whose body is read by `read_json`."""
+    """A path with a body that `read_json` reads."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

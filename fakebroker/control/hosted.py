@@ -1,7 +1,7 @@
 """One cluster of the process, as the control sees it: its journal, its waits, its lease.
 
-Theory   It listens to the cluster from the first call on, or from the start if it is told so. If the cluster is made
-         anew (a reset), it listens to the new one.
+Theory   The control observes the cluster from the first call on, or from the start if requested. After a reset it
+         observes the new cluster.
 Units    milliseconds.
 """
 
@@ -25,7 +25,7 @@ from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 
 
 class Hosted:
-    """`cluster_id` is None for the one that the process is there for, which has no lease."""
+    """A cluster with its control state. `cluster_id` is None for the main one, which has no lease."""
 
     def __init__(self, cluster: AsyncFakeCluster, cluster_id: str | None = None) -> None:
         self.cluster = cluster
@@ -35,7 +35,7 @@ class Hosted:
         self.work = SlicedWork()
         goes = cluster.clock.kind != "manual"
         self.waiting = Waiting(self.changes, self.work, lambda: cluster.clock.elapsed_ms, goes)
-        self.streams = 0  # of events that are read
+        self.streams = 0  # open event streams
         self.lines = EventLines()
         self.journal = JournalInHand(self._snapshot, self._clear)
         self._listens = cluster_id is not None
@@ -54,12 +54,12 @@ class Hosted:
 
     @property
     def core(self) -> Cluster:
-        """The cluster without its sockets, to be looked at."""
+        """Return the cluster without its sockets, for reading."""
         return self.cluster._running.cluster
 
     @property
     def told(self) -> Told:
-        """What it has told since somebody listens, which is now at the latest."""
+        """Return the journal and the metrics, which begin now at the latest."""
         core, self._listens = self.core, True
         if self._told is None or self._listened_to is not core:
             self._told = Told(core, self.changes.tell)
@@ -70,7 +70,7 @@ class Hosted:
         return self._told
 
     def _tell_isr(self, meter: Meter, partitions: Iterator[list[Partition]]) -> None:
-        """What is in sync by now; of very many partitions in turns."""
+        """Read the sizes of the ISRs; of very many partitions in turns."""
         few = next(partitions, None)
         if few is not None:
             for partition in few:
@@ -78,13 +78,13 @@ class Hosted:
             asyncio.get_running_loop().call_soon(self._tell_isr, meter, partitions)
 
     def listen(self) -> None:
-        """From now on; if it does not run yet, from its first event on."""
+        """Begin to observe; if the cluster does not run yet, from its first event on."""
         self._listens = True
         if self.cluster._driver is not None:
             assert self.told
 
     def _begin(self, cluster: AsyncFakeCluster) -> None:
-        """Listen to a cluster that was started or reset from its first event on, if this cluster is listened to."""
+        """Observe a cluster that was started or reset from its first event on, if this cluster is observed."""
         if self._listens:
             assert self.told
 
@@ -97,7 +97,7 @@ class Hosted:
 
 
 class Lease:
-    """Gone when nobody has renewed it for so long, by the machine's clock."""
+    """A lease by the machine's clock; without a renewal it expires."""
 
     def __init__(self, lease_ms: int, gone: Callable[[], None]) -> None:
         self.lease_ms = lease_ms
@@ -107,7 +107,7 @@ class Lease:
         self.renew()
 
     def renew(self, lease_ms: int | None = None) -> None:
-        """From now on, for as long as before if nothing else is said."""
+        """Renew the lease from now on; the default is the duration as before."""
         if lease_ms is not None:
             self.lease_ms = lease_ms
         self.end()
@@ -115,7 +115,7 @@ class Lease:
             self._timer = asyncio.get_running_loop().call_later(self.lease_ms / 1000, self._gone)
 
     def __enter__(self) -> None:
-        """Somebody asks it something: it does not end meanwhile."""
+        """Begin a request to the cluster: the lease does not expire meanwhile."""
         self._users += 1
         self.end()
 
@@ -124,7 +124,7 @@ class Lease:
         self.renew()
 
     def end(self) -> None:
-        """Do not wait any more."""
+        """Cancel the lease."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

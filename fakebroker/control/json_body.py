@@ -1,8 +1,8 @@
-"""The JSON of a request body: what every answer can repeat, and nothing else.
+"""A reader of JSON bodies, which accepts only what every response can repeat.
 
-Theory   `json.loads` takes more than that: NaN, and lone surrogates, which no UTF-8 has, so that a list which holds one
-         cannot be answered any more. It has words of Python's for a number of thousands of digits. All of these are
-         refused here, for both APIs, before anything is done with a body.
+Theory   `json.loads` accepts more than that: NaN, and lone surrogates, which UTF-8 cannot encode, so a list with one
+         could not be returned. For a number of thousands of digits it raises a message about Python. All of these are
+         refused here, for both APIs, before the body is used.
 Source   RFC 8259, section 8; RFC 7493 (I-JSON).
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 
 def read_json(body: bytes) -> Any:
-    """Return the value. Raises JSONDecodeError, whose `msg` says in words what is wrong."""
+    """Return the value. Raises JSONDecodeError with a readable `msg`."""
     text = ""
     try:
         text = body.decode(json.detect_encoding(body))

@@ -1,10 +1,10 @@
-"""The port of the control: taken at the start, and all that serves it imported when it is needed.
+"""The port of the control: opened at the start, while its server is imported on demand.
 
-Theory   What serves HTTP takes longer to import than all the rest of `serve`. So the port is opened by this file, which
-         imports nothing; if nobody asked for the control, the first who connects has it imported, on a thread, so that
-         the brokers serve on meanwhile. uvicorn's protocol gets the connection then: it is served in the brokers' loop,
-         and no signal, log or timer of uvicorn's server is there.
-Errors   OSError for a port that is taken, ImportError for what is not installed.
+Theory   The HTTP server takes longer to import than all the rest of `serve`. So this file opens the port, and imports
+         nothing. Unless the control was requested explicitly, the first connection starts the import, on a thread, so
+         that the brokers serve on meanwhile. Then uvicorn's protocol gets the connection. It runs in the brokers' loop,
+         without the signals, logs and timers of uvicorn's server.
+Errors   OSError for a port that is taken, ImportError for a missing package.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 
 
 def missing() -> str | None:
-    """What of the extra is not installed, if anything."""
+    """Return the first missing package of the extra, or None."""
     return next((name for name in _NEEDED if find_spec(name) is None), None)
 
 
 class Toxiproxy(Protocol):
-    """toxiproxy/service.py, which is imported when it is asked for."""
+    """The class in toxiproxy/service.py, which is imported on demand."""
 
     url: str
 
@@ -42,7 +42,7 @@ class Toxiproxy(Protocol):
 
 
 def new_toxiproxy(cluster: AsyncFakeCluster) -> Toxiproxy:
-    """For a cluster that runs."""
+    """Return toxiproxy for a running cluster."""
     found: Toxiproxy = import_module("fakebroker.control.toxiproxy.service").Toxiproxy(cluster)
     return found
 
@@ -68,7 +68,7 @@ class Control:
         self.url = f"http://{told}:{self._port.number}"
 
     def load(self) -> None:
-        """Import what serves it, and listen to the cluster from now on, or from its start."""
+        """Import the server, and observe the cluster from now on, or from its start."""
         self._begin(import_module("fakebroker.control.service"))
         self._service.listen()
 
@@ -99,7 +99,7 @@ class Control:
             early.hand_over(self._service.new_protocol())
 
     async def stop(self) -> None:
-        """Stop listening, end what is in hand, and stop the clusters that were made."""
+        """Stop listening, end current requests, and stop the clusters that were created."""
         if self._port is not None:
             self._port.close()
         if self._loading is not None:
@@ -111,7 +111,7 @@ class Control:
 
 
 class _Early(asyncio.Protocol):
-    """A connection that came before anybody could serve it: it keeps what it is sent."""
+    """A connection from before the import: it keeps the bytes that it receives."""
 
     def __init__(self, all_of_them: set[_Early], later: Callable[[], asyncio.Protocol | None]) -> None:
         self._all = all_of_them
@@ -122,7 +122,7 @@ class _Early(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._all.add(self)
-        protocol = self._later()  # it was imported between accepting the connection and this
+        protocol = self._later()  # the import ended between accepting the connection and this
         if protocol is not None:
             self.hand_over(protocol)
 
@@ -136,7 +136,7 @@ class _Early(asyncio.Protocol):
         self._all.discard(self)
 
     def hand_over(self, protocol: asyncio.Protocol) -> None:
-        """Let somebody else serve it."""
+        """Let another protocol serve the connection."""
         self._all.discard(self)
         transport = self._transport
         if transport is None:

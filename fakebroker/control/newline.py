@@ -1,4 +1,4 @@
-"""Answers that end with a newline, so that a shell's prompt does not stand behind what curl shows."""
+"""Responses that end with a newline, so that a shell's prompt is not behind the output of curl."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class WithNewline:
-    """Around an application. What is streamed is left alone."""
+    """A middleware around an application. Streams are left alone."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""All that the page shows at once."""
+"""The data of the page, in one response."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Overview(BaseModel):
 
 
 async def overview(here: Hosted) -> Overview:
-    """How it is now."""
+    """Return the present state."""
     lines: list[PartitionLine] = []
     for partition in here.core.metadata.partitions():
         if len(lines) == _SHOWN:

@@ -1,4 +1,4 @@
-"""What serves the control: the application, in uvicorn's protocol, in the loop that runs."""
+"""The server of the control: the application, in uvicorn's protocol, in the brokers' loop."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ log = logging.getLogger("fakebroker")
 
 _HEADERS_BYTES = 65_536
 _CONNECTIONS = 1_000
-_TURNS_TO_CLOSE = 3  # of the loop, from abort() to connection_lost()
-_CLIENTS_S = 0.1  # for clients to take what is written, at the end
-_UNREAD_S = 30  # that a client may let a response wait
-_WORK_S = 2.0  # for what the application does for a request then
+_TURNS_TO_CLOSE = 3  # from abort() to connection_lost().
+_CLIENTS_S = 0.1  # For clients to read what is written, at the end.
+_UNREAD_S = 30  # How long a client may leave a response unread.
+_WORK_S = 2.0  # For the application to finish its requests at the end.
 
 
 class Served:
-    """An application that is served."""
+    """A server of an application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -53,11 +53,11 @@ class Served:
         self._config.load()
 
     def new_protocol(self) -> asyncio.Protocol:
-        """For one connection."""
+        """Return the protocol of one connection."""
         return _Connection(self._config, self._state, self._told)
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. One that is cut short at the end is no error of the application, as uvicorn would log."""
+        """Handle a request. One that is cancelled at the end is no error of the application, as uvicorn would log."""
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
@@ -65,8 +65,8 @@ class Served:
                 raise
 
     async def stop(self) -> None:
-        """End what is in hand. A request whose body is not there is dropped, and a client that does not read its
-        response is not waited for."""
+        """End the current requests. A request with an incomplete body is dropped, and unread responses are not waited
+        for."""
         for connection in self._connections:
             if connection.awaits_body:
                 connection.transport.abort()
@@ -97,7 +97,7 @@ async def _wait(for_these: Iterable[asyncio.Future[None]], limit_s: float) -> No
 
 
 class _Connection(H11Protocol):
-    """A connection. What comes and is no HTTP is told with the peer, and not too often."""
+    """A connection. Bytes that are no HTTP are logged with the peer, at a limited rate."""
 
     def __init__(self, config: Config, state: ServerState, told: LimitedLog) -> None:
         super().__init__(config, state, {}, asyncio.get_running_loop())
@@ -159,7 +159,7 @@ class _Connection(H11Protocol):
 
 
 def _is_not_told_here(record: logging.LogRecord) -> bool:
-    return record.msg != "Invalid HTTP request received."  # uvicorn says it of each, without the peer
+    return record.msg != "Invalid HTTP request received."  # uvicorn logs it for each, without the peer
 
 
 _http_log = logging.getLogger("fakebroker.control.http")
@@ -167,14 +167,14 @@ _http_log.addFilter(_is_not_told_here)
 
 
 class Service(Served):
-    """For a cluster that runs, and those that somebody makes beside it."""
+    """The control of a running cluster, and of clusters created beside it."""
 
     def __init__(self, cluster: AsyncFakeCluster, host: str, token: str | None) -> None:
         self.clusters = Clusters(cluster, host)
         super().__init__(new_app(self.clusters, token, host))
 
     def listen(self) -> None:
-        """To the cluster, from now on."""
+        """Observe the cluster from now on."""
         self.clusters.main.listen()
 
     async def stop(self) -> None:

@@ -1,8 +1,8 @@
 """Long work of the control, in slices: all requests together take a bounded part of each turn of the event loop.
 
-Theory   What a request has to look through may be long: a journal, many topics. It is done in slices, each of which is
-         short, one of each request after the other. When a turn is over the loop goes round, and brokers are served.
-Source   network/turn.py, server/turn/measured_turn.py: what they are for requests of Kafka's protocol.
+Theory   A request may have much to read: a journal, many topics. That is done in short slices, one of each request
+         after the other. When a turn is over the loop goes round, and brokers are served.
+Source   network/turn.py, server/turn/measured_turn.py do the same for Kafka's requests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fakebroker.server.turn.measured_turn import MeasuredTurn
 
 T = TypeVar("T")
 
-_SLICE: Final = 8  # requests that take about as long: after so many the clock is looked at
+_SLICE: Final = 8  # slices between two reads of the clock
 
 
 class _Work(NamedTuple):
@@ -38,11 +38,11 @@ class SlicedWork:
         self._is_ended = False
 
     async def do(self, slices: Slices[T]) -> T:
-        """Return what comes of the slices. Raises ControlError if the cluster stops before."""
+        """Return the result of the slices. Raises ControlError if the cluster stops before."""
         return (await self.measure(slices))[0]
 
     async def measure(self, slices: Slices[T]) -> tuple[T, float]:
-        """Return what comes of the slices, and how many seconds they took."""
+        """Return the result of the slices, and how many seconds they took."""
         if self._is_ended:
             raise stopping()
         loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ class SlicedWork:
         return await work.done, work.spent_s[0]
 
     def end(self) -> None:
-        """Do nothing more: who waits for something is told so."""
+        """End all work: requests that wait for it get an error."""
         self._is_ended = True
         if self._next is not None:
             self._next.cancel()

@@ -1,8 +1,8 @@
-"""What the control knows of a cluster from listening to it: its journal, the requests that wait, numbers for metrics.
+"""The control's observer of a cluster: its journal, the parked requests, numbers for metrics.
 
-Theory   A `Recorder` of the core tells a journal, and each event is heard here too: one more listener at the probe,
-         added when somebody asks for the control the first time. Until then it costs nothing. Requests that were in
-         hand by then are known from the next one of their connection on.
+Theory   A `Recorder` of the core fills a journal, and each event is handled here too. It is one more listener at the
+         probe, added at the first call of the control; until then it costs nothing. Requests that were in progress then
+         are unknown, but the next one of their connection is known.
 Units    as in the journal.
 """
 
@@ -22,8 +22,8 @@ from fakebroker.core.probe import Listener
 
 
 class Waits(NamedTuple):
-    """A request that waits in a purgatory. `partitions` are those of a Produce. `skipped_ms`: how much time had been
-    skipped when it began to wait."""
+    """A parked request. `partitions` are those of a Produce. `skipped_ms`: the total of skipped time when it was
+    parked."""
 
     request: int
     connection: int
@@ -39,7 +39,7 @@ class Waits(NamedTuple):
 
 
 class Told:
-    """Of one cluster. `on_event` is called after each event."""
+    """The observer of one cluster. `on_event` is called after each event."""
 
     def __init__(self, clock: HasNow, on_event: Callable[[], None]) -> None:
         self.journal = Journal(DEFAULT_SIZE, self._hear)
@@ -47,8 +47,8 @@ class Told:
         self._clock = clock
         self.listeners: tuple[Listener, ...] = (Recorder(self.journal, clock), self.meter)
         self.waits: dict[int, Waits] = {}  # by request
-        self.total = 0  # events there were; also the number of the next one
-        self._in_hand: dict[int, events.Request] = {}  # by connection: each has one at a time
+        self.total = 0  # events so far; also the number of the next one
+        self._in_hand: dict[int, events.Request] = {}  # by connection: each has one current request
         self._partitions: dict[int, tuple[tuple[str, int], ...]] = {}  # of a Produce, by connection
         self._connection = 0  # of the request that was begun last
         self._on_event = on_event
@@ -104,7 +104,7 @@ class Told:
             )
 
     def _forget(self, request: events.Request) -> None:
-        """It is never answered."""
+        """Forget a request that gets no response."""
         del self._in_hand[request.connection]
         self._partitions.pop(request.connection, None)
         self.waits.pop(request.request, None)
@@ -112,10 +112,10 @@ class Told:
 
     @property
     def first(self) -> int:
-        """The number of the first event that is still there."""
+        """Return the number of the first event that is still there."""
         return self.total - len(self.journal)
 
     def since(self, number: int) -> tuple[int, list[Event]]:
-        """The events from that number on that are still there, and the number of the first of them."""
+        """Return the events from that number on that are still there, and the number of the first of them."""
         first = min(max(number, self.first), self.total)
         return first, self.journal.last(self.total - first)

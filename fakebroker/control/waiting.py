@@ -1,8 +1,8 @@
-"""Waiting for something to happen in a cluster: no polling, and no wait that has no end.
+"""Waits for events in a cluster, without polling, and with a limit.
 
-Theory   A request that waits looks, in slices, and looks again when something was told in the journal or done over
-         HTTP; the more a look costs, the less often. It ends with what it waited for, or when a limit is over: one by
-         the broker's clock, one by the machine's.
+Theory   A waiting request checks its condition in slices, and again after each event or change over HTTP; the more a
+         check costs, the less often. It ends when the condition holds, or at a limit: one by the broker's clock, one by
+         the machine's.
 Units    milliseconds; seconds of the event loop.
 """
 
@@ -20,13 +20,13 @@ from fakebroker.protocol.slices import Slices
 T = TypeVar("T")
 Look = Callable[[], Slices[T | None] | Awaitable[Slices[T | None]]]
 
-MAX_WAITING = 200  # at a time, of a cluster
-_REST = 10  # times as long as a look took, until the next
+MAX_WAITING = 200  # at a time, per cluster
+_REST = 10  # pause between two checks, as a multiple of the duration of a check
 
 
 class Changes:
-    """Tells all who wait that something may have changed, and counts how often. `ended` is set when nothing more will:
-    the cluster is about to stop."""
+    """A signal to all waiting requests that something may have changed, with a count. `ended` is set when no more
+    changes come: the cluster is about to stop."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -34,7 +34,7 @@ class Changes:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def tell(self) -> None:
-        """Something happened."""
+        """Signal a change."""
         self.count += 1
         if self._waiting:
             for waiting in self._waiting:
@@ -43,12 +43,12 @@ class Changes:
             self._waiting.clear()
 
     def end(self) -> None:
-        """Nothing more will happen."""
+        """Signal that no more changes come."""
         self.ended.set()
         self.tell()
 
     async def next(self, seen: int, limit_s: float) -> None:
-        """Return when something has happened since the count was `seen`, or when the limit is over."""
+        """Return when something has changed since the count was `seen`, or at the limit."""
         if self.count != seen:
             return
         waiting = asyncio.get_running_loop().create_future()
@@ -59,14 +59,14 @@ class Changes:
             self._waiting.discard(waiting)
 
     async def rest(self, limit_s: float) -> None:
-        """Return when the limit is over, or when nothing more will happen."""
+        """Return at the limit, or when no more changes come."""
         if limit_s > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.ended.wait(), limit_s)
 
 
 class Waiting:
-    """The waits of one cluster. `elapsed_ms` is its clock; `goes` whether that goes by itself."""
+    """The waits of one cluster. `elapsed_ms` is its clock; `goes` says if that runs by itself."""
 
     def __init__(self, changes: Changes, work: SlicedWork, elapsed_ms: Callable[[], int], goes: bool) -> None:
         self._changes = changes
@@ -76,7 +76,7 @@ class Waiting:
         self.count = 0
 
     async def until(self, look: Look[T], timeout_ms: int, timeout_wall_ms: int) -> T | None:
-        """What `look` gives as soon as it gives anything; None when a limit is over. Raises ControlError if too many
+        """Return the first result of `look` that is not None; None at a limit. Raises ControlError if too many requests
         wait, and if the cluster stops."""
         if self.count >= MAX_WAITING:
             raise ControlError(429, "TOO_MANY", f"{MAX_WAITING} requests of this cluster wait already")

@@ -1,1 +1,1 @@
-"""Connections: read, one request at a time, answered, throttled, closed. No sockets in here."""
+"""Connections without sockets: reads, one request at a time, responses, throttling, closing."""

@@ -1,9 +1,10 @@
-"""Who has connected is let in, waits to be let in, or is refused.
+"""The acceptor: a new connection is admitted, waits to be admitted, or is refused.
 
-Theory   Limits and rates are in connection_quotas.py, the line in open_connections.py. Who comes too soon after others
-         of its address is left unread, and closed when its time is over.
+Theory   Limits and rates are in connection_quotas.py, the line in open_connections.py. A connection above the rate of
+         its address is not read, and closed when its throttle time is over.
 Source   core/.../network/SocketServer.scala Acceptor @ 4.0: accept, closeThrottledConnections.
-Differs  Closed at the millisecond at which the time is over; Kafka looks each time it wakes, at most 500 ms later.
+Differs  Closed at the millisecond at which the throttle time is over; Kafka checks each time it wakes, at most 500 ms
+         later.
 Units    monotonic milliseconds.
 """
 
@@ -20,7 +21,7 @@ from timingwheel import SystemTimer, TimerTask
 
 @final
 class _Wait(TimerTask):
-    """Over when the first in line of a broker may come in."""
+    """A timer until the first connection in line of a broker may be admitted."""
 
     __slots__ = ("_acceptor", "_broker_id")
 
@@ -52,8 +53,8 @@ class _DelayedCloseSocket(TimerTask):
 
 @final
 class Acceptor:
-    """Of all brokers. `admit` is called with who is let in, `refuse` with who is closed at once, `close` with who is
-    closed later; both with the reason."""
+    """The acceptor of all brokers. It calls `admit` with an admitted connection, `refuse` with one that is closed at
+    once, and `close` with one that is closed later; the last two also with the reason."""
 
     __slots__ = ("_admit", "_clock", "_close", "_connections", "_refuse", "_timer", "_waits")
 
@@ -75,7 +76,7 @@ class Acceptor:
         self._waits: dict[int, _Wait] = {}
 
     def let_in(self, broker_id: int) -> None:
-        """Let in who may come in by now."""
+        """Admit the waiting connections that may be admitted by now."""
         if broker_id in self._connections.standing:
             return
         connections = self._connections
@@ -88,12 +89,12 @@ class Acceptor:
             self._timer.add(wait, now_ms)
 
     def on_wait_over(self, broker_id: int) -> None:
-        """The timer's call."""
+        """Handle the end of a wait, for the timer."""
         self._waits.pop(broker_id, None)
         self.let_in(broker_id)
 
     def restart(self, broker_id: int) -> None:
-        """The broker has stopped, and all its connections are closed."""
+        """Reset a broker that has stopped, after all its connections are closed."""
         if (wait := self._waits.pop(broker_id, None)) is not None:
             wait.cancel()
         self._connections.restart(broker_id)

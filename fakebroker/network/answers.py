@@ -1,4 +1,4 @@
-"""The answers of a turn, until it ends: those of a connection go out together.
+"""The responses of a turn: those of a connection are sent together at its end.
 
 Units    sizes are bytes.
 """
@@ -12,12 +12,12 @@ from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, Send
 from fakebroker.protocol.answers.pieces import Part
 
-_new: Final = tuple.__new__  # of a named tuple, without its function of Python
+_new: Final = tuple.__new__  # makes a named tuple without its Python function
 
 
 @final
 class Answers:
-    """Of all connections, in the order in which they had their first one, or as `order` draws them."""
+    """The responses of all connections, in the order of the first one of each, or as `order` draws them."""
 
     __slots__ = ("_answered", "_order")
 
@@ -35,7 +35,7 @@ class Answers:
         connection.unwritten_bytes += len(frame)
 
     def add_parts(self, connection: Connection, parts: list[Part], size: int) -> None:
-        """One frame, its parts as they are."""
+        """Add one frame as several parts."""
         answers = connection.answers
         if answers is None:
             connection.answers = parts
@@ -45,7 +45,7 @@ class Answers:
         connection.unwritten_bytes += size
 
     def take(self) -> list[Effect]:
-        """Each is handed out once."""
+        """Return the responses of this turn; each is returned once."""
         sends: list[Effect] = []
         if self._order is not None:
             self._order.shuffle(self._answered)

@@ -1,9 +1,9 @@
 """One client connection, as the broker's network thread sees it: one request at a time.
 
-Theory   Kafka mutes a channel from the receipt of a request until its response is written and the throttling that came
-         of it is over. So a parked acks=all produce blocks every later request of its connection, responses are in
-         request order, and the timeout of a later request starts only when its turn comes: N stuck requests answer
-         at T, 2T, 3T.
+Theory   Kafka mutes a channel from the receipt of a request until its response is written and the resulting throttling
+         is over. So a parked acks=all produce blocks every later request of its connection, and responses are in
+         request order. The timeout of a later request starts only at its turn: N stuck requests get their responses at
+         T, 2T, 3T.
 
            WAITING --admitted--> READY --request--> BUSY --responded--> READY
                                                      | throttle_started
@@ -13,14 +13,14 @@ Theory   Kafka mutes a channel from the receipt of a request until its response 
                         v                             v
                       READY                          BUSY             any state but CLOSED --close--> CLOSED
 
-         Only a READY connection is read. What had arrived before stays in the decoder. WAITING: the broker has
-         max.connections already; the connection is there, and nobody reads it until another one goes.
+         Only a READY connection is read. Earlier bytes stay in the decoder. WAITING: the broker has max.connections
+         already; the connection is open but not read until another one is closed.
 Source   clients/.../network/KafkaChannel.java ChannelMuteState, handleChannelMuteEvent, maybeUnmute;
          core/.../network/SocketServer.scala Processor @ 4.0.
 Differs  Kafka's MUTED lasts from muting to REQUEST_RECEIVED, and from the last of RESPONSE_SENT and THROTTLE_ENDED to
          unmuting, with nothing in between; it and NOT_MUTED are READY here. BUSY is MUTED_AND_RESPONSE_PENDING,
          THROTTLED is MUTED_AND_THROTTLED, BUSY_THROTTLED is MUTED_AND_THROTTLED_AND_RESPONSE_PENDING.
-         WAITING is no state of a channel in Kafka: its acceptor thread stands still with the socket in hand.
+         WAITING is no state of a channel in Kafka: its acceptor thread blocks with the socket in hand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from timingwheel.mypyc import mypyc_attr
 
 @final
 class State:
-    """One of the states above, known by its identity. All of them are in STATES."""
+    """One of the states above, compared by identity. All of them are in STATES."""
 
     __slots__ = ("name", "number")
 
@@ -58,7 +58,7 @@ class State:
 
 @final
 class Event:
-    """What happens to a connection, known by its identity. All of them are in EVENTS."""
+    """An event of a connection, compared by identity. All of them are in EVENTS."""
 
     __slots__ = ("name", "number")
 
@@ -101,7 +101,7 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.THROTTLED, Event.THROTTLE_ENDED): State.READY,
     **{(state, Event.CLOSE): State.CLOSED for state in STATES if state is not State.CLOSED},
 }
-# The same by number, because each request makes two transitions.
+# The transitions by number, because each request makes two of them.
 _AFTER: Final[list[list[State | None]]] = [[TRANSITIONS.get((state, event)) for event in EVENTS] for state in STATES]
 
 _READY: Final = State.READY
@@ -110,25 +110,25 @@ _CLOSED: Final = State.CLOSED
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Work:
-    """What is left to do of a request that is handled in slices."""
+    """The rest of the work on a request that is handled in slices."""
 
     __slots__ = ()
 
     def go_on(self) -> bool:
-        """Do the next slice; whether there is more."""
+        """Do the next slice. Return True if there is more."""
         raise NotImplementedError
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Plan:
-    """What else is to become of the request in hand: its answer comes here, and not to the network."""
+    """A plan for the current request: it receives the response instead of the network."""
 
     def take(self, frame: bytes | None) -> None:
-        """The answer; None if the request has none."""
+        """Receive the response; None if the request has none."""
         raise NotImplementedError
 
     def go_on(self) -> None:
-        """As far as it can."""
+        """Run until the next blocking action."""
         raise NotImplementedError
 
 
@@ -137,22 +137,22 @@ class Connection:
     """State of one connection to one broker.
 
     number           counts the connections of a cluster, from 1
-    listener         where it came in
-    principal        who it is
-    software         name and version of the client, if it has told them (KIP-511)
+    listener         the listener that accepted it
+    principal        the authenticated user
+    software         name and version of the client, if it has sent them (KIP-511)
     peer             names the other side in logs
     address          its IP address, by which max.connections.per.ip counts; empty if it has none
-    write_blocked    an answer is not completely written yet: it counts as unsent, so nothing more is handled
+    write_blocked    a response is not completely written yet: it counts as unsent, so nothing more is handled
     last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
-    request          the frame whose turn has come, until it is taken to be handled
-    memory_bytes     what the request that is being read or handled takes of queued.max.request.bytes
-    work             what is left to do of the request in hand, if that is done in slices
-    is_queued        its turn is to come: it may have a request, or has work
-    answers          those of this turn of the core, which go out together; none if this is None
-    unwritten_bytes  their size
-    plan             who takes the answer of the request in hand, if that is not simply written
-    attachment       what somebody outside keeps with it: no weak references, compiled classes have none
+    request          the frame at its turn, until its handling begins
+    memory_bytes     bytes of queued.max.request.bytes that the current request takes
+    work             the rest of the current request, if it is handled in slices
+    is_queued        it is in the ready queue: it may have a request, or has work
+    answers          its responses of this turn of the core, which are sent together; None if there are none
+    unwritten_bytes  the size of these responses
+    plan             receives the response to the current request, if that is not simply written
+    attachment       data of other modules: compiled classes have no weak references
     """
 
     __slots__ = (
@@ -211,7 +211,7 @@ class Connection:
         self.attachment: object = None
 
     def on(self, event: Event) -> None:
-        """Take the transition; an event that cannot be is a bug of ours."""
+        """Make the transition. An event that is impossible in this state is a bug of ours."""
         after = _AFTER[self.state.number][event.number]
         if after is None:
             raise AssertionError(f"{event} in {self.state} on the connection from {self.peer}")

@@ -1,4 +1,4 @@
-"""What the cluster asks its surroundings to do. Values only: the shell performs them, in order."""
+"""Effects: requests of the cluster to its surroundings. They are plain values; the shell performs them in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 
 
 class Send(NamedTuple):
-    """Write whole frames to the connection, in order: all answers of one turn of the core. One frame may be several
+    """Write whole frames to the connection, in order: all responses of one turn of the core. One frame may be several
     parts."""
 
     connection: Connection
@@ -22,34 +22,35 @@ class Send(NamedTuple):
 
 
 class SendInPieces(NamedTuple):
-    """Write a large frame, as the socket takes it. An `AwaitWrite` follows, and until that is answered nothing else is
-    sent."""
+    """Write a large frame, as the socket takes it. An `AwaitWrite` follows, and nothing else is sent until that is
+    done."""
 
     connection: Connection
     frame: FrameInPieces
 
 
 class PauseReading(NamedTuple):
-    """Stop reading the socket: the connection has a request in hand (Kafka mutes the channel)."""
+    """Stop reading the socket: the connection has a current request (Kafka mutes the channel)."""
 
     connection: Connection
 
 
 class ResumeReading(NamedTuple):
-    """Read again: the last request was answered and nothing complete is left in the buffer."""
+    """Read again: the response was sent and no complete request is left in the buffer."""
 
     connection: Connection
 
 
 class AwaitWrite(NamedTuple):
-    """Tell `Cluster.set_write_blocked(connection, False)` when all that was sent before is written, maybe at once."""
+    """Call `Cluster.set_write_blocked(connection, False)` when all that was sent before is written, possibly at
+    once."""
 
     connection: Connection
 
 
 class Close(NamedTuple):
-    """Close the connection after what was sent before, or, if it `is_dead`, at once: what is not written yet never is.
-    `reason` is one sentence for the log."""
+    """Close the connection after what was sent before, or, if it `is_dead`, at once, without unwritten bytes. `reason`
+    is one sentence for the log."""
 
     connection: Connection
     reason: str
@@ -57,13 +58,13 @@ class Close(NamedTuple):
 
 
 class Listen(NamedTuple):
-    """A broker takes connections from now on."""
+    """Accept connections to a broker from now on."""
 
     broker_id: int
 
 
 class StopListening(NamedTuple):
-    """A broker takes connections no more: they are refused."""
+    """Refuse connections to a broker from now on."""
 
     broker_id: int
 
@@ -75,14 +76,14 @@ class Reset(NamedTuple):
 
 
 class InternalError(NamedTuple):
-    """A bug of ours. `what` says in the course of what; a client that waits has had its answer."""
+    """A bug of ours. `what` names the code that failed; a client with a request has got its response."""
 
     what: str
     error: Exception
 
 
 class Warn(NamedTuple):
-    """Something that the user of the broker should know: one sentence for the log."""
+    """A warning for the user of the broker: one sentence for the log."""
 
     text: str
 

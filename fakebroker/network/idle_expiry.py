@@ -1,13 +1,13 @@
 """Close connections on which nothing was read or written for connections.max.idle.ms.
 
-Theory   Connections in the order of their last activity. One task of the timer waits for the least recently used one;
-         when its time comes it looks at whoever is first then, closes what is due and waits for the next. A request in
-         hand or a throttling is no activity: a muted connection is closed as well.
+Theory   Connections are kept in the order of their last activity. One task of the timer waits for the least recently
+         used one. At its time it closes all idle connections and waits for the next one. A current request or a
+         throttling is no activity: a muted connection is closed as well.
 Units    milliseconds as clients measure them (`HasNow.client_ms`). Closed when idle for more than the setting: at the
          first millisecond after it.
 Source   clients/.../network/Selector.java IdleExpiryManager, maybeCloseOldestConnection @ 4.0.
-Differs  Kafka looks once in each poll of a network thread, so it closes one connection in a poll and up to 300 ms late.
-         Progress of a write that takes several turns counts when the write is complete.
+Differs  Kafka checks once in each poll of a network thread, so it closes one connection in a poll and up to 300 ms
+         late. Progress of a write that takes several turns counts when the write is complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from timingwheel import TimerTask
 
 
 class IdleExpiryManager:
-    """The admitted connections of all brokers. A negative `max_idle_ms` closes nobody, as in Kafka."""
+    """The admitted connections of all brokers. A negative `max_idle_ms` closes none, as in Kafka."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class IdleExpiryManager:
         close: Callable[[Connection, str], None],
         standing: Container[int] = (),
     ) -> None:
-        """Connections to brokers that are `standing` still are looked at again later."""
+        """`standing` are the paused brokers; their connections are checked later."""
         self._standing = standing
         self._max_idle_ms = max_idle_ms
         self._deadlines = deadlines
@@ -42,7 +42,7 @@ class IdleExpiryManager:
         self._check = _Check(self.close_expired)
 
     def add(self, connection: Connection) -> None:
-        """The connection is open since now."""
+        """Add a connection that was admitted now."""
         now_ms = self._clock.client_ms
         connection.last_active_ms = now_ms
         self._lru_connections[connection] = None
@@ -50,7 +50,7 @@ class IdleExpiryManager:
             self._wait_until(self._deadline_ms(connection), now_ms)
 
     def update(self, connection: Connection) -> None:
-        """The connection has read or written."""
+        """Note that the connection has read or written."""
         now_ms = self._clock.client_ms
         if now_ms > connection.last_active_ms:
             connection.last_active_ms = now_ms
@@ -60,7 +60,7 @@ class IdleExpiryManager:
         del self._lru_connections[connection]
 
     def close_expired(self) -> None:
-        """The timer's call."""
+        """Close the idle connections, for the timer."""
         now_ms = self._clock.client_ms
         while self._lru_connections:
             oldest = next(iter(self._lru_connections))

@@ -1,9 +1,10 @@
-"""The connections of all brokers that are not closed: who is in, and who waits to be let in.
+"""The open connections of all brokers: those that are admitted, and those that wait for it.
 
-Theory   They come in one after the other. A broker takes max.connections; who comes then waits, unread, until another
-         one goes, and those that come later wait behind it. So they do behind one that came too soon after others
-         (max.connection.creation.rate): its time counts from when it is the first in line. If it goes before that, its
-         time holds for all the others, as it does for Kafka's acceptor, which stands still with the socket in hand.
+Theory   Connections are admitted one after the other. A broker takes max.connections. The next connection waits,
+         unread, until another one is closed, and later ones wait behind it. Connections above
+         max.connection.creation.rate wait too; the time of one counts from when it is the first in line. If its client
+         disconnects before that, the rest of its time still holds for the others. Kafka's acceptor does the same: it
+         blocks with the socket in hand.
 Source   core/.../network/SocketServer.scala Acceptor.accept; ConnectionQuotas.waitForConnectionSlot @ 4.0.
 """
 
@@ -23,22 +24,22 @@ _LOOPBACK: Final = "127.0.0.1"
 
 @final
 class OpenConnections:
-    """By broker, in the order in which they came; those that wait are open too. `standing` are the brokers that stand
-    still: nobody comes in there."""
+    """The open connections by broker, in the order of their arrival; waiting ones are included. `standing` are the
+    paused brokers, which admit none."""
 
     __slots__ = ("_first", "_open", "_waiting", "quotas", "standing", "waits_until_ms")
 
     def __init__(self, broker_ids: Iterable[int], num_samples: int, time_window_ms: int) -> None:
-        """`waits_until_ms` has until when the first in line of a broker waits at least, if it has one."""
+        """`waits_until_ms` has, by broker, the earliest time at which the first in line may be admitted."""
         self.quotas = {broker_id: ConnectionQuotas(num_samples, time_window_ms) for broker_id in broker_ids}
         self.standing: set[int] = set()
-        self._first: dict[int, Connection] = {}  # in line, since it was looked at
+        self._first: dict[int, Connection] = {}  # first in line, once its wait has begun
         self.waits_until_ms: dict[int, int] = {}
         self._waiting: dict[int, OrderedDict[Connection, None]] = {id_: OrderedDict() for id_ in self.quotas}
         self._open: dict[int, dict[Connection, None]] = {id_: {} for id_ in self.quotas}
 
     def configure(self, of: Callable[[int], BrokerConfig]) -> None:
-        """How many each broker takes, by the settings that `of` gives for it."""
+        """Set the limits of each broker, from the settings that `of` returns for it."""
         for broker_id, quotas in self.quotas.items():
             config = of(broker_id)
             overrides = parse_overrides(config.max_connections_per_ip_overrides)
@@ -46,18 +47,18 @@ class OpenConnections:
             quotas.update_broker_max_connection_rate(config.max_connection_creation_rate)
 
     def update_ip_connection_rate_quota(self, address: str | None, rate: float | None) -> None:
-        """connection_creation_rate was set, or removed with None; `address` is None for the default."""
+        """Set connection_creation_rate, or remove it with None; `address` is None for the default."""
         ip = None if address is None else normalized(_LOOPBACK if address == "localhost" else address)
         for quotas in self.quotas.values():
             quotas.update_ip_connection_rate_quota(ip, rate)
 
     def add(self, connection: Connection) -> None:
-        """One more is open, and last in line."""
+        """Add an open connection at the end of the line."""
         self._open[connection.broker_id][connection] = None
         self._waiting[connection.broker_id][connection] = None
 
     def next_to_come_in(self, broker_id: int, now_ms: int) -> Connection | None:
-        """The first in line, if it may come in by now: it waits no more."""
+        """Take the first in line, if it may be admitted by now."""
         waiting, quotas = self._waiting[broker_id], self.quotas[broker_id]
         if not waiting and broker_id not in self._first:
             return None
@@ -84,29 +85,29 @@ class OpenConnections:
         self.waits_until_ms.pop(broker_id, None)
 
     def restart(self, broker_id: int) -> None:
-        """The broker has stopped, and all its connections are closed."""
+        """Reset a broker that has stopped, after all its connections are closed."""
         self._forget_first(broker_id)
         self.quotas[broker_id].restart()
 
     def refuse(self, connection: Connection) -> None:
-        """It was not let in, and is not open."""
+        """Remove a connection that was refused."""
         del self._open[connection.broker_id][connection]
 
     def remove(self, connection: Connection) -> bool:
-        """It is not open any more. Whether it had been let in: then its place is free."""
+        """Remove a closed connection. Return True if it was admitted: then its place is free."""
         del self._open[connection.broker_id][connection]
         if connection.state is State.WAITING:
-            self._waiting[connection.broker_id].pop(connection, None)  # or it is held to be closed
+            self._waiting[connection.broker_id].pop(connection, None)  # or it is throttled before its close
             return False
         self.quotas[connection.broker_id].dec(connection.address)
         return True
 
     def last(self, broker_id: int) -> Connection | None:
-        """Who came last; None if the broker has no connection."""
+        """Return the newest connection; None if the broker has none."""
         return next(reversed(self._open[broker_id]), None)
 
     def all(self, broker_id: int) -> list[Connection]:
-        """Those of a broker."""
+        """Return the connections of a broker."""
         return list(self._open[broker_id])
 
     def check_invariants(self) -> None:

@@ -1,8 +1,8 @@
-"""Which sockets are read, and which are not.
+"""The control of which sockets are read.
 
-Theory   A connection is not read while it has a request in hand or more than one turn's requests in its buffer; who
-         comes behind waits at the peer's side. Nobody reads anything for a broker that stands still: what had come is
-         handled when it goes on, and who connects meanwhile is let in then.
+Theory   A connection is not read while it has a current request, or more than one turn's requests in its buffer; the
+         rest waits at the peer's side. No connection of a paused broker is read. What had arrived is handled when the
+         broker is resumed, and clients that connect meanwhile are admitted then.
 Source   clients/.../network/KafkaChannel.java mute, maybeUnmute @ 4.0; a process that was sent SIGSTOP.
 """
 
@@ -18,7 +18,7 @@ from fakebroker.network.ready_queue import ReadyQueue
 
 
 class Reading:
-    """Of all connections."""
+    """The reading of all connections."""
 
     def __init__(
         self, emit: Callable[[Effect], None], connections: OpenConnections, ready: ReadyQueue, acceptor: Acceptor
@@ -30,13 +30,13 @@ class Reading:
         self._acceptor = acceptor
 
     def pause_broker(self, broker_id: int) -> None:
-        """The broker stands still."""
+        """Stop reading for a paused broker."""
         self._standing.add(broker_id)
         for connection in self.connections.all(broker_id):
             self._pause_reading(connection)
 
     def resume_broker(self, broker_id: int) -> None:
-        """It goes on with what it has."""
+        """Continue reading for a resumed broker."""
         self._standing.discard(broker_id)
         for connection in self.connections.all(broker_id):
             if connection.work is not None or connection.can_handle:

@@ -1,11 +1,10 @@
-"""The connections whose turn is to come, each once: two lines, served in turn.
+"""The queue of connections that may have a request to handle, each once: two lines, served in turn.
 
-Theory   Who had said nothing and now has a request, or a few, stands in a line of its own, before all who have more
-         than they can have handled at once: whoever asks now and then does not wait for those who send as much as they
-         can, however many they are, and be it the first that they send. Of the two lines each has every second turn, so
-         neither keeps the other waiting. As long as anybody stands in the first a turn is one request; else it is a
-         few, so that their answers go out together.
-         Or any is next, as it is drawn: whoever tests a client gives it a chance to fail that relies on an order.
+Theory   A connection that was silent and now has a request, or a few, joins the first line. A connection that sends
+         more than a few requests at once joins the second line, even with its first bytes. The lines are served
+         alternately, so neither starves the other: occasional clients do not wait for busy ones. While the first line
+         has connections, a turn is one request. Otherwise it is several, so that their responses are sent together.
+         With `order` the next connection is drawn at random, to reveal clients that rely on an order.
 Source   The selection keys that one poll of Kafka's Selector goes through; core/.../network/SocketServer.scala @ 4.0.
          The two lines are those of FQ-CoDel (RFC 8290, 4.1: new and old flows).
 """
@@ -18,18 +17,18 @@ from typing import Final, final
 from fakebroker.network.connection import Connection
 
 _REQUESTS_AT_ONCE: Final = 16
-_MANY_HAD_THEIR_TURN: Final = 1_024  # and are dropped: a list is slow to lose its first element
+_MANY_HAD_THEIR_TURN: Final = 1_024  # then they are dropped: removing a list's first element is slow
 
 
 @final
 class _Line:
-    """First come, first served."""
+    """A line: first come, first served."""
 
     __slots__ = ("_connections", "_next")
 
     def __init__(self) -> None:
         self._connections: list[Connection] = []
-        self._next = 0  # those before it had their turn
+        self._next = 0  # those before it are done
 
     def __len__(self) -> int:
         return len(self._connections) - self._next
@@ -49,7 +48,7 @@ class _Line:
         return connection
 
     def take(self, index: int) -> Connection:
-        """The one at that place, out of order."""
+        """Take the connection at that place, out of order."""
         return self._connections.pop(self._next + index)
 
     def all(self) -> list[Connection]:
@@ -58,8 +57,8 @@ class _Line:
 
 @final
 class ReadyQueue:
-    """Who is in it is marked `is_queued`; adding it once more changes nothing. `order`, if there is one, draws who is
-    next."""
+    """The ready queue. A queued connection is marked `is_queued`; adding it again changes nothing. `order`, if given,
+    draws the next one."""
 
     __slots__ = ("_fresh", "_fresh_was_last", "_order", "_others")
 
@@ -76,19 +75,19 @@ class ReadyQueue:
         return len(self) > 0
 
     def add(self, connection: Connection) -> None:
-        """It may have another request, or has work."""
+        """Add a connection that may have another request, or has work."""
         if not connection.is_queued:
             connection.is_queued = True
             self._others.add(connection)
 
     def add_fresh(self, connection: Connection) -> None:
-        """It had nothing to do, and may have a request now, or a few."""
+        """Add a connection that was silent, and may now have a request or a few."""
         if not connection.is_queued:
             connection.is_queued = True
             self._fresh.add(connection)
 
     def pop(self) -> Connection | None:
-        """The next one, taken out."""
+        """Take the next connection."""
         fresh, others = self._fresh, self._others
         if self._order is not None:
             return self._pop_any(self._order)
@@ -115,7 +114,7 @@ class ReadyQueue:
 
     @property
     def share(self) -> int:
-        """How many requests of whom `pop` gave are handled before it is the next one's turn."""
+        """Return how many requests of the popped connection may be handled in its turn."""
         if self._order is not None:
             return 1
         return 1 if self._fresh_was_last or len(self._fresh) else _REQUESTS_AT_ONCE

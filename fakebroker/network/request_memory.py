@@ -1,14 +1,14 @@
-"""How much the requests of a broker may take from when their size is known until they are handled:
+"""The memory limit for the requests of a broker, from when their size is known until they are handled:
 queued.max.request.bytes.
 
-Theory   A request gets its memory as soon as its size is known, if there is any left, be it one byte: so what is taken
-         may be as much as one request more. Who finds nothing left is not read until somebody's request was handled, or
-         somebody has gone. A request that waits in a purgatory has given its memory back.
+Theory   A request gets its memory as soon as its size is known, if at least one byte is left. So the limit may be
+         exceeded by one request. Without memory left the connection is not read until another request was handled, or
+         its connection closed. A parked request has returned its memory.
 Units    bytes.
 Source   clients/.../common/memory/SimpleMemoryPool.java, not strict; NetworkReceive.readFrom; core/.../network/
          SocketServer.scala `memoryPool`, RequestChannel.scala Request.releaseBuffer @ 4.0.
-Differs  What a client sends behind the request in hand is in our memory as well, up to what is read from a socket at
-         once; Kafka leaves it to the system.
+Differs  Bytes that a client sends behind its current request are in our memory as well, up to one read of a socket.
+         Kafka leaves them to the system.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fakebroker.network.ready_queue import ReadyQueue
 
 @final
 class RequestMemory:
-    """Of one broker. Who gets its turn when there is memory again is put into the queue."""
+    """The memory of one broker. Connections that wait for memory are queued again when there is some."""
 
     __slots__ = ("_available", "_max_bytes", "_ready", "_starved")
 
@@ -33,8 +33,8 @@ class RequestMemory:
         self._starved: OrderedDict[Connection, None] = OrderedDict()
 
     def take(self, connection: Connection) -> bool:
-        """Have memory for the request that comes next. False if there is none; if its size is not known yet, that is
-        no hindrance."""
+        """Take the memory of the next request. Return False if none is left; if its size is not known yet, return
+        True."""
         if connection.memory_bytes == 0:
             size = connection.decoder.next_size()
             if size > 0:
@@ -46,7 +46,7 @@ class RequestMemory:
         return True
 
     def give_back(self, connection: Connection) -> None:
-        """The request was handled, or its connection has gone."""
+        """Return the memory of a request that was handled, or of a closed connection."""
         self._starved.pop(connection, None)
         if connection.memory_bytes:
             self._available += connection.memory_bytes

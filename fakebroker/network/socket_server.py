@@ -1,17 +1,18 @@
-"""The connections of all brokers: admitted, read, handled one request at a time, answered, throttled, closed.
+"""The connections of all brokers: admitted, read, handled one request at a time, throttled, closed.
 
-Theory   A connection whose turn is to come stands in a queue. `poll` takes some requests of the first, as long as they
-         are answered at once, or one slice of the work on a request that takes long, and comes to the next. Whoever
-         answers or wakes another connection puts it into that queue, so no request is ever handled inside another. Who
-         stands there is not read: what a client sends ahead waits at its own side. What changes a connection's state is
-         here and nowhere else; `connection.py` has its table.
+Theory   Connections with something to handle are in a queue. `poll` takes some requests of the first one, as long as
+         their responses come at once, or one slice of long work. Then it goes on to the next one. A response or a
+         wake-up puts its connection into that queue, so no request is ever handled inside another. Queued connections
+         are not read: what a client sends ahead waits at its own side. Only this module changes the state of a
+         connection; `connection.py` has its table.
 Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
          processCompletedSends, tryUnmuteChannel, close. How connections come in is in acceptor.py.
-Differs  Kafka takes one request of a connection at a time. Here it is a few, so that their answers go out together:
-         with 64 connections that pipeline, one at a time takes a third longer. Who has only one does not wait for all
-         of those (ready_queue.py).
-         Kafka unmutes when the answer is completely written. Here those to requests that arrived in one read go out
-         together; once they reach what Kafka's socket takes (socket.send.buffer.bytes), nothing is handled until then.
+Differs  Kafka takes one request of a connection at a time. Here it is a few, so that their responses are sent together:
+         with 64 connections that pipeline, one at a time takes a third longer. Clients with one request do not wait for
+         all of those (ready_queue.py).
+         Kafka unmutes when the response is completely written. Here the responses to requests of one read are sent
+         together. Once they reach what Kafka's socket takes (socket.send.buffer.bytes), nothing is handled until they
+         are written.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
 from timingwheel import SystemTimer
 
-_SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
-_BYTES_AT_ONCE: Final = 16_384  # after so many it is the next one's turn
-_FEW_BYTES: Final = 1_024  # of requests behind the first: whoever sends more at once is not one who asks now and then
-_NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
+_SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes, which are "completely written" before the peer reads
+_BYTES_AT_ONCE: Final = 16_384  # bytes of one connection per turn
+_FEW_BYTES: Final = 1_024  # behind the first request: a client with more of them is busy, not occasional
+_NO_MORE_BYTES = FrameDecoder(0)  # for closed connections: drops what the peer had sent ahead
 _REQUEST: Final = Event.REQUEST
 _RESPONDED: Final = Event.RESPONDED
 _WAITING: Final = State.WAITING
@@ -53,8 +54,8 @@ _WAITING: Final = State.WAITING
 
 @final
 class SocketServer(Reading):
-    """The connections of all brokers. Effects go to `emit`, but for the answers of a turn: `take_answers`. `order`, if
-    there is one, draws whose request is next, and whose answer."""
+    """The connections of all brokers. Effects go to `emit`, but responses of a turn to `take_answers`. `order`, if
+    given, draws the next request and the next response."""
 
     def __init__(
         self,
@@ -74,8 +75,8 @@ class SocketServer(Reading):
         self._max_request_bytes = config.socket_request_max_bytes
         self.clock, self._probe, self._opened = clock, probe, 0
         self._throttling = Throttling(timer, self._ready)
-        self._in_turn: Connection | None = None  # whose requests are being handled
-        self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
+        self._in_turn: Connection | None = None  # the connection at its turn
+        self._requests_left = self._bytes_left = 0  # what may be handled before the next one's turn
         self.answers = Answers(order)
         self._idle = IdleExpiryManager(
             config.connections_max_idle_ms, idle_deadlines, clock, self.close, self._standing
@@ -85,15 +86,15 @@ class SocketServer(Reading):
         self.configure(lambda _: config)
 
     def configure(self, of: Callable[[int], BrokerConfig]) -> None:
-        """How many connections each broker takes. Who waits and may come in by now does; nobody is closed for it."""
+        """Set the limits of each broker. Admit waiting connections that may be admitted now; close none."""
         self.connections.configure(of)
         for broker_id in self.connections.quotas:
             self._acceptor.let_in(broker_id)
 
-    # From outside. Who calls then handles what `poll` gives.
+    # Calls from outside. The caller then handles what `poll` returns.
 
     def open(self, broker_id: int, peer: str, address: str, listener: Listener) -> Connection:
-        """A client has connected. It is admitted, closed at once, or waits for another one to go."""
+        """Open a client's connection. It is admitted, closed at once, or waits for another one to be closed."""
         self._opened += 1
         connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes, self._opened, listener)
         for each in self._probe.listeners:
@@ -105,7 +106,7 @@ class SocketServer(Reading):
         return connection
 
     def receive(self, connection: Connection, data: bytes | memoryview) -> None:
-        """Bytes have arrived."""
+        """Receive bytes."""
         if connection.is_closed:
             return
         for listener in self._probe.listeners:
@@ -120,12 +121,12 @@ class SocketServer(Reading):
                 self._ready.add_fresh(connection)
 
     def received(self, connection: Connection) -> None:
-        """The turn is done: no more bytes are wanted from who has a request in hand, or more than one turn's."""
+        """End the read: pause a connection that has a current request, or more than one turn's requests."""
         if connection.is_queued or not connection.can_handle:
             self._pause_reading(connection)
 
     def set_write_blocked(self, connection: Connection, blocked: bool) -> None:
-        """The last answer is not completely written; or it is now."""
+        """Note that the last response is not completely written, or that it is now."""
         if connection.is_closed or connection.write_blocked == blocked:
             return
         connection.write_blocked = blocked
@@ -137,8 +138,8 @@ class SocketServer(Reading):
             self._ready.add(connection)
 
     def lost(self, connection: Connection) -> int:
-        """The peer has gone. A request in hand goes on; its answer is dropped. Returns how many bytes of a request had
-        arrived that is not whole."""
+        """Close the connection of a peer that has disconnected. Its current request goes on, without a response. Return
+        the number of bytes of an incomplete request."""
         if connection.is_closed:
             return 0
         unfinished = connection.decoder.buffered if connection.can_handle else 0
@@ -147,7 +148,7 @@ class SocketServer(Reading):
         return unfinished
 
     def poll(self) -> Connection | None:
-        """The next connection whose turn has come: its `work` is to go on, or else its `request` to be handled."""
+        """Return the next connection at its turn: continue its `work`, or else handle its `request`."""
         connection = self._in_turn
         if connection is not None:
             self._in_turn = None
@@ -158,7 +159,7 @@ class SocketServer(Reading):
                     return connection
         while (connection := self._ready.pop()) is not None:
             if connection.broker_id in self._standing:
-                continue  # it is looked at when the broker goes on
+                continue  # it is checked when the broker is resumed
             if connection.work is not None:
                 return connection
             if connection.can_handle:
@@ -169,13 +170,13 @@ class SocketServer(Reading):
         return None
 
     def end_turn(self) -> None:
-        """Nothing more is handled for now."""
+        """End the turn: the caller handles nothing more for now."""
         connection, self._in_turn = self._in_turn, None
         if connection is not None and connection.can_handle:
             self._put_back(connection)
 
     def goes_on(self, connection: Connection) -> None:
-        """There is more of its work to do."""
+        """Queue the connection: it has more work."""
         self._ready.add(connection)
 
     @property
@@ -206,18 +207,18 @@ class SocketServer(Reading):
         return True
 
     def take_answers(self) -> list[Effect]:
-        """The answers of this turn."""
+        """Return the responses of this turn."""
         return self.answers.take()
 
     def handled(self, connection: Connection) -> None:
-        """Its request was, though it may not be answered yet."""
+        """Return the memory of a request that was handled, though it may have no response yet."""
         if self._memory is not None:
             self._memory[connection.broker_id].give_back(connection)
 
-    # From the handlers.
+    # Calls from the handlers.
 
     def answer(self, connection: Connection, frame: bytes | None) -> None:
-        """The request in hand is answered, with nothing if `frame` is None. Dropped if the connection has gone."""
+        """Send the response to the current request, or none if `frame` is None. Drop it if the connection is closed."""
         for listener in self._probe.listeners:
             outcome = "none" if frame is None else "dropped" if connection.is_closed else "sent"
             listener.answered(connection.number, outcome, 0 if frame is None else len(frame) - LENGTH_BYTES)
@@ -237,7 +238,7 @@ class SocketServer(Reading):
             self._ready.add(connection)
 
     def answer_in_pieces(self, connection: Connection, frame: FrameInPieces) -> None:
-        """The same with a frame that is not put together."""
+        """Send a response that is not joined to one frame."""
         size = frame.size
         for listener in self._probe.listeners:
             listener.answered(connection.number, "dropped" if connection.is_closed else "sent", size - LENGTH_BYTES)
@@ -254,7 +255,7 @@ class SocketServer(Reading):
             connection.on(_RESPONDED)
 
     def throttle(self, connection: Connection, throttle_time_ms: int) -> None:
-        """Mute the connection for so long from now, beyond its answer, which is not held up."""
+        """Mute the connection for `throttle_time_ms` from now. Its response is not delayed."""
         if connection.is_closed:
             return
         for listener in self._probe.listeners:
@@ -268,14 +269,14 @@ class SocketServer(Reading):
             self._emit_close(connection, reason)
 
     def close_all(self, broker_id: int, reason: str, is_dead: bool = False) -> None:
-        """Close every connection to a broker: it has stopped, or its process is dead."""
-        while (last := self.connections.last(broker_id)) is not None:  # who waits goes first, and is not let in
+        """Close every connection to a broker that has stopped, or has no process."""
+        while (last := self.connections.last(broker_id)) is not None:  # first those that wait
             self._release(last)
             self._emit_close(last, reason, is_dead)
         self._standing.discard(broker_id)
         self._acceptor.restart(broker_id)
 
-    # Inside.
+    # Internal methods.
 
     def _refuse(self, connection: Connection, reason: str) -> None:
         connection.on(Event.CLOSE)
@@ -288,7 +289,7 @@ class SocketServer(Reading):
             self._ready.add(connection)
 
     def _release(self, connection: Connection) -> None:
-        """The connection is closed: whatever it held is free, and the next one that waits comes in."""
+        """Free what a closed connection held, and admit the next one that waits."""
         if self.connections.remove(connection):
             self._idle.remove(connection)
         connection.on(Event.CLOSE)
@@ -308,7 +309,7 @@ class SocketServer(Reading):
             listener.connection_closed(connection.number, connection.broker_id, reason)
 
     def _put_back(self, connection: Connection) -> None:
-        """It has had its turn: it waits behind all others if there is more of it. If not, its next request is fresh."""
+        """Queue the connection behind the others if it has more requests. If not, its next one counts as occasional."""
         if connection.decoder.has_next():
             self._ready.add(connection)
         else:

@@ -1,10 +1,10 @@
-"""What else bytes look like that are no request of Kafka's, and what to do about it.
+"""Detection of other protocols: bytes that are no Kafka request.
 
 Theory   The first four bytes of a request are its length. Those of other protocols are letters, or the type and version
          of a TLS record, and give a length above any limit. A SASL token without SaslHandshake has a length, and then
          no header.
-Source   RFC 8446 (TLSPlaintext), RFC 9110 and RFC 5789 (HTTP's methods), RFC 9113 (the preface of HTTP/2), HAProxy's
-         proxy-protocol.txt (versions 1 and 2), RFC 4616 (SASL PLAIN), RFC 5802 (the GS2 header), RFC 2743 (GSSAPI
+Source   RFC 8446 (TLSPlaintext), RFC 9110 and RFC 5789 (HTTP's methods); RFC 9113 (the preface of HTTP/2), HAProxy's
+         proxy-protocol.txt (versions 1 and 2); RFC 4616 (SASL PLAIN), RFC 5802 (the GS2 header), RFC 2743 (GSSAPI
          tokens); the order of requests before KIP-43.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_HANDSHAKE: Final = b"\x16\x03"  # of TLS: the record type, and the major version
+_HANDSHAKE: Final = b"\x16\x03"  # TLS: the record type, and the major version
 _METHODS: Final = "CONNECT DELETE GET HEAD OPTIONS PATCH POST PRI PUT TRACE"  # PRI begins a connection of HTTP/2
 _HTTP: Final = tuple(f"{method} "[:4].encode() for method in _METHODS.split())
 _PROXY: Final = (b"PROX", b"\r\n\r\n")  # versions 1 and 2: each signature is longer
@@ -23,7 +23,8 @@ _GSSAPI: Final = b"\x60"
 
 
 def in_place_of_length(length: int) -> str:
-    """A sentence about what begins with these four bytes, with a blank before it; "" if nothing that is known does."""
+    """Return a sentence about the protocol that begins with these four bytes, with a blank before it; "" if it is
+    unknown."""
     first = length.to_bytes(4, "big")
     if first.startswith(_HANDSHAKE):
         return " It begins as TLS does: this listener is plain text, so the client needs security.protocol=PLAINTEXT."
@@ -37,7 +38,8 @@ def in_place_of_length(length: int) -> str:
 
 
 def in_place_of_header(frame: bytes) -> str:
-    """The same of a frame that has no header of a request."""
+    """Return a sentence about the protocol of a frame without a request header, with a blank before it; "" if it is
+    unknown."""
     if _PLAIN.fullmatch(frame) or _GS2.match(frame) or frame.startswith(_GSSAPI):
         return (
             " It looks like a SASL token that no SaslHandshake came before: the client must send that request first, "
@@ -47,7 +49,7 @@ def in_place_of_header(frame: bytes) -> str:
 
 
 def in_place_of_http(first: bytes) -> str:
-    """A clause about what a connection to a port of HTTP begins with; "" if it may be HTTP."""
+    """Return a clause about the protocol of a connection to an HTTP port that begins so; "" if it may be HTTP."""
     if first.startswith(b"\0"):
         return "it speaks Kafka's protocol, and this is the HTTP control: brokers listen where the ready line says"
     if first.startswith(_HANDSHAKE):

@@ -14,7 +14,7 @@ from timingwheel import SystemTimer, TimerTask
 
 
 class ThrottledChannel(TimerTask):
-    """Due when the throttling of a connection is over: its turn comes again."""
+    """A timer that ends the throttling of a connection and queues it."""
 
     __slots__ = ("_connection", "_ready")
 
@@ -31,7 +31,7 @@ class ThrottledChannel(TimerTask):
 
 @final
 class Throttling:
-    """Of all connections, on the cluster's timer."""
+    """The throttled connections, on the cluster's timer."""
 
     __slots__ = ("_ready", "_timer")
 
@@ -45,7 +45,7 @@ class Throttling:
         self._timer.add(connection.throttle, now_ms)
 
     def stop(self, connection: Connection) -> None:
-        """It has gone."""
+        """Cancel the throttling of a closed connection."""
         if connection.throttle is not None:
             connection.throttle.cancel()
             connection.throttle = None

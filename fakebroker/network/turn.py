@@ -1,8 +1,8 @@
-"""How much is handled before somebody else has a turn.
+"""The limit of the work in one turn.
 
-Theory   Whoever drives the cluster has more to do than to handle requests: sockets to read, timers to look after. So a
-         door handles a bounded amount and leaves the rest for the next one (`Cluster.has_work`, `go_on`). Here that is
-         counted, so that the same calls do the same. The server measures instead (server/turn/measured_turn.py).
+Theory   The program that drives the cluster also reads sockets and runs timers. So a door does a bounded amount of work
+         and leaves the rest for the next one (`Cluster.has_work`, `go_on`). Here the work is counted, so that the same
+         calls give the same results. The server measures time instead (server/turn/measured_turn.py).
 Source   Kafka's Processor takes one request of each connection in a poll of its selector; its request handlers are
          threads, which the system interrupts.
 """
@@ -19,30 +19,30 @@ _BYTES: Final = 1_048_576
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Turn:
-    """So many requests, or so many bytes of them, for each door: who looks at nothing else between two doors need not
-    say that it did."""
+    """A turn of some requests, or bytes of them, for each door. A driver that does nothing else between two doors need
+    not call `begin`."""
 
     def __init__(self) -> None:
         self._requests = 0
         self._bytes = 0
 
     def begin(self) -> None:
-        """Whoever else has something to do has had a turn."""
+        """Begin a turn, after other work of the driver."""
         self._requests = 0
         self._bytes = 0
 
     def enter(self) -> None:
-        """A door begins to work."""
+        """Begin the work of a door."""
         self.begin()
 
     def is_over(self) -> bool:
-        """Whether nothing more is to be handled in this turn."""
+        """Return True if nothing more is to be handled in this turn."""
         return self._requests >= _REQUESTS or self._bytes >= _BYTES
 
     def handled(self, requests: int, size: int) -> None:
-        """So many requests were, or slices of one, or timers, of so many bytes in all."""
+        """Count requests (or slices of one, or timers) of `size` bytes in total."""
         self._requests += requests
         self._bytes += size
 
     def leave(self) -> None:
-        """The door ends."""
+        """End the work of a door."""

@@ -1,4 +1,5 @@
-"""Bytes to messages and back: framing, headers, messages, record batches, error codes. No sockets and no clock."""
+"""The conversion between bytes and messages: framing, headers, messages, record batches, error codes. No sockets and no
+clock."""
 
 from fakebroker.protocol.kio_types.drawn import import_kio_alone
 

@@ -1,10 +1,10 @@
-"""Build a kio message from plain values written for the newest version.
+"""A builder of kio messages from plain values of the newest version.
 
-A handler states everything once; what the version at hand has no field for is left out, as Kafka's generated classes
-do with "ignorable" fields. A name that no version has is a slip, and tests/apis/test_registry.py finds it.
+A handler gives all values once; fields that the present version lacks are left out, as Kafka's generated classes do
+with "ignorable" fields. A name that no version has is a mistake, and tests/apis/test_registry.py finds it.
 
-Of what may be many, each is made when its turn comes: `Each` says how, `build_lazily` leaves it at that, and
-`encode_response_in_slices` (messages.py) asks for them one by one. So they are never there all at once.
+Long arrays are built lazily, so that their elements never exist all at once. `Each` has the function for an element,
+`build_lazily` keeps it, and `encode_response_in_slices` (messages.py) asks for the elements one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEW = 32  # structs of an array that are built at once
 
 @final
 class Each(Generic[Made]):
-    """What is made of each item, each time that one goes through them."""
+    """A lazy sequence: each iteration makes the elements from the items again."""
 
     __slots__ = ("_items", "_make")
 
@@ -46,7 +46,7 @@ class Each(Generic[Made]):
 
 
 def build(entity_type: type[T], values: dict[str, Any]) -> T:
-    """An `entity_type` from `values`: nested structs are dicts, arrays of structs are sequences of dicts."""
+    """Build an `entity_type` from `values`: nested structs are dicts, arrays of structs are sequences of dicts."""
     arguments = {}
     for name, nested in _fields(cast(Any, entity_type)).items():
         if name not in values:
@@ -61,7 +61,7 @@ def build(entity_type: type[T], values: dict[str, Any]) -> T:
 
 
 def build_lazily(entity_type: type[T], values: dict[str, Any]) -> T:
-    """The same, but for arrays of many structs, at any depth: of each of these an Each stands in its field."""
+    """Build an `entity_type`, with an `Each` in place of an array of many structs, at any depth."""
     arguments = {}
     for name, nested in _fields(cast(Any, entity_type)).items():
         if name not in values:
@@ -81,7 +81,7 @@ def _builder(entity_type: type[T]) -> Callable[[dict[str, Any]], T]:
 
 
 def with_throttle_time(response: Any, throttle_time_ms: int, **changes: Any) -> Any:
-    """The response with its throttle time set, if its version has one, and with other fields changed."""
+    """Return the response with its throttle time set, if its version has one, and with other fields changed."""
     if hasattr(response, "throttle_time"):
         changes["throttle_time"] = timedelta(milliseconds=throttle_time_ms)
     return replace(response, **changes) if changes else response
@@ -89,7 +89,7 @@ def with_throttle_time(response: Any, throttle_time_ms: int, **changes: Any) -> 
 
 @cache
 def _fields(entity_type: Any) -> dict[str, type | None]:
-    """Name -> the struct that the field holds one or many of, None for plain values."""
+    """Return name -> the struct that the field holds one or many of, None for plain values."""
     assert is_dataclass(entity_type)
     hints = get_type_hints(entity_type)
     return {field.name: _struct_in(hints[field.name]) for field in fields(entity_type)}

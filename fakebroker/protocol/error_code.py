@@ -1,6 +1,6 @@
 """Kafka's error codes and their names.
 
-`ErrorCode` is kio's enum: its members are spelled `request_timed_out`, the rest of the world writes REQUEST_TIMED_OUT.
+`ErrorCode` is kio's enum: its members are spelled `request_timed_out`; Kafka's name is REQUEST_TIMED_OUT.
 Source   clients/src/main/java/org/apache/kafka/common/protocol/Errors.java
 """
 
@@ -15,16 +15,16 @@ _BY_NAME: dict[str, ErrorCode] = {code.name.upper(): code for code in ErrorCode}
 
 
 def kafka_name(code: int) -> str:
-    """Kafka's name of an error code; a number Kafka 4.2 does not know becomes "UNKNOWN(n)"."""
+    """Return Kafka's name of an error code; a number Kafka 4.2 does not know becomes "UNKNOWN(n)"."""
     return _NAMES.get(code) or f"UNKNOWN({int(code)})"
 
 
 def error_from_name(name: str) -> ErrorCode:
-    """The error of that name, in upper or lower case. Raises ValueError for a name Kafka does not have."""
+    """Return the error of that name, in upper or lower case. Raises ValueError for a name Kafka does not have."""
     try:
         return _BY_NAME[name.upper()]
     except KeyError:
-        from difflib import get_close_matches  # who makes no slip does not wait for it
+        from difflib import get_close_matches  # imported only for a wrong name
 
         near = get_close_matches(name.upper(), _BY_NAME, 1)
         meant = f": {near[0]!r} may be meant" if near else ""

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes."""
+"""Errors of bytes and of requests."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["InvalidRecordError", "ProtocolError"]
 
 
 class ProtocolError(Exception):
-    """The peer sent nonsense. Its text is one plain sentence for the log; the connection is beyond repair."""
+    """Invalid bytes from a peer. Its text is one plain sentence for the log; the connection has to be closed."""
 
 
 class InvalidRecordError(Exception):
-    """A record batch is not what its header says. This is an answer to the client, not the end of the connection."""
+    """A record batch does not match its header. The client gets an error; the connection goes on."""
 
 
 class KafkaError(Exception):
-    """An answer, not a fault of the connection: `code` goes to the client, the text is its error message."""
+    """An error in a response: `code` goes to the client, the text is its error message. The connection goes on."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)

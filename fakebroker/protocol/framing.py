@@ -1,4 +1,4 @@
-"""Cut a stream of bytes into frames: a 4-byte big-endian length, then that many bytes.
+"""A decoder that cuts a stream of bytes into frames: a 4-byte big-endian length, then that many bytes.
 
 Units    lengths and limits are bytes; a length excludes its own four bytes.
 Source   clients/src/main/java/org/apache/kafka/common/network/NetworkReceive.java
@@ -16,61 +16,60 @@ __all__ = ["DEFAULT_MAX_REQUEST_BYTES", "LENGTH_BYTES", "FrameDecoder", "encode_
 
 DEFAULT_MAX_REQUEST_BYTES = 104_857_600  # socket.request.max.bytes
 
-LENGTH_BYTES: Final = 4  # of a frame's length, which it does not count
+LENGTH_BYTES: Final = 4  # of a frame's length prefix, which the length does not count
 _LENGTH = Struct(">i")
 
 _UNKNOWN: Final = -1
 
-_MERGE_BYTES: Final = 65_536  # smaller pieces are put together, so that a drip of bytes is no list of millions
-_COPY_ONCE_BYTES: Final = 2_048  # below, a plain slice is faster than the detour through a memoryview
-# Of a piece from which at least this much is handed out, what is left is moved once it is an eighth of that: a decoder
-# does not hold on to much more than it has to, and moves little.
+_MERGE_BYTES: Final = 65_536  # Smaller pieces are joined, so that single bytes do not become a list of millions.
+_COPY_ONCE_BYTES: Final = 2_048  # Below it a plain slice is faster than a memoryview.
+# After this much of a piece was returned, the rest is moved once it is an eighth of that. So a decoder holds little
+# more memory than needed, and moves few bytes.
 _COMPACT_BYTES: Final = 65_536
 
 
 class FrameDecoder:
-    """Feed it what the socket gave, ask it for frames, one at a time.
+    """A decoder of frames: feed it the bytes of a socket, and ask it for one frame at a time.
 
-    What is fed is kept as it is, and a frame is cut out of it when its turn comes, so each byte is copied once; small
-    pieces of a large frame twice. A bad length is reported when that frame's turn comes, not before: the frames ahead
-    of it are still good.
+    Fed bytes are kept as they are, and a frame is cut out at its turn. So each byte is copied once; small pieces of a
+    large frame twice. A bad length is reported at the turn of that frame, not before: the frames ahead of it are still
+    good.
 
-    What is missing of a large frame may be received in its place: put it where `get_buffer` says, then feed that part.
-    It is as if other bytes had been fed, without a copy.
+    The missing bytes of a large frame may be received in place: put them where `get_buffer` says, then feed that part.
+    The result is the same, without a copy.
     """
 
     __slots__ = ("_data", "_large", "_later", "_later_bytes", "_max_request_bytes", "_position", "_size")
 
     def __init__(self, max_request_bytes: int = DEFAULT_MAX_REQUEST_BYTES) -> None:
-        self._data = b""  # the piece in hand, handed out up to the position
+        self._data = b""  # the current piece, returned up to the position
         self._position = 0
         self._later: list[bytes | bytearray] = []  # the pieces behind it
         self._later_bytes = 0
         self._size = _UNKNOWN  # of the next frame, once its length is read
-        self._large: LargeFrame | None = None  # then nothing is before it
+        self._large: LargeFrame | None = None  # if set, all other bytes are behind it
         self._max_request_bytes = max_request_bytes
 
     @property
     def buffered(self) -> int:
-        """Bytes fed and not yet handed out."""
+        """Return the number of bytes that were fed and not yet returned."""
         length_bytes = 0 if self._size == _UNKNOWN else 4
         in_large = 0 if self._large is None else self._large.available
         return len(self._data) - self._position + self._later_bytes + length_bytes + in_large
 
     @property
     def claimed(self) -> int:
-        """The length that the next frame claims, whether it can have it or not, without a sign; -1 as long as that is
-        not known."""
+        """Return the length that the next frame claims, valid or not, as an unsigned number; -1 while it is unknown."""
         return self._size
 
     @property
     def behind_next(self) -> int:
-        """Bytes fed that belong to frames after the next one."""
+        """Return the number of bytes behind the next frame."""
         size = self.next_size()
         return 0 if size < 0 or self._large is not None else max(self.buffered - LENGTH_BYTES - size, 0)
 
     def next_size(self) -> int:
-        """Of the next frame, without its length; -1 as long as that is not known, or if it cannot be one."""
+        """Return the size of the next frame without its length; -1 while that is unknown, or if it is invalid."""
         if self._large is not None:
             return len(self._large)
         if self._size == _UNKNOWN and not self._read_length():
@@ -78,7 +77,7 @@ class FrameDecoder:
         return self._size if self._size <= self._max_request_bytes else -1
 
     def has_next(self) -> bool:
-        """Whether `next_in_parts` has something to tell: a whole frame, or a bad length."""
+        """Return True if `next_in_parts` has a result: a whole frame, or an error for a bad length."""
         if self._large is not None:
             return self._large.missing == 0
         if self._size == _UNKNOWN and not self._read_length():
@@ -87,7 +86,7 @@ class FrameDecoder:
         return size > self._max_request_bytes or size <= len(self._data) - self._position + self._later_bytes
 
     def get_buffer(self) -> memoryview | None:
-        """Where the next bytes of the stream may be put; None if anywhere."""
+        """Return the buffer for the next bytes of the stream; None if any buffer will do."""
         large = self._large
         return large.room() if large is not None and large.missing else None
 
@@ -102,7 +101,7 @@ class FrameDecoder:
             if taken == len(data):
                 return
             data = data[taken:]
-        if self._position == len(self._data):  # then nothing is behind it
+        if self._position == len(self._data):  # then no bytes are behind it
             self._data = bytes(data)
             self._position = 0
             return
@@ -118,7 +117,7 @@ class FrameDecoder:
             self._later.append(bytes(data))
 
     def next_frame(self) -> bytes | None:
-        """The next whole frame without its length, or None until more bytes come.
+        """Return the next whole frame without its length, or None until more bytes come.
 
         Raises ProtocolError for a length that is negative or above the limit, again on every later call.
         """
@@ -126,7 +125,7 @@ class FrameDecoder:
         return frame.join() if isinstance(frame, LargeFrame) else frame
 
     def next_in_parts(self) -> bytes | LargeFrame | None:
-        """The same, but a large frame is not put together: the caller takes out of it what he wants."""
+        """Return the next frame, a large one without joining it: the caller takes out what it needs."""
         if self._large is not None:
             return self._take_large(self._large)
         if self._size == _UNKNOWN and not self._read_length():
@@ -145,7 +144,7 @@ class FrameDecoder:
         return self._cut(size)
 
     def _begin_large(self, missing: int) -> None:
-        """All that is there belongs to a large frame."""
+        """Move all bytes into a large frame."""
         self._large = LargeFrame([memoryview(self._data)[self._position :], *self._later], missing)
         self._data = b""
         self._position = 0
@@ -171,7 +170,7 @@ class FrameDecoder:
         return True
 
     def _cut(self, size: int) -> bytes:
-        """The next `size` bytes, which are there."""
+        """Cut the next `size` bytes, which must be there."""
         data, start = self._data, self._position
         end = start + size
         if end <= len(data):
@@ -195,7 +194,7 @@ class FrameDecoder:
         return b"".join(parts)
 
     def _move_to(self, position: int) -> None:
-        """Everything before the position is handed out. At the end of a piece the next one is taken in hand."""
+        """Release all bytes before the position. At the end of a piece the next one becomes the current one."""
         left = len(self._data) - position
         if left == 0:
             self._position = 0
@@ -212,5 +211,5 @@ class FrameDecoder:
 
 
 def encode_frame(payload: bytes) -> bytes:
-    """A payload with its length in front."""
+    """Return a payload with its length prefix."""
     return _LENGTH.pack(len(payload)) + payload

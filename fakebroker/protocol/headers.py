@@ -38,13 +38,13 @@ _CONTROLLED_SHUTDOWN: Final = 7
 _FIXED: Final = Struct(">hhi")
 _WITH_CLIENT_ID = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
-_MOST_TAGGED_FIELDS: Final = 1_000  # of one header; no client sends one
+_MOST_TAGGED_FIELDS: Final = 1_000  # of one header; clients send none
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class RequestHeader:
-    """What every request begins with, and where its body starts in the frame."""
+    """The header of a request, and the offset of its body in the frame."""
 
     __slots__ = ("api_key", "api_version", "body_offset", "client_id", "correlation_id")
 
@@ -59,7 +59,7 @@ class RequestHeader:
 
 
 def peek_api(frame: bytes) -> tuple[int, int]:
-    """The API key and version of a request frame; they decide how the rest of the header is read."""
+    """Return the API key and version of a request frame; they decide how the rest of the header is read."""
     if len(frame) < 4:
         raise ProtocolError(f"A request of {len(frame)} bytes is too short for an API key and version.")
     return read_i16_be(frame, 0), read_i16_be(frame, 2)
@@ -88,7 +88,7 @@ def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
         client_id = None
         offset = 10
     if flexible:
-        # One zero byte, no tagged fields, is what every client sends today.
+        # All present clients send one zero byte: no tagged fields.
         untagged = offset < len(frame) and frame[offset] == 0
         offset = offset + 1 if untagged else skip_tagged_fields(frame, offset)
     return RequestHeader(api_key, api_version, correlation_id, client_id, offset)
@@ -105,7 +105,7 @@ def _decode_short_header(frame: bytes) -> RequestHeader:
 def encode_request_header(
     api_key: int, api_version: int, correlation_id: int, client_id: str | None, flexible: bool
 ) -> bytes:
-    """The bytes of a request header: v2 when flexible, else v1, and v0 for ControlledShutdown v0."""
+    """Return the bytes of a request header: v2 when flexible, else v1, and v0 for ControlledShutdown v0."""
     if api_key == _CONTROLLED_SHUTDOWN and api_version == 0:
         return _FIXED.pack(api_key, api_version, correlation_id)
     tags = b"\0" if flexible else b""
@@ -116,7 +116,7 @@ def encode_request_header(
 
 
 def decode_response_header(frame: bytes, flexible: bool) -> tuple[int, int]:
-    """The correlation id of a response, and where its body starts. Flexible means response header v1."""
+    """Return the correlation id of a response, and the offset of its body. Flexible means response header v1."""
     if len(frame) < 4:
         raise ProtocolError(f"A response of {len(frame)} bytes is too short for its header.")
     (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
@@ -124,14 +124,14 @@ def decode_response_header(frame: bytes, flexible: bool) -> tuple[int, int]:
 
 
 def encode_response_header(correlation_id: int, flexible: bool) -> bytes:
-    """The bytes of a response header: v1 when flexible, else v0."""
+    """Return the bytes of a response header: v1 when flexible, else v0."""
     return _CORRELATION_ID.pack(correlation_id) + (b"\0" if flexible else b"")
 
 
 def skip_tagged_fields(frame: bytes, offset: int) -> int:
-    """Step over a tagged section without looking into it; the offset behind it.
+    """Skip a tagged section. Return the offset behind it.
 
-    The number of fields may be any number up to a thousand, since a header is read at once.
+    At most a thousand fields are allowed, because a header is read at once.
     """
     count, offset = decode_kept_bits(frame, offset)
     if count > _MOST_TAGGED_FIELDS:

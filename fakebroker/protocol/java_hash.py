@@ -1,4 +1,4 @@
-"""The hash of a string as Java has it, by which groups and transactions find their partition.
+"""Java's hash of a string, which assigns groups and transactions to partitions.
 
 Source   java.lang.String.hashCode; Utils.abs of clients/.../common/utils/Utils.java.
 """
@@ -10,8 +10,8 @@ from functools import lru_cache
 
 @lru_cache(maxsize=4_096)
 def java_hash(text: str) -> int:
-    """Over the UTF-16 units of it. The smallest number is given as 0, as Utils.abs does: only its absolute value is
-    asked for."""
+    """Return the signed hash of the UTF-16 units. The smallest number becomes 0, as in Utils.abs: callers use its
+    absolute value."""
     value = 0
     encoded = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(encoded), 2):

@@ -1,11 +1,11 @@
 """Requests and responses as kio's frozen dataclasses, for every API key and version that kio knows, and newer ones.
 
-`decode_request` takes a frame and the place where its header ended; `encode_response` gives a whole frame, ready for
-the socket. Both can be done in slices. The other two directions are for clients: tests, the load generator, tools.
+`decode_request` takes a frame and the offset behind its header; `encode_response` returns a whole frame, ready for the
+socket. Both can be done in slices. The other two directions are for clients: tests, the load generator, tools.
 
 Units    an offset counts from the start of the frame, behind its length.
-Source   clients/src/main/java/org/apache/kafka/common/requests/RequestContext.java and AbstractRequest.java;
-         KIP-511 for the header of ApiVersions responses
+Source   clients/src/main/java/org/apache/kafka/common/requests/RequestContext.java and AbstractRequest.java; KIP-511
+         for the header of ApiVersions responses
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _response_readers: dict[tuple[int, int], tuple[Check, Reader[ResponsePayload]]] 
 _request_writers: dict[type[RequestPayload], Writer[RequestPayload]] = {}
 _response_writers: dict[type[ResponsePayload], Writer[ResponsePayload]] = {}
 
-# What bad bytes raise: our checks, kio itself, and what falls through kio from Rust and from enums.
+# Exceptions for bad bytes: of our checks, of kio, and those that Rust and enums raise through kio.
 _DECODE_ERRORS = (ProtocolError, SerialError, ValueError, LookupError, ArithmeticError, TypeError, error)
 
 
 def versions(api_key: int) -> range:
-    """The versions of an API that can be read and written; empty for a key that kio does not know."""
+    """Return the versions of an API that can be read and written; empty for a key that kio does not know."""
     name = api_key_map.get(api_key)
     if name is None:
         return range(0)
@@ -69,13 +69,13 @@ def versions(api_key: int) -> range:
 
 
 def api_name(api_key: int) -> str:
-    """The name of an API, "Produce"; "UNKNOWN(n)" for a key without one."""
+    """Return the name of an API, "Produce"; "UNKNOWN(n)" for a key without one."""
     name = api_key_map.get(api_key)
     return f"UNKNOWN({api_key})" if name is None else name.title().replace("_", "")
 
 
 def request_type(api_key: int, version: int) -> type[RequestPayload]:
-    """The class of a request. Raises ProtocolError for a key or version that is not known."""
+    """Return the class of a request. Raises ProtocolError for an unknown key or version."""
     try:
         return _request_types[api_key, version]
     except KeyError:
@@ -87,7 +87,7 @@ def request_type(api_key: int, version: int) -> type[RequestPayload]:
 
 
 def response_type(api_key: int, version: int) -> type[ResponsePayload]:
-    """The class of a response. Raises ProtocolError for a key or version that is not known."""
+    """Return the class of a response. Raises ProtocolError for an unknown key or version."""
     try:
         return _response_types[api_key, version]
     except KeyError:
@@ -99,10 +99,10 @@ def response_type(api_key: int, version: int) -> type[ResponsePayload]:
 
 
 def is_flexible(api_key: int, version: int) -> bool:
-    """Whether messages of this version have compact lengths and tagged fields, and so request header v2.
+    """Return True if messages of this version have compact lengths and tagged fields, and so request header v2.
 
-    A version outside the known range is read like the nearest known one, so that the header of an ApiVersions request
-    of the future can be read and answered. Raises ProtocolError for an unknown key.
+    A version outside the known range is treated like the nearest known one. So the header of a future ApiVersions
+    request can be read. Raises ProtocolError for an unknown key.
     """
     kind = _request_types.get((api_key, version))
     if kind is None:
@@ -114,10 +114,10 @@ def is_flexible(api_key: int, version: int) -> bool:
 
 
 def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> RequestPayload:
-    """Read the body of a request that starts at the offset.
+    """Read the body of a request at the offset.
 
-    Bytes behind the body are ignored, as a broker ignores them: Kafka reads the fields and looks no further.
-    Raises ProtocolError for anything malformed, and for a key or version that is not known.
+    Bytes behind the body are ignored, as in Kafka. Raises ProtocolError for anything malformed, and for an unknown key
+    or version.
     """
     try:
         check, read = _request_readers[api_key, version]
@@ -135,7 +135,8 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
 def decode_request_in_slices(
     api_key: int, version: int, frame: bytes, offset: int, max_elements: int
 ) -> Slices[RequestPayload]:
-    """The same in slices. ProtocolError also if it has more elements, of arrays and tagged fields, than that."""
+    """Read the body of a request in slices. Raises ProtocolError also for more than `max_elements` in arrays and tagged
+    fields."""
     try:
         return (yield from read_in_slices(request_type(api_key, version), frame, offset, max_elements))
     except _DECODE_ERRORS as problem:
@@ -143,7 +144,7 @@ def decode_request_in_slices(
 
 
 def encode_response(response: ResponsePayload, correlation_id: int) -> bytes:
-    """The whole frame of a response, its length included."""
+    """Return the whole frame of a response, including its length."""
     kind = type(response)
     try:
         write = _response_writers[kind]
@@ -156,7 +157,7 @@ def encode_response(response: ResponsePayload, correlation_id: int) -> bytes:
 
 
 def encode_response_in_slices(response: ResponsePayload, correlation_id: int) -> Slices[bytes]:
-    """The same in slices; arrays of structs may be lazy (build.py)."""
+    """Return the whole frame of a response, in slices. Arrays of structs may be lazy (build.py)."""
     with BytesIO() as buffer:
         _begin_response(buffer, type(response), correlation_id)
         yield from write_in_slices(buffer, response)
@@ -169,7 +170,7 @@ def _begin_response(buffer: BytesIO, kind: type[ResponsePayload], correlation_id
 
 
 def encode_request(request: RequestPayload, correlation_id: int, client_id: str | None) -> bytes:
-    """The whole frame of a request, its length included."""
+    """Return the whole frame of a request, including its length."""
     kind = type(request)
     try:
         write = _request_writers[kind]
@@ -187,7 +188,8 @@ def encode_request(request: RequestPayload, correlation_id: int, client_id: str 
 
 
 def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, ResponsePayload]:
-    """Read a response frame (without its length) to a request of that key and version: (correlation id, message).
+    """Read the frame of a response (without its length) to a request of that key and version: (correlation id,
+    message).
 
     Raises ProtocolError like `decode_request`, and for an error code that kio's enum lacks.
     """
@@ -209,7 +211,7 @@ def _request_reader(api_key: int, version: int) -> tuple[Check, Reader[RequestPa
 
 
 def _has_response_header_v1(kind: type[ResponsePayload]) -> bool:
-    # A client must be able to read the answer before it knows what the broker speaks.
+    # A client must be able to read this response before it knows the broker's versions.
     return bool(kind.__flexible__) and kind.__api_key__ != _API_VERSIONS
 
 

@@ -1,8 +1,7 @@
-"""The batch that nearly every request carries: whole, alone, magic 2, and no attribute set.
+"""The usual batch of a request: whole, alone, magic 2, and without attributes.
 
-So it is not compressed, not transactional, no control batch, and has the times that its client gave it. What else may
-be wrong with it is not looked at. Instructions for a batch of one record, compiled: 105, where `validate_records`
-and `is_transactional` take 6 800.
+So it is not compressed, not transactional, no control batch, and has its client's timestamps. Other errors are not
+checked. A batch of one record takes 105 instructions, compiled; `validate_records` and `is_transactional` take 6 800.
 
 tests/core/log/test_plain_append_properties.py ties it to those two.
 
@@ -25,12 +24,12 @@ __all__ = ["is_plain", "is_plain_in_transaction"]
 
 
 def is_plain(records: bytes) -> bool:
-    """Whether the bytes are one such batch and nothing else."""
+    """Return True if the bytes are one such batch and nothing else."""
     return _is_one(records, 0)
 
 
 def is_plain_in_transaction(records: bytes) -> bool:
-    """The same of a batch that is transactional besides."""
+    """Return True if the bytes are one such batch, except that it is transactional."""
     return _is_one(records, TRANSACTIONAL_FLAG)
 
 

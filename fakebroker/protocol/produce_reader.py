@@ -1,15 +1,14 @@
-"""Read a Produce request, versions 3 to 13, by hand.
+"""A reader of Produce requests, versions 3 to 13, by hand.
 
-kio's reader has to be asked in two steps, since it trusts its bytes: a walk that checks them (body/check.py), then the
-reading, which makes an object of each struct by way of Python. This module does both in one pass, and does not judge:
-whatever is out of the ordinary (a null, a tagged field, a long count, bytes that end) is read by the general way, which
-says what is wrong with it. Instructions for a request of one record of 100 B, v7, compiled: 1 700; a check by hand and
-then kio took 16 900.
+kio's reader trusts its bytes, so it needs two steps: a walk that checks them (body/check.py), then the reading, which
+makes an object of each struct in Python. This module does both in one pass, and reports no errors. Unusual requests (a
+null, a tagged field, a long count, bytes that end) are left to the general reader, which reports errors. A request of
+one record of 100 B, v7, takes 1 700 instructions, compiled; a check by hand and then kio took 16 900.
 
-A large frame is read like any other as far as its beginning goes. Where records reach beyond that, reading goes on
-behind them, at the frame's end; the frame is never put together. `python -m benchmarks sink` shows what that saves.
+The beginning of a large frame is read like any other. If records reach beyond that, reading continues behind them, at
+the frame's end; the frame is never joined. `python -m benchmarks sink` shows the savings.
 
-tests/protocol/test_produce_request_properties.py and test_large_produce_properties.py tie it to the general way.
+tests/protocol/test_produce_request_properties.py and test_large_produce_properties.py tie it to the general reader.
 
 Source   clients/src/main/resources/common/message/ProduceRequest.json @ 4.2
 """
@@ -43,9 +42,9 @@ __all__ = [
 _PRODUCE: Final = 0
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
-_FEW: Final = 127  # topics or partitions; of more, or fewer than none, the general reader decides
+_FEW: Final = 127  # topics or partitions; other counts are left to the general reader
 _PARTITIONS_OF_A_SLICE: Final = 128
-_MANY: Final = 512  # partitions of all topics: of more too, since that can do it in slices
+_MANY: Final = 512  # partitions of all topics; more are left to the general reader, which works in slices
 _LITTLE_BEHIND: Final = 65_536  # bytes behind the records of a large frame that are worth a copy
 _NO_ID: Final = bytes(16)
 _REMEMBERED_IDS: Final = 1_024
@@ -53,7 +52,7 @@ _REMEMBERED_IDS: Final = 1_024
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 class PartitionProduceData:
-    """The records for one partition. `is_plain`: they are one plain batch (plain_batch.py), found out once."""
+    """The records for one partition. `is_plain`: they are one plain batch (plain_batch.py), determined once."""
 
     __slots__ = ("index", "is_plain", "records")
 
@@ -91,7 +90,7 @@ class ProduceRequest:
 
 
 def read_produce_request(version: int, frame: bytes | LargeFrame, offset: int) -> ProduceRequest:
-    """The body that starts at the offset. Raises ProtocolError like `messages.decode_request`."""
+    """Read the body at the offset. Raises ProtocolError like `messages.decode_request`."""
     request = read_by_hand(version, frame, offset)
     if request is not None:
         return request
@@ -102,15 +101,16 @@ def read_produce_request(version: int, frame: bytes | LargeFrame, offset: int) -
 def read_produce_request_in_slices(
     version: int, frame: bytes | LargeFrame, offset: int, max_elements: int
 ) -> Slices[ProduceRequest]:
-    """The same in slices, and never by hand. ProtocolError also for more topics, partitions and tags than that."""
+    """Read the body in slices, never by hand. Raises ProtocolError also for more topics, partitions and tags than
+    `max_elements`."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     read = yield from decode_request_in_slices(_PRODUCE, version, whole, offset, max_elements)
     return (yield from _of_kio(version, read))
 
 
 def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> ProduceRequest | None:
-    """The same for a request without nulls, tags and large counts; None for any other, and for what is malformed. A
-    large frame that gives a request has been taken out."""
+    """Read a request without nulls, tags and large counts. Return None for any other, and for a malformed one. A large
+    frame has been taken out if the result is a request."""
     try:
         if isinstance(frame, bytes):
             return _read_flexible(version, frame, offset, None) if version >= 9 else _read_fixed(frame, offset, None)
@@ -123,7 +123,7 @@ def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> Produc
 
 
 def _read_fixed(frame: bytes, offset: int, large: LargeFrame | None) -> ProduceRequest | None:
-    """Versions 3 to 8: lengths and counts of fixed size, no tags."""
+    """Read versions 3 to 8: lengths and counts of fixed size, no tags."""
     end = len(frame)
     transactional_id: str | None = None
     size: int = read_i16_be(frame, offset)
@@ -176,7 +176,7 @@ def _read_fixed(frame: bytes, offset: int, large: LargeFrame | None) -> ProduceR
 
 
 def _read_flexible(version: int, frame: bytes, offset: int, large: LargeFrame | None) -> ProduceRequest | None:
-    """Versions 9 and later: compact lengths and counts, which are one too large, and a tagged section behind every
+    """Read versions 9 and later: compact lengths and counts, which are one too large, and a tagged section behind every
     struct."""
     end = len(frame)
     transactional_id: str | None = None
@@ -255,8 +255,8 @@ def _read_flexible(version: int, frame: bytes, offset: int, large: LargeFrame | 
 
 
 class _Rest:
-    """Of a large frame: the records that reach beyond its beginning, and the bytes `behind` them. The records are taken
-    out once all the rest is read, since then the frame is gone: copied once, to where the log keeps them."""
+    """The rest of a large frame: the records that reach beyond its beginning, and the bytes `behind` them. The records
+    are taken out last, because that releases the frame. They are copied once, to where the log keeps them."""
 
     __slots__ = ("_end", "_index", "_large", "_partition_data", "_place", "_start", "behind")
 

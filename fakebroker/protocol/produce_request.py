@@ -1,4 +1,4 @@
-"""The records of a produce request, looked at before any partition is asked.
+"""Checks of the records of a Produce request, before any partition is used.
 
 Source   clients/.../requests/ProduceRequest.java validateRecords; clients/.../requests/RequestUtils.java
          hasTransactionalRecords; clients/.../record/ByteBufferLogInputStream.java nextBatchSize;
@@ -29,14 +29,14 @@ _SMALLEST_LENGTH = 14  # of a legacy message, behind its own length field
 
 
 def is_transactional(records: bytes) -> bool:
-    """Whether the first batch carries the transactional bit. Raises CORRUPT_MESSAGE like `validate_records`."""
+    """Return True if the first batch has the transactional bit. Raises CORRUPT_MESSAGE like `validate_records`."""
     if _batch_size(records, 0) is None or records[MAGIC_AT] != 2:
         return False
     return bool(records[FLAGS_AT] & TRANSACTIONAL_FLAG)
 
 
 def producer_in_transaction(records: bytes) -> tuple[int, int] | None:
-    """(producer id, epoch) of a batch that passed `validate_records`, if a coordinator is to be asked about it."""
+    """Return (producer id, epoch) of a batch that passed `validate_records`, if it needs a check by the coordinator."""
     producer_id, epoch = _PRODUCER.unpack_from(records, PRODUCER_ID_AT)
     return (producer_id, epoch) if producer_id >= 0 and is_transactional(records) else None
 
@@ -72,14 +72,14 @@ def validate_records(records: bytes, api_version: int) -> None:
             f"Produce requests with version {api_version} are only allowed to contain exactly one record batch",
         )
     if size < _PRODUCER_ID_END:
-        # Kafka looks for transactions next, and runs over the end of the batch: the whole request fails.
+        # Kafka then looks for transactions, and reads beyond the end of the batch: the whole request fails.
         raise KafkaError(ErrorCode.unknown_server_error, f"A batch of {size} bytes has no producer id.")
 
 
 def _batch_size(records: bytes, offset: int) -> int | None:
-    """Bytes of the batch at `offset`, None if it is not there whole.
+    """Return the size of the batch at `offset`; None if it is not complete.
 
-    A size or a magic that cannot be raises CORRUPT_MESSAGE, as Kafka's iterator over batches does.
+    An impossible size or magic raises CORRUPT_MESSAGE, as in Kafka's iterator over batches.
     """
     remaining = len(records) - offset
     if remaining < LOG_OVERHEAD:

@@ -1,13 +1,13 @@
-"""The record batch, magic 2: read its header, check it, build one, list its records.
+"""The record batch, magic 2: functions that read its header, check it, build one, and list its records.
 
 Theory   A batch is 61 bytes of header (batch_layout.py) and then its records. Base offset, length, leader epoch and
-         magic lie outside the CRC, so a broker gives a batch its place in the log by writing two fields, which
-         core/log/log.py does when the batch is read, and touches nothing else.
-Units    sizes and offsets into buffers are bytes; `base_offset` and deltas count records; timestamps are
-         milliseconds since the epoch.
+         magic are outside the CRC. So a broker places a batch in the log by writing two fields, and changes nothing
+         else. That happens when the batch is read (core/log/log.py).
+Units    sizes and offsets into buffers are bytes; `base_offset` and deltas count records; timestamps are milliseconds
+         since the epoch.
 Source   clients/src/main/java/org/apache/kafka/common/record/DefaultRecordBatch.java and DefaultRecord.java
-Differs  Only uncompressed records are built and listed here. The declaration is in
-         `fakebroker.protocol.declarations`; tests/protocol/test_record_batch_properties.py ties the two together.
+Differs  Only uncompressed records are built and listed here. The declaration is in `fakebroker.protocol.declarations`;
+         tests/protocol/test_record_batch_properties.py ties the two together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fakebroker.protocol.batch_layout import (
 from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
 from fakebroker.protocol.varint import decode_varint, decode_varlong, encode_varint
 
-_crc32c: Final = crc32c  # found at once where it is compiled
+_crc32c: Final = crc32c  # a module global, which compiled code finds at once
 _new: Final = tuple.__new__
 __all__ = [
     "LOG_OVERHEAD",
@@ -52,17 +52,17 @@ __all__ = [
 
 Buffer = bytes | bytearray | memoryview
 
-_COPY_ONCE_BYTES: Final = 2_048  # below, a plain slice is faster than the detour through a memoryview
+_COPY_ONCE_BYTES: Final = 2_048  # below it a plain slice is faster than a memoryview
 
 _CRC: Final = Struct(">I")
-_BEFORE_CRC: Final = Struct(">qiibI")  # HEADER in two: with the CRC, and what that covers
+_BEFORE_CRC: Final = Struct(">qiibI")  # HEADER in two parts: up to the CRC, and what that covers
 _BEHIND_CRC: Final = Struct(">hiqqqhii")
 _NULL_VALUE: Final = b"\x01"
 _BATCH_LENGTH: Final = Struct(">i")
 
 
 class BatchHeader(NamedTuple):
-    """The first 61 bytes of a batch, in their order."""
+    """The first 61 bytes of a batch, field by field."""
 
     base_offset: int
     batch_length: int
@@ -80,12 +80,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_in_bytes(self) -> int:
-        """The whole batch, its first twelve bytes included."""
+        """Return the size of the whole batch, including its first twelve bytes."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
     def compression(self) -> int:
-        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 mean nothing."""
+        """Return 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 are invalid."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -106,7 +106,8 @@ class BatchHeader(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record. Without a timestamp it gets the batch's base timestamp, without an offset delta its place."""
+    """One record. The default timestamp is the batch's base timestamp, the default offset delta the index of the
+    record."""
 
     key: bytes | None
     value: bytes | None
@@ -118,12 +119,12 @@ class Record(NamedTuple):
 def new_record(
     key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes | None], ...], timestamp_ms: int | None
 ) -> Record:
-    """A Record, without the function of Python that a named tuple has for it: a producer makes one for each."""
+    """Make a Record without the Python function of a named tuple: a producer makes one for each record."""
     return _new(Record, (key, value, headers, timestamp_ms, None))
 
 
 def read_batch_header(buffer: Buffer, offset: int = 0) -> BatchHeader:
-    """Read a header; nothing in it is checked. Raises InvalidRecordError when fewer than 61 bytes are there."""
+    """Read a header without any checks. Raises InvalidRecordError for fewer than 61 bytes."""
     try:
         return BatchHeader._make(HEADER.unpack_from(buffer, offset))
     except error:
@@ -131,7 +132,7 @@ def read_batch_header(buffer: Buffer, offset: int = 0) -> BatchHeader:
 
 
 def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
-    """CRC-32C of the batch that starts at the offset and takes `size` bytes: its attributes up to its end."""
+    """Return the CRC-32C of the batch of `size` bytes at the offset: from its attributes to its end."""
     start, end = offset + ATTRIBUTES_AT, offset + size
     if isinstance(buffer, bytes) and size < _COPY_ONCE_BYTES:
         return int(_crc32c(buffer[start:end]))
@@ -139,12 +140,12 @@ def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
 
 
 def update_crc(crc: int, buffer: Buffer, start: int, end: int) -> int:
-    """The CRC-32C of what came before and of these bytes."""
+    """Return the CRC-32C of earlier bytes and these."""
     return int(_crc32c(memoryview(buffer)[start:end], crc))
 
 
 def is_crc_valid(buffer: Buffer, offset: int, size: int) -> bool:
-    """Whether the batch is as big as a batch must be and carries the CRC of its bytes."""
+    """Return True if the batch has at least the minimum size, and the CRC of its bytes."""
     if size < RECORD_BATCH_OVERHEAD or offset < 0 or offset + size > len(buffer):
         return False
     crc: int = _CRC.unpack_from(buffer, offset + CRC_AT)[0]
@@ -166,7 +167,7 @@ def encode_batch(
 ) -> bytes:
     """Build an uncompressed batch with a valid CRC.
 
-    The largest timestamp and the last offset delta follow from the records unless given, as a test may want them wrong.
+    The largest timestamp and the last offset delta follow from the records unless given; a test may want them wrong.
     """
     pieces: list[bytes] = [b""]
     latest_ms = base_timestamp_ms
@@ -178,7 +179,7 @@ def encode_batch(
         last_delta = index if offset_delta is None else offset_delta
         if timestamp_ms > latest_ms or index == 0:
             latest_ms = timestamp_ms
-        if key is None and value is not None and not headers:  # as most that tests and loads send
+        if key is None and value is not None and not headers:  # the usual record of tests and loads
             head = b"\0%b%b\x01%b" % (
                 encode_varint(timestamp_ms - base_timestamp_ms),
                 encode_varint(last_delta),
@@ -211,7 +212,7 @@ def encode_single(
     producer_epoch: int = -1,
     attributes: int = 0,
 ) -> bytes:
-    """`encode_batch` of one record, which has a key and no headers, by hand."""
+    """Encode one record with a key and without headers, as `encode_batch` does."""
     key_size = encode_varint(len(key))
     value_size = _NULL_VALUE if value is None else encode_varint(len(value))
     data = b"" if value is None else value
@@ -222,7 +223,7 @@ def encode_single(
 
 
 def pack_batch(header: BatchHeader, records: bytes | bytearray) -> bytes:
-    """The batch of this header and these records, compressed or not; its length and its CRC are set to fit."""
+    """Return the batch of this header and these records, compressed or not, with the right length and CRC."""
     batch = bytearray(RECORD_BATCH_OVERHEAD)
     batch += records
     HEADER.pack_into(batch, 0, *header)
@@ -232,7 +233,7 @@ def pack_batch(header: BatchHeader, records: bytes | bytearray) -> bytes:
 
 
 def encode_record(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:
-    """A record of a batch, without its length."""
+    """Return a record of a batch, without its length."""
     parts = [b"\0", encode_varint(timestamp_delta), encode_varint(offset_delta)]
     parts += _sized(record.key)
     parts += _sized(record.value)
@@ -248,10 +249,10 @@ def _sized(data: bytes | None) -> Iterable[bytes]:
 
 
 def decode_records(batch: Buffer) -> list[Record]:
-    """The records of one uncompressed batch, each with its timestamp and offset delta.
+    """Return the records of one uncompressed batch, each with its timestamp and offset delta.
 
-    Raises InvalidRecordError where Kafka does: for a negative count, a record that ends elsewhere than its length
-    says, bytes that are missing, and bytes left behind the last record.
+    Raises InvalidRecordError where Kafka does: for a negative count, a record with an end that does not match its
+    length, missing bytes, and bytes behind the last record.
     """
     header = read_batch_header(batch)
     if header.compression:
@@ -279,7 +280,7 @@ def _decode_record(data: bytes, offset: int, header: BatchHeader) -> tuple[Recor
     end = offset + size
     if size < 0 or end > len(data):
         raise ProtocolError(f"it claims {size} bytes.")
-    offset += 1  # attributes of a record: none are in use
+    offset += 1  # attributes of a record, which are unused
     timestamp_delta, offset = decode_varlong(data, offset)
     offset_delta, offset = decode_varint(data, offset)
     key, offset = _decode_bytes(data, offset)

@@ -1,16 +1,17 @@
-"""Walk over the records of a batch without making objects of them.
+"""A walk over the records of a batch that makes no objects of them.
 
-Theory   A leader wants few facts: are the records whole, what is the latest timestamp, has each a key, do the offset
-         deltas run 0, 1, 2 ... `walk_records` finds them in one pass over the bytes and raises where Kafka's iterator
-         does. Kafka has two iterators, and so there are two modes. The full one reads every field and compares each
-         record with the length it claims. The one that skips, used for compressed batches that stay as they are, only
-         follows the fields: a length that lies does not show, unless it is negative (4.4).
-         `record_facts` goes over walked records again, one by one, where an answer must tell which record is to blame.
+Theory   A leader needs few facts: are the records whole, what is the latest timestamp, has each a key, do the offset
+         deltas run 0, 1, 2 ... `walk_records` determines them in one pass over the bytes, and raises where Kafka's
+         iterator does.
+         Kafka has two iterators, and so there are two modes. The full one reads every field and compares each record
+         with the length it claims. The skipping one, for compressed batches that stay as they are, only follows the
+         fields. It misses a wrong length, unless that is negative (4.4).
+         `record_facts` visits walked records again, one by one, where a response must name the wrong record.
 Units    positions and sizes are bytes; timestamps and their deltas are milliseconds.
 Source   clients/.../record/DefaultRecord.java readFrom, readPartiallyFrom; DefaultRecordBatch.java RecordIterator;
          clients/.../utils/ByteUtils.java readVarint, readVarlong @ 4.0.
-Differs  Nothing that a client can see. Like Kafka, and unlike `decode_records`, it takes any negative size for null,
-         lets the bits above 32 (or 64) of the last byte of a varint fall off, and does not look into header keys.
+Differs  Nothing that a client can see. Like Kafka, and unlike `decode_records`, it takes any negative size for null. It
+         drops the bits above 32 (or 64) of the last byte of a varint, and does not decode header keys.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from mypy_extensions import i64
 from fakebroker.protocol.errors import InvalidRecordError
 
 LARGEST_SIZE: Final = 2**31 - 1
-_FAR: Final = 2**61  # compiled, numbers within it are compared without making objects of them
+_FAR: Final = 2**61  # compiled code compares numbers within this limit without making objects
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
@@ -31,12 +32,12 @@ _INT64_MAX: Final = 2**63 - 1
 class OverlongSizeError(InvalidRecordError):
     """The varint with the size of a record does not end within five bytes.
 
-    The one fault that Kafka's iterator over uncompressed records lets pass as IllegalArgumentException.
+    Kafka's iterator over uncompressed records raises IllegalArgumentException for this error alone.
     """
 
 
 class RecordsSummary(NamedTuple):
-    """What a walk found. Deltas count from the batch's base timestamp and base offset."""
+    """The results of a walk. Deltas count from the batch's base timestamp and base offset."""
 
     earliest_delta_ms: int
     latest_delta_ms: int
@@ -58,17 +59,17 @@ class RecordFacts(NamedTuple):
 def walk_records(
     data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = LARGEST_SIZE
 ) -> RecordsSummary:
-    """`walk`, with a name for each fact that it finds."""
+    """Call `walk`, and return its results with names."""
     return RecordsSummary(*walk(data, start, count, check_sizes, largest_size))
 
 
 def walk(
     data: bytes, start: i64, count: i64, check_sizes: bool, largest_size: i64 = LARGEST_SIZE
 ) -> tuple[i64, i64, i64, bool]:
-    """Look over `count` records that begin at `start` and must end where `data` ends. The fields of RecordsSummary.
+    """Check `count` records that begin at `start` and must end where `data` ends. Return the fields of RecordsSummary.
 
-    No record may claim more than `largest_size` bytes behind its size.
-    Raises InvalidRecordError with the index of the first record that is not whole.
+    No record may claim more than `largest_size` bytes behind its size. Raises InvalidRecordError with the index of the
+    first record that is not whole.
     """
     position, index, earliest, latest, null_keys, in_order = walk_whole(
         data, start, 0, count, check_sizes, largest_size, 0, 0, 0, True
@@ -95,13 +96,13 @@ def walk_whole(
     null_keys: i64,
     in_order: bool,
 ) -> tuple[i64, i64, i64, i64, i64, bool]:
-    """Go on with a walk, from record `index` on, as far as there are whole records: where the next one begins, which
-    one it is, and what is known by then. The last one may reach beyond the end of `data` with its last value.
+    """Continue a walk from record `index` on, as far as there are whole records. Return the position and the index of
+    the next one, and the facts so far. The value of the last record may extend beyond the end of `data`.
 
-    Raises InvalidRecordError for a record that cannot be.
+    Raises InvalidRecordError for an impossible record.
     """
-    # Compiled, numbers of 64 bits: 140 instructions a record, where numbers without a bound take 900. The one byte and
-    # two byte forms of each varint are written out: a call for each field would take half of the time.
+    # Compiled, with numbers of 64 bits: 140 instructions a record; with Python's numbers it takes 900. The forms of one
+    # and two bytes of each varint are inlined: calls for each field would take half of the time.
     position: i64 = start
     raw: i64
     low: i64
@@ -121,7 +122,7 @@ def walk_whole(
             if raw & 1 or size > largest_size:
                 raise size_error(index, largest_size)
             claimed_end = position + size
-            position += 1  # the attributes of a record: none are in use, and nobody looks
+            position += 1  # the attributes of a record are unused
             raw = data[position]
             delta: i64 = (raw >> 1) ^ -(raw & 1)
             position += 1
@@ -177,7 +178,7 @@ def walk_whole(
             null_keys += no_key
             start = position
             index += 1
-    except IndexError:  # within the record: what is known by now will be found again
+    except IndexError:  # within the record: it is read again from its start
         pass
     return start, index, earliest, latest, null_keys, in_order
 
@@ -194,7 +195,7 @@ def end_error(index: int, position: int, claimed_end: int) -> InvalidRecordError
 
 
 def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) -> Iterator[RecordFacts]:
-    """The records one by one, after `walk_records` found them whole."""
+    """Yield the records one by one, after `walk_records` found them whole."""
     position = start
     for index in range(count):
         _, position = varint_at(data, position)
@@ -209,7 +210,7 @@ def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) ->
 
 
 def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp_ms: int) -> tuple[int, int] | None:
-    """The earliest and the latest timestamp, None if one runs over 64 bits and so wraps around."""
+    """Return the earliest and the latest timestamp; None if one overflows 64 bits."""
     earliest = base_timestamp_ms + earliest_delta_ms
     latest = base_timestamp_ms + latest_delta_ms
     if earliest >= -_FAR and latest <= _FAR:
@@ -218,12 +219,12 @@ def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp
 
 
 def wrap_int64(value: int) -> int:
-    """The number as Java's long has it after an overflow."""
+    """Return the number as Java's long has it after an overflow."""
     return (value - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
 def field_at(data: bytes, position: int) -> tuple[int, int]:
-    """The size of a key or value and the position behind its bytes."""
+    """Return the size of a key or value and the position behind its bytes."""
     raw, position = varint_at(data, position)
     return (-1, position) if raw & 1 else (raw >> 1, position + (raw >> 1))
 
@@ -246,7 +247,7 @@ def skip_headers(data: bytes, position: i64, index: i64) -> i64:
 
 
 def varint_at(data: bytes, position: i64) -> tuple[i64, i64]:
-    """The zigzag bits of a varint of at most five bytes, and the position behind it."""
+    """Return the zigzag bits of a varint of at most five bytes, and the position behind it."""
     raw: i64 = 0
     shift: i64 = 0
     while shift < 35:
@@ -267,7 +268,7 @@ def size_at(data: bytes, position: i64) -> tuple[i64, i64]:
 
 
 def varlong_at(data: bytes, position: int) -> tuple[int, int]:
-    """The zigzag bits of a varlong of at most ten bytes, and the position behind it."""
+    """Return the zigzag bits of a varlong of at most ten bytes, and the position behind it."""
     raw = shift = 0
     while shift < 70:
         byte = data[position]
@@ -280,6 +281,6 @@ def varlong_at(data: bytes, position: int) -> tuple[int, int]:
 
 
 def delta_at(data: bytes, position: i64) -> tuple[i64, i64]:
-    """The number of a varlong, and the position behind it."""
+    """Return the number of a varlong, and the position behind it."""
     raw, behind = varlong_at(data, position)
     return (raw >> 1) ^ -(raw & 1), behind

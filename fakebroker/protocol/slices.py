@@ -1,8 +1,8 @@
-"""Long work in slices: a generator that yields wherever somebody else may have a turn.
+"""Long work in slices: a generator that yields wherever other work may have a turn.
 
-Theory   Nothing in here waits, and whoever handles requests is one thread. So what may take long says where it can be
-         interrupted, and whoever drives it decides whether it is. What comes of it is the same either way.
-Units    a slice is some 200 us of work at most, as far as one can tell: a few hundred fields read, a few thousand
+Theory   Nothing in here waits, and one thread handles all requests. So long work yields where it can be interrupted,
+         and its driver decides whether to interrupt it. The result is the same either way.
+Units    a slice is some 200 us of work at most, as far as that can be known: a few hundred fields read, a few thousand
          records walked over, a few hundred KiB decompressed.
 """
 
@@ -14,14 +14,14 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-_ITEMS_OF_A_SLICE: Final = 128  # to make something of one takes a few us
+_ITEMS_OF_A_SLICE: Final = 128  # converting an item takes a few us
 
 Slices = Generator[None, None, T]
-"""Work that ends with a T; whoever drives it asks for the next slice."""
+"""Work with a result of type T; its driver asks for the next slice."""
 
 
 def made_of(items: Iterable[Item], make: Callable[[Item], T]) -> Slices[list[T]]:
-    """Make something of each item."""
+    """Convert each item."""
     made: list[T] = []
     for item in items:
         made.append(make(item))
@@ -31,7 +31,7 @@ def made_of(items: Iterable[Item], make: Callable[[Item], T]) -> Slices[list[T]]
 
 
 def begin(slices: Slices[None]) -> Slices[None] | None:
-    """Do the first slice; what is left, or None if that was all."""
+    """Do the first slice. Return the rest, or None if that was all."""
     try:
         next(slices)
     except StopIteration:
@@ -40,7 +40,7 @@ def begin(slices: Slices[None]) -> Slices[None] | None:
 
 
 def finish(slices: Slices[T]) -> T:
-    """Do all that is left of it at once."""
+    """Do all the rest at once. Return its result."""
     while True:
         try:
             next(slices)

@@ -1,7 +1,4 @@
-"""What a topic may be called, and which names are Kafka's own.
-
-Source   clients/.../common/internals/Topic.java @ 4.0.
-"""
+"""The rules for names of topics, and the names of Kafka's own topics."""
 
 from __future__ import annotations
 
@@ -33,17 +30,17 @@ def is_valid(name: str) -> bool:
 
 
 def is_internal(name: str) -> bool:
-    """Whether Kafka keeps its own state there. `__cluster_metadata` is none of them."""
+    """Return True for topics with Kafka's own state. `__cluster_metadata` is none of them."""
     return name in _INTERNAL_TOPICS
 
 
 def has_collision_chars(name: str) -> bool:
-    """Whether another name could have the same metrics: there, a dot is an underscore."""
+    """Return True if another topic could have the same metrics: their names have an underscore for each dot."""
     return "_" in name or "." in name
 
 
 def unify_collision_chars(name: str) -> str:
-    """The same for all names that collide."""
+    """Return the common form of all names that collide."""
     return name.replace(".", "_")
 
 

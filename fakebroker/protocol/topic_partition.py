@@ -9,8 +9,8 @@ _SHARED = 4_096
 
 
 class TopicPartition(NamedTuple):
-    """Hashes and compares by value; it is also the key that delayed operations are watched under
-    (Kafka's `TopicPartitionOperationKey`)."""
+    """A topic and an index, compared by value; it is also the key that delayed operations are watched under (Kafka's
+    `TopicPartitionOperationKey`)."""
 
     topic: str
     partition: int
@@ -21,5 +21,5 @@ class TopicPartition(NamedTuple):
 
 @lru_cache(maxsize=_SHARED)
 def shared(topic: str, partition: int) -> TopicPartition:
-    """The same object each time, for those who are many and name the same few."""
+    """Return the same object for the same arguments, to save memory."""
     return TopicPartition(topic, partition)

@@ -3,8 +3,7 @@
 Theory   An unsigned varint carries lengths and tags, in at most 5 bytes. Signed ones (zigzag: 0, -1, 1, -2 ... become
          0, 1, 2, 3 ...) occur only inside record batches: a varint has at most 5 bytes, a varlong at most 10.
 Source   clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java
-Differs  Kafka lets the bits above 32 (or 64) of the last byte fall off; here they are an error, but for
-         `decode_kept_bits`.
+Differs  Kafka drops the bits above 32 (or 64) of the last byte; here they are an error, except in `decode_kept_bits`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SHORT: Final = [bytes((value,) if value < 128 else (value & 0x7F | 0x80, value 
 
 
 def encode_unsigned_varint(value: int) -> bytes:
-    """The bytes of a number that is not negative."""
+    """Return the bytes of a number that is not negative."""
     if value < 1024:
         return _SHORT[value]
     encoded = bytearray()
@@ -40,12 +39,13 @@ def encode_unsigned_varint(value: int) -> bytes:
 
 
 def encode_varint(value: int) -> bytes:
-    """The zigzag bytes of a signed number of at most 64 bits; a varint and a varlong of one value are the same."""
+    """Return the zigzag bytes of a signed number of at most 64 bits; a varint and a varlong of one value are the
+    same."""
     return encode_unsigned_varint(value << 1 if value >= 0 else ~(value << 1))
 
 
 def decode_unsigned_varint(buffer: bytes, offset: int, bits: int = 32) -> tuple[int, int]:
-    """The number at the offset, and the offset behind it.
+    """Return the number at the offset, and the offset behind it.
 
     Raises ProtocolError when the buffer ends within the number or the number does not fit into `bits`.
     """
@@ -66,20 +66,20 @@ def decode_unsigned_varint(buffer: bytes, offset: int, bits: int = 32) -> tuple[
 
 
 def decode_kept_bits(buffer: bytes, offset: int) -> tuple[int, int]:
-    """A number of 32 bits as Kafka reads it, signed, and the offset behind it: what is above in its five bytes falls
-    off. Raises ProtocolError when the buffer ends within the number, or the number has more bytes."""
+    """Return a signed number of 32 bits, and the offset behind it. Like Kafka it drops the bits above these in the five
+    bytes. Raises ProtocolError when the buffer ends within the number, or the number has more bytes."""
     value, offset = decode_unsigned_varint(buffer, offset, _BITS_OF_FIVE_BYTES)
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value, offset
 
 
 def decode_varint(buffer: bytes, offset: int) -> tuple[int, int]:
-    """A zigzag number of 32 bits, and the offset behind it."""
+    """Return a zigzag number of 32 bits, and the offset behind it."""
     value, offset = decode_unsigned_varint(buffer, offset)
     return (value >> 1) ^ -(value & 1), offset
 
 
 def decode_varlong(buffer: bytes, offset: int) -> tuple[int, int]:
-    """A zigzag number of 64 bits, and the offset behind it."""
+    """Return a zigzag number of 64 bits, and the offset behind it."""
     value, offset = decode_unsigned_varint(buffer, offset, 64)
     return (value >> 1) ^ -(value & 1), offset

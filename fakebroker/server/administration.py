@@ -1,6 +1,7 @@
-"""What a user does to the topics and settings of a cluster that runs: the methods of `AsyncFakeCluster` for that.
+"""Methods of `AsyncFakeCluster` that change topics and settings of a running cluster.
 
-Each stamps the time, enters the door of the cluster that is meant for it, and has performed what follows from it.
+Each method reads the clock, enters the matching door of the cluster, and performs the resulting effects before it
+returns.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from fakebroker.server.settings import texts
 
 
 class Administration:
-    """Extended by who has the driver."""
+    """Base class of `AsyncFakeCluster`, which supplies the driver."""
 
     @property
     def _at_home(self) -> Driver:
-        """Raises RuntimeError if it is asked from elsewhere, or nothing runs."""
+        """Return the driver. Raises RuntimeError if the caller is in another loop, thread or process, or if the cluster
+        does not run."""
         raise NotImplementedError
 
     def create_topic(
@@ -31,11 +33,11 @@ class Administration:
         configs: Mapping[str, str | int | bool] | None = None,
         assignments: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Make a topic. -1 takes the broker's default (1 partition; as many replicas as brokers, at most 3).
+        """Create a topic. -1 takes the broker's default (1 partition; as many replicas as brokers, at most 3).
 
-        `assignments` has the brokers of each partition, the preferred leader first, as in [[3, 1], [1, 2]]; it says
-        how many partitions and replicas there are, so nothing else does.
-        Raises KafkaError with the code that CreateTopics would answer.
+        `assignments` lists the brokers of each partition, the preferred leader first, as in [[3, 1], [1, 2]]. It fixes
+        the number of partitions and replicas, so leave out `partitions` and `replication_factor`. Raises KafkaError
+        with the error code that CreateTopics would return.
         """
         require(STRING, name=name)
         require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
@@ -44,8 +46,8 @@ class Administration:
         driver.cluster.create_topic(new, driver.clock.stamp())
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Set some settings of a topic, or take them back with None; the others stay. They count from the next request
-        on; who waits is not woken, as in Kafka. Raises KafkaError, and nothing is changed."""
+        """Set some settings of a topic, or reset them to their defaults with None; the others stay. They apply from the
+        next request on. Parked requests are not woken, as in Kafka. If it raises KafkaError, nothing is changed."""
         require(STRING, name=name)
         require(MAPPING, configs=configs)
         driver = self._at_home
@@ -53,26 +55,27 @@ class Administration:
         driver.settle()
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Set some settings of all brokers, or have them as they were at the start with None; the others stay. Topics
-        that set nothing of their own have the new ones at once. Raises KafkaError for what Kafka does not alter while
-        brokers run (`fakebroker configs` tells which), and nothing is changed."""
+        """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.
+        Topics without a setting of their own use the new value at once. Raises KafkaError, and changes nothing, for
+        settings that Kafka cannot alter while brokers run (`fakebroker configs` lists them)."""
         require(MAPPING, configs=configs)
         driver = self._at_home
         driver.cluster.alter_broker_configs(texts(configs), driver.clock.stamp())
         driver.settle()
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
+        """Delete a topic. Parked requests for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError if there is no such
+        topic."""
         require(STRING, name=name)
         driver = self._at_home
         driver.cluster.delete_topic(name, driver.clock.stamp())
         driver.settle()
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
+        """Make an in-sync replica the leader; do nothing if it is the leader. Requests parked at the old leader get
         NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica.
 
-        As in Kafka the first replica leads again 300 s later at most, unless `auto.leader.rebalance.enable` is false.
+        As in Kafka, the preferred leader is elected again within 300 s, unless `auto.leader.rebalance.enable` is false.
         """
         require(STRING, topic=topic)
         require(WHOLE_NUMBER, partition=partition, broker=broker)
@@ -81,9 +84,9 @@ class Administration:
         driver.settle()
 
     def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
-        """Give a partition replicas on these brokers, the preferred leader first, as AlterPartitionReassignments does:
-        new ones copy the log in their followers' behaviour, and the others go once they are in sync. None takes back
-        what is under way."""
+        """Move a partition to these brokers, the preferred leader first, as AlterPartitionReassignments does. New
+        replicas copy the log as their follower behaviour says; the old ones are removed once the new ones are in sync.
+        None cancels a reassignment in progress."""
         require(STRING, topic=topic)
         require(WHOLE_NUMBER, partition=partition)
         for broker in brokers or ():
@@ -93,9 +96,9 @@ class Administration:
         driver.settle()
 
     def compact(self, topic: str) -> int:
-        """Compact a topic with `cleanup.policy=compact` now, as if its active segments had just been closed and were
-        dirty enough. What is not committed, or younger than `min.compaction.lag.ms`, stays, and so do marks of deleted
-        keys for `delete.retention.ms`. Returns how many partitions were cleaned."""
+        """Compact a topic with `cleanup.policy=compact` now, as if its active segments had just rolled and were dirty
+        enough. Records that are uncommitted or younger than `min.compaction.lag.ms` stay. Tombstones stay for
+        `delete.retention.ms`. Return the number of partitions that were cleaned."""
         return finish(self._compact_in_slices(topic))
 
     def _compact_in_slices(self, topic: str) -> Slices[int]:

@@ -39,33 +39,34 @@ NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call sta
 
 
 class AsyncFakeCluster(Administration):
-    """A Kafka cluster of `brokers` brokers (3, with the ids 1 to N), listening while the `async with` block runs.
+    """A Kafka cluster of `brokers` brokers (3, with the ids 1 to N) that accepts connections while the `async with`
+    block runs.
 
     broker_ids        their ids, in place of 1 to N
-    racks             where brokers stand, by id, e.g. {1: "a", 2: "b"}; the others stand where broker.rack says
+    racks             racks of brokers by id, e.g. {1: "a", 2: "b"}; for other brokers broker.rack applies
     features          levels of features, e.g. {"transaction.version": 1}; the others are at their highest
     host, port        where to listen (127.0.0.1): the n-th broker on port + n - 1; port 0 (default) takes free ports
-    advertised_host   what clients are told to connect to; the host if not given. "dialled": each client is told the
-                      address that it has connected to itself (docs/addresses.md)
-    advertised_port   the same of the first broker's port, for the n-th + n - 1; 0 (default): where it listens
+    advertised_host   the host that clients connect to (default: `host`). "dialled": each client is sent the address
+                      that it connected to (docs/addresses.md)
+    advertised_port   clients connect to the n-th broker on advertised_port + n - 1; 0 (default): where it listens
     followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
                       "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     defaults          "kafka" takes Kafka's defaults where ours differ; "test" takes defaults with which tests wait less
                       (docs/settings.md)
-    seed              of the schedule, and of all ids if `life` is "first"
-    life              "new" (default): it gives no id that an earlier cluster at its address gave (docs/addresses.md);
-                      "first": ids follow from the seed, and are the same in each run
-    schedule          "first-come", or "random": what could happen in any order happens in one that the seed draws
-                      (requests that are there at the same time, answers, timeouts of a millisecond)
-    clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
-                      needs is skipped: while a request waits for time alone, and the clients are quiet; what clients
-                      have to do in time, as heartbeats, is not)
+    seed              the seed of the schedule, and of all ids if `life` is "first"
+    life              "new" (default): the cluster gives no id that an earlier cluster at its address gave
+                      (docs/addresses.md); "first": ids follow from the seed, and are the same in each run
+    schedule          "first-come", or "random": the seed draws the order of events that could happen in any order
+                      (requests that arrived at the same time, responses, timeouts of a millisecond)
+    clock             "real", "manual" (only `clock.advance` moves it) or "auto": the real one, but while clients are
+                      quiet and a request waits only for time, it skips ahead; deadlines of clients, e.g. for
+                      heartbeats, move along
     journal           how many events `journal` keeps, the last ones (one with many records counts as many); 0 keeps
                       none and costs nothing
-    journal_file      where to write all events, as lines of JSON
+    journal_file      the file to which all events are written, as lines of JSON
 
-    Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument. start() raises OSError if a port is
+    Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument. `start` raises OSError if a port is
     taken, the host is not known, or the journal cannot be written.
     """
 
@@ -111,7 +112,7 @@ class AsyncFakeCluster(Administration):
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
         self._store: SpillFile | None = None
-        self._set_ups: list[Callable[[AsyncFakeCluster], None]] = []  # what makes what it has from the start
+        self._set_ups: list[Callable[[AsyncFakeCluster], None]] = []  # create the initial topics, quotas and faults
         self._home = Home(self._descriptors)
         self._is_started = False
         self._changes = Changes()
@@ -127,10 +128,10 @@ class AsyncFakeCluster(Administration):
 
     @classmethod
     def from_scenario(cls, path: str | PathLike[str], **arguments: Any) -> Self:
-        """A cluster as a scenario file says (docs/scenarios.md), with what is in it once it runs; `arguments` count
-        before the file's. Raises OSError, or ScenarioError (a ValueError) with the line of the mistake; so does start()
-        for what the cluster refuses."""
-        from fakebroker.server.scenario.scenario import Scenario  # who has no scenario does not wait for YAML
+        """Return a cluster as a scenario file describes it (docs/scenarios.md); its content is created by start().
+        `arguments` take precedence over the file. Raises OSError, or ScenarioError (a ValueError) with the line of the
+        mistake. start() raises ScenarioError if the cluster refuses the content."""
+        from fakebroker.server.scenario.scenario import Scenario  # imported here: only scenarios need YAML
 
         scenario = Scenario.read_file(path)
         scenario.check_arguments(cls)
@@ -153,7 +154,7 @@ class AsyncFakeCluster(Administration):
             raise RuntimeError("the cluster is running already")
         self._is_started = True
         if not self._changes.turn.locked():
-            self._changes = Changes()  # each is of one loop
+            self._changes = Changes()  # a queue of changes belongs to one loop
         try:
             async with self._changes.turn:
                 await self._start()
@@ -170,7 +171,7 @@ class AsyncFakeCluster(Administration):
             self._store = SpillFile()
             await listeners.take(list(self.brokers))
             self._begin(self._new_driver(clock, journal), listeners)
-            await listeners.serve()  # whoever connects finds what it has from the start
+            await listeners.serve()  # the initial content is there before the first client connects
             for note in self._arguments.notes:
                 log.warning("%s", note)
         except BaseException:
@@ -188,17 +189,16 @@ class AsyncFakeCluster(Administration):
         return new_driver(self._arguments, self._schedule, self._lives, clock, journal, self._store)
 
     def _begin(self, driver: Driver, listeners: Listeners) -> None:
-        """Have it be the cluster, with what it has from the start: in one step, before any client sees it."""
+        """Install the cluster and create its initial content in one step, before any client sees it."""
         listeners.drive(driver)
         self._driver, self._listeners = driver, listeners
         for set_up in self._set_ups:
             set_up(self)
 
     async def reset(self) -> None:
-        """Be as new, on the same ports: no topics, groups, transactions and quotas but those of its scenario; settings,
-        followers, brokers, journal and clock as at the start. All connections are closed, and what was parked is not
-        answered: clients connect again, and are given no id of the old life (docs/addresses.md). What is written to a
-        journal_file goes on in it."""
+        """Reset settings, followers, brokers, journal and clock, on the same ports. Drop topics, groups, transactions
+        and quotas, except those of its scenario. Close all connections without responses to parked requests. Clients
+        that reconnect get no id of the old life (docs/addresses.md). A journal_file is continued."""
         await self._change(self._reset)
 
     async def _reset(self, old: Driver) -> None:
@@ -214,8 +214,8 @@ class AsyncFakeCluster(Administration):
                 store.close()
 
     async def _change(self, change: Callable[[Driver], Coroutine[Any, Any, T]]) -> T:
-        """Make a change of the cluster that runs when its turn comes, whoever asks for it. Raises RuntimeError if it
-        has been stopped by then."""
+        """Make a change of the running cluster when its turn comes. Raises RuntimeError if the cluster has been stopped
+        by then."""
         self._at_home  # noqa: B018  or it is the wrong place to ask
         return await self._changes.make(lambda: change(self._running))
 
@@ -223,8 +223,8 @@ class AsyncFakeCluster(Administration):
         await self._change(lambda _: change(self._running_listeners))
 
     async def stop(self) -> None:
-        """Close everything. Requests that are parked are not answered. One who is cancelled here leaves it to be done.
-        In a child process there is nothing to stop."""
+        """Close all ports and connections. Parked requests get no response. If the caller is cancelled, the stop still
+        completes. In a child process there is nothing to stop."""
         if self._home.is_inherited:
             return
         try:
@@ -246,7 +246,7 @@ class AsyncFakeCluster(Administration):
             self._is_started = False
 
     def _forget_if_gone(self) -> None:
-        """If its loop was closed while it ran, its connections are closed with that."""
+        """Drop the driver if its loop was closed while it ran: the connections were closed with the loop."""
         if self._home.is_gone:
             self._lives.end(self._driver)
             if self._listeners is not None:
@@ -263,7 +263,7 @@ class AsyncFakeCluster(Administration):
             store.close()
 
     def _descriptors(self) -> list[int]:
-        """All that it has open."""
+        """Return all open file descriptors."""
         return self._journal.descriptors() + ([] if self._listeners is None else self._listeners.descriptors())
 
     def _snapshot_journal(self) -> Snapshot:
@@ -272,19 +272,19 @@ class AsyncFakeCluster(Administration):
         return self._journal.snapshot()._replace(topics=topics)
 
     def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> AsyncHeld:
-        """A barrier: the requests that fit stand still at a point (before the work) until they are released, or the
-        block ends. `when` has selectors of faults (docs/faults.md): topic="t", partition=2; `n` is how many `wait`
-        waits for. Raises ValueError."""
+        """Return a barrier: matching requests stop at a point (before they are handled) until `release` or the end of
+        the block. `when` has selectors of faults (docs/faults.md): topic="t", partition=2. `n` is how many requests
+        `wait` waits for. Raises ValueError."""
         return AsyncHeld(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
-        """Id, host and port of each broker that runs, as clients are told."""
+        """Return id, host and port of each running broker, as clients see them."""
         return list(self._seen.cluster.metadata.alive_brokers(PLAINTEXT))
 
     @property
     def bootstrap_servers(self) -> str:
-        """For a client's configuration: "host:port,host:port,...", of all brokers, whether they run or not."""
+        """Return "host:port,host:port,..." of all brokers, running or not, for a client's configuration."""
         endpoints = [broker.endpoint for broker in self.brokers.values()]
         return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
@@ -298,13 +298,13 @@ class AsyncFakeCluster(Administration):
 
     @property
     def _at_home(self) -> Driver:
-        """For whoever calls from outside. Raises RuntimeError if that is from another loop, thread or process."""
+        """Return the driver, for calls from outside. Raises RuntimeError in another loop, thread or process."""
         self._home.check()
         return self._running
 
     @property
     def _seen(self) -> Driver:
-        """For whoever looks and changes nothing, which any thread may do."""
+        """Return the driver for read-only access, from any thread."""
         self._home.check_is_there()
         return self._running
 

@@ -1,5 +1,5 @@
-"""One broker in the user's hand: `kafka.brokers[2].stop()`. What each does is in cluster/lives.py, and what clients see
-of it in docs/replication.md."""
+"""One broker of a cluster, for its user: `kafka.brokers[2].stop()`. cluster/lives.py defines what each method does,
+docs/replication.md what clients see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = TypeVar("B")
 
 
 class Brokers(dict[int, B]):
-    """Brokers by id; an id that no broker has is a KeyError that says which there are."""
+    """A dict of brokers by id. The KeyError for an unknown id lists the ids."""
 
     def __missing__(self, broker_id: int) -> B:
         raise KeyError(f"there is no broker {broker_id!r}: the ids are {ids_in_words(list(self))}")
@@ -40,38 +40,39 @@ class AsyncBroker:
 
     @property
     def endpoint(self) -> NodeEndpoint:
-        """Id, host and port, as clients are told; the same after a restart."""
+        """Return id, host and port, as clients see them; they stay the same after a restart."""
         return self._driver().cluster.endpoint(self.broker_id)
 
     @property
     def state(self) -> str:
-        """running, stopping, stopped, killed, paused or starting."""
+        """Return running, stopping, stopped, killed, paused or starting."""
         return self._driver().cluster.state_of(self.broker_id)
 
     async def stop(self) -> None:
-        """Stop it in order (SIGTERM). It leaves every ISR, what it led goes to the next in-sync replica, or to nobody,
-        and who waits there is answered NOT_LEADER_OR_FOLLOWER; then its connections close, and it is fenced. Nothing
-        happens if it is stopped. Raises ValueError if it is paused."""
+        """Start a controlled shutdown (SIGTERM). The broker leaves every ISR, and the next in-sync replica, if any,
+        becomes leader of each of its partitions. Requests parked there get NOT_LEADER_OR_FOLLOWER. Then its connections
+        close, and it is fenced. Do nothing if it is stopped. Raises ValueError if it is paused."""
         await self._change(lambda listeners: listeners.stop_broker(self.broker_id))
 
     async def kill(self) -> None:
-        """Kill its process (SIGKILL). Its connections are gone, and nothing is answered; until its session ends, after
-        broker.session.timeout.ms, it is still in sync, and leads. Nothing happens if it is stopped."""
+        """Crash its process (SIGKILL). Its connections are reset, and parked requests get no response. It stays in
+        sync, and leader, until its session expires after broker.session.timeout.ms. Do nothing if it is stopped."""
         await self._change(lambda listeners: listeners.kill_broker(self.broker_id))
 
     async def pause(self) -> None:
-        """Let its process stand still (SIGSTOP) with its sockets open: nothing is read or answered, no time comes for
-        it. Its session runs on. Raises ValueError if it does not run."""
+        """Pause its process (SIGSTOP). Its sockets stay open, it reads no requests, sends no responses, and its timers
+        do not fire. Its session can expire meanwhile. Raises ValueError if it does not run."""
         await self._change(lambda listeners: listeners.pause_broker(self.broker_id))
 
     async def resume(self) -> None:
-        """Let it go on where it stood (SIGCONT). Raises ValueError if it is not paused, and does not run either."""
+        """Resume it where it was paused (SIGCONT). Do nothing if it runs. Raises ValueError if it is neither paused nor
+        running."""
         await self._change(lambda listeners: listeners.resume_broker(self.broker_id))
 
     async def start(self) -> None:
-        """Start it anew, on the same port: at once, or, if it was killed, when the session of its last life has ended;
-        it is `starting` until then. Its replicas drop what the present leaders do not have, and follow them. Nothing
-        happens if it runs. Raises ValueError if it is paused."""
+        """Start it on the same port. A broker that was killed stays `starting` until the session of its last life has
+        expired. Its replicas truncate records that the present leaders do not have, then follow them. Do nothing if it
+        runs. Raises ValueError if it is paused."""
         await self._change(lambda listeners: listeners.start_broker(self.broker_id))
 
 
@@ -84,7 +85,7 @@ class _Await(Protocol):
 
 
 class Broker:
-    """A broker of a `FakeCluster`: `AsyncBroker`, from another thread."""
+    """A broker of a `FakeCluster`: `AsyncBroker`, for use from another thread."""
 
     def __init__(self, broker: AsyncBroker, call: _Call, wait_for: _Await) -> None:
         self.broker_id = broker.broker_id
@@ -98,30 +99,30 @@ class Broker:
 
     @property
     def endpoint(self) -> NodeEndpoint:
-        """`AsyncBroker.endpoint`."""
+        """See `AsyncBroker.endpoint`."""
         return self._call(lambda: self._broker.endpoint)
 
     @property
     def state(self) -> str:
-        """`AsyncBroker.state`."""
+        """See `AsyncBroker.state`."""
         return self._call(lambda: self._broker.state)
 
     def stop(self) -> None:
-        """`AsyncBroker.stop`."""
+        """See `AsyncBroker.stop`."""
         self._await(self._broker.stop())
 
     def kill(self) -> None:
-        """`AsyncBroker.kill`."""
+        """See `AsyncBroker.kill`."""
         self._await(self._broker.kill())
 
     def pause(self) -> None:
-        """`AsyncBroker.pause`."""
+        """See `AsyncBroker.pause`."""
         self._await(self._broker.pause())
 
     def resume(self) -> None:
-        """`AsyncBroker.resume`."""
+        """See `AsyncBroker.resume`."""
         self._await(self._broker.resume())
 
     def start(self) -> None:
-        """`AsyncBroker.start`."""
+        """See `AsyncBroker.start`."""
         self._await(self._broker.start())

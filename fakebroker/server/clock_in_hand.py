@@ -1,4 +1,4 @@
-"""The broker's clock in the user's hand: `kafka.clock.advance(30_000)`."""
+"""The broker's clock, for the user of a cluster: `kafka.clock.advance(30_000)`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AsyncClock:
     """The clock of an `AsyncFakeCluster`. `kind` is "real", "manual" or "auto" (clocks.py).
 
     Only a manual or an auto clock can be moved: `advance` and `advance_to_next_deadline` raise RuntimeError on the real
-    one, and all but `kind` while the cluster is not running.
+    one. While the cluster is not running, everything but `kind` raises RuntimeError.
     """
 
     def __init__(self, kind: str, driver: Callable[[], Driver], change: _Change) -> None:
@@ -31,23 +31,24 @@ class AsyncClock:
 
     @property
     def elapsed_ms(self) -> int:
-        """How long the cluster has been running, by the broker's clock."""
+        """Return how long the cluster has been running, on the broker's clock."""
         return self._driver().elapsed_ms
 
     @property
     def wall_ms(self) -> int:
-        """What the broker takes for the time of day: milliseconds since 1970, as in records."""
+        """Return the broker's wall time: milliseconds since 1970, as in records."""
         return self._driver().clock.reached().wall_ms
 
     async def advance(self, ms: int) -> None:
-        """Let `ms` milliseconds pass for the broker, each deadline at its own time. What has arrived is handled
-        before, and all that is answered is written when this returns. It is one step for the clients: what they send
-        in reaction comes after it."""
+        """Advance the broker's clock by `ms` milliseconds, deadline by deadline. Requests that have arrived are handled
+        first. When this returns, all responses are written; requests that clients send in reaction come after the whole
+        step."""
         require(WHOLE_NUMBER, ms=ms)
         await self.advance_by(lambda: ms)
 
     async def advance_by(self, how_far: Callable[[], int]) -> int:
-        """The same, as far as it turns out to be when its turn comes. Returns that."""
+        """Advance by the result of `how_far`, which is called when the turn of this change comes. Return that
+        result."""
         self._check_movable()
 
         async def advance(driver: Driver) -> int:
@@ -60,9 +61,9 @@ class AsyncClock:
         return await self._change(advance)
 
     async def advance_to_next_deadline(self) -> int | None:
-        """Let time pass until the next thing that is pending: a request that waits, a connection that is throttled, a
-        record on its way to a follower, a step of a follower's script. Returns how many milliseconds that was; None,
-        and no time passes, if nothing is. What the broker does from time to time is done on the way."""
+        """Advance to the next pending event: the deadline of a parked request, the end of a throttle, a record in
+        flight to a follower, a step of a follower's script. Periodic work of the broker that is due on the way is done.
+        Return the milliseconds that passed, or None (and no time passes) if nothing is pending."""
         self._check_movable()
         return await self._change(Driver.advance_to_next_deadline)
 
@@ -80,8 +81,8 @@ class _Await(Protocol):
 
 
 class ClockInHand:
-    """The clock of a `FakeCluster`: `AsyncClock`, from another thread. Those who advance it at the same time wait for
-    each other."""
+    """The clock of a `FakeCluster`: `AsyncClock`, for use from other threads. Concurrent advances run one after the
+    other."""
 
     def __init__(self, clock: AsyncClock, call: _Call, wait_for: _Await) -> None:
         self.kind = clock.kind
@@ -91,18 +92,18 @@ class ClockInHand:
 
     @property
     def elapsed_ms(self) -> int:
-        """`AsyncClock.elapsed_ms`."""
+        """See `AsyncClock.elapsed_ms`."""
         return self._call(lambda: self._clock.elapsed_ms)
 
     @property
     def wall_ms(self) -> int:
-        """`AsyncClock.wall_ms`."""
+        """See `AsyncClock.wall_ms`."""
         return self._call(lambda: self._clock.wall_ms)
 
     def advance(self, ms: int) -> None:
-        """`AsyncClock.advance`."""
+        """See `AsyncClock.advance`."""
         self._await(self._clock.advance(ms))
 
     def advance_to_next_deadline(self) -> int | None:
-        """`AsyncClock.advance_to_next_deadline`."""
+        """See `AsyncClock.advance_to_next_deadline`."""
         return self._await(self._clock.advance_to_next_deadline())

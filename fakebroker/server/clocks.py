@@ -1,13 +1,13 @@
-"""The broker's clocks: the real one, one that stands still until it is told, and one that skips what clients wait for.
+"""The broker's clocks: the real one, a manual one, and one that skips what clients wait for.
 
-Theory   "real"    the operating system's, as `system_clock.py` reads it.
-         "manual"  stands still. It starts at 0 and at the wall time of the start; both go on together, by as much as
-                   the user says. Records carry the client's own time, which goes on: an hour of standing still, and
-                   `message.timestamp.after.max.ms` refuses them.
-         "auto"    goes on like the real one. It can be moved as the manual one, and it can skip: then monotonic time
-                   alone jumps. So the broker never takes a client's record, transaction or producer id for older than
-                   the client does, whose wall clock skips nothing.
-Units    milliseconds; but for skips, monotonic and wall time always move by the same.
+Theory   "real"    is the operating system's clock, as `system_clock.py` reads it.
+         "manual"  moves only on command. It starts at 0 and at the wall time of the start; monotonic and wall time
+                   advance together. Records carry the client's own wall time, which goes on. After an hour without
+                   an advance, `message.timestamp.after.max.ms` rejects them.
+         "auto"    runs like the real one. It can be moved like the manual one, and it can skip. A skip moves monotonic
+                   time alone. So a client's record, transaction or producer id never looks older to the broker than
+                   to the client. The client's wall clock skips nothing.
+Units    milliseconds; but for skips, monotonic and wall time always move by the same amount.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ CLOCK_NAMES: tuple[str, ...] = get_args(ClockName)
 
 
 class Clock(Protocol):
-    """What the server reads. `can_move` is false for one that obeys nobody."""
+    """The clock that the server reads. `can_move` is False for the real clock."""
 
     can_move: bool
 
     def stamp(self) -> Now:
-        """For something that happens now."""
+        """Return the time to stamp an event that happens now."""
 
     def reached(self) -> Now:
-        """The time that has certainly been reached."""
+        """Return the time that has certainly been reached."""
 
     def seconds_until(self, mono_ms: int) -> float:
-        """How long until `reached()` says `mono_ms`, if nobody moves the clock: 0 if it does already, infinite if it
-        never will."""
+        """Return the seconds until `reached()` returns `mono_ms`, if the clock is not moved: 0 if it is reached,
+        infinite if it never will be."""
 
     def move_to(self, mono_ms: int) -> None:
-        """Let it be `mono_ms` now, if it was not yet."""
+        """Set the clock to `mono_ms`, unless it is later already."""
 
 
 class RealClock:
-    """Nobody moves it."""
+    """The operating system's clock, which cannot be moved."""
 
     can_move = False
-    # Asked with each read and write: no method around them.
+    # Called for each read and write, so without a wrapping method.
     stamp = staticmethod(system_clock.stamp)
     reached = staticmethod(system_clock.reached)
     seconds_until = staticmethod(system_clock.seconds_until)
@@ -55,7 +55,7 @@ class RealClock:
 
 
 class ManualClock:
-    """Goes when told."""
+    """A clock that only moves on command."""
 
     can_move = True
 
@@ -76,7 +76,7 @@ class ManualClock:
 
 
 class AutoClock:
-    """Goes on its own, and further when told or when it skips."""
+    """A clock that runs in real time, and can be moved and skipped ahead."""
 
     can_move = True
 
@@ -100,20 +100,20 @@ class AutoClock:
         self._moved_ms += max(mono_ms - self.reached().mono_ms, 0)
 
     def skip_to(self, mono_ms: int) -> int:
-        """Let it be `mono_ms` now, if it was not yet, at the same time of day. Returns how much was skipped."""
+        """Set monotonic time to `mono_ms`, unless it is later already; wall time stays. Return how much was skipped."""
         skipped_ms = max(mono_ms - self.reached().mono_ms, 0)
         self._skipped_ms += skipped_ms
         return skipped_ms
 
 
 def new_clock(name: str) -> Clock:
-    """The clock of that name."""
+    """Return a new clock of that kind."""
     if name == "real":
         return RealClock()
     return ManualClock() if name == "manual" else AutoClock()
 
 
 def check_name(name: object) -> None:
-    """Raise ValueError for a clock that does not exist."""
+    """Raise ValueError for an unknown clock."""
     if name not in CLOCK_NAMES:
         raise ValueError(f"a clock is real, manual or auto, not {name!r}")

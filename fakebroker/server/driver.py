@@ -1,10 +1,9 @@
-"""The doors of the cluster, entered from an event loop, and what comes out of them performed in order.
+"""The driver of a cluster: enters its doors from an event loop and performs the resulting effects in order.
 
-Theory   Everything runs in the one thread of the event loop. Each door is entered by one method here, which then
-         performs the effects and arms the one timer. Who has the sockets is `listeners.py`.
-         A door may leave work for later. Then the loop goes round once, so that sockets are read, signals heard and
-         timers looked at, and the work goes on. Whoever reads a socket meanwhile looks at the timers as well: no
-         timeout waits for more than what one door does.
+Theory   Everything runs in the thread of the event loop. One method here enters each door, then performs the effects
+         and arms the one timer. `listeners.py` owns the sockets.
+         A door may leave work for later. It continues after one turn of the loop, with its sockets, signals and timers.
+         Each read of a socket checks the timers too, so a timeout is late by one door at most.
 """
 
 from __future__ import annotations
@@ -43,16 +42,16 @@ from fakebroker.server.writing.log_text import printable
 
 log = logging.getLogger("fakebroker")
 
-_TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
-_TURNS_TO_WORK = 1000  # a millisecond of work each
-_WARNING_CHARACTERS = 2000  # one may list settings
-_WRITTEN_AT_ONCE = 262_144  # of an answer in pieces
-_GATHERED_BYTES = 2_048  # parts so large on the average are cheaper to hand over one by one than to copy
-_STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
+_TURNS_TO_READ = 6  # from the arrival of a connect to having handled the first request sent with it: asyncio takes 4
+_TURNS_TO_WORK = 1000  # turns from the arrival of a connect to having handled its first request. asyncio takes 4.
+_WARNING_CHARACTERS = 2000  # A turn does a millisecond of work.
+_WRITTEN_AT_ONCE = 262_144  # A warning may list settings.
+_GATHERED_BYTES = 2_048  # at once, of a response in pieces.
+_STEPS_AT_ONCE = 1000  # Parts of this average size are cheaper to hand over one by one than to copy.
 
 
 class Driver:
-    """Drives a `Cluster` by a clock. Make it and use it on one running event loop."""
+    """The driver of a `Cluster` on a clock. Make it and use it on one running event loop."""
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.cluster = cluster
@@ -66,15 +65,15 @@ class Driver:
         )
         self.transports: dict[Connection, asyncio.Transport] = {}
         self._writing_paused: set[Connection] = set()
-        self._outgoing: dict[Connection, FrameInPieces] = {}  # large answers, as far as they are not written
+        self._outgoing: dict[Connection, FrameInPieces] = {}  # large responses, as far as they are not written
         self._next_turn: asyncio.Handle | None = None
         self._intake = Intake(self._loop)
         self._gathers = gathers(self._loop)
         self.told = LimitedLog(log, self._loop)
-        self.on_listening: Callable[[int, bool], None] = lambda broker_id, listens: None  # who has the ports
+        self.on_listening: Callable[[int, bool], None] = lambda broker_id, listens: None  # for the ports
 
     def stop(self) -> None:
-        """Do not wake any more, nor go on with what was left."""
+        """Stop the timer, and drop work that was left for later."""
         self._timer.stop()
         if self._next_turn is not None:
             self._next_turn.cancel()
@@ -93,11 +92,11 @@ class Driver:
         return connection
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
-        """Where the next bytes of the connection belong; None if anywhere."""
+        """Return the buffer for the next bytes of the connection; None if any buffer will do."""
         return self.cluster.receive_buffer(connection)
 
     def room(self, buffer: memoryview) -> memoryview:
-        """As much of it as may be read into in this turn."""
+        """Return the part of the buffer that may be filled in this turn."""
         return self._intake.room(buffer)
 
     def received(self, connection: Connection, data: bytes | memoryview) -> None:
@@ -132,28 +131,28 @@ class Driver:
             log.debug("%s is lost: %s", connection.peer, error)
         self._after_door()
 
-    # The loop's timer, and what is asked for from outside.
+    # Called by the loop's timer, and by users of the cluster.
 
     def _wake(self) -> None:
         self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
         self._after_door()
 
     def _go_on(self) -> None:
-        """The loop has gone round."""
+        """Continue after a turn of the loop."""
         self._next_turn = None
         self.cluster.turn.begin()
         self._wake()
 
     def go_on(self) -> None:
-        """Do what is due by now, and go on with what was held."""
+        """Do what is due by now, and continue with work that was left."""
         self._wake()
 
     def settle(self) -> None:
-        """Perform what follows from a change that was made to the cluster directly."""
+        """Perform the effects of a direct change of the cluster."""
         self._after_door()
 
     def _after_door(self) -> bool:
-        """Perform what is to be done outside; whether that was anything."""
+        """Perform the pending effects. Return True if there were any."""
         had_effects = False
         while effects := self.cluster.take_effects():
             had_effects = True
@@ -165,14 +164,14 @@ class Driver:
 
     @property
     def elapsed_ms(self) -> int:
-        """Since this was made, by the broker's clock."""
+        """Return the milliseconds since this driver was made, on the broker's clock."""
         return self.clock.reached().mono_ms - self._start_ms
 
-    # A clock that is moved (clocks.py).
+    # Advancing and skipping (clocks.py).
 
     async def advance(self, ms: int) -> None:
-        """Let so much time pass, each deadline at its own time; what is answered is written when this returns, as far
-        as the peers take it. What has arrived comes before it, what clients send meanwhile after it."""
+        """Advance by `ms` milliseconds, deadline by deadline. Requests that have arrived are handled first, those that
+        clients send meanwhile afterwards. When this returns, responses are written as far as the peers read them."""
         await self._let_in()
         end_ms = self.clock.reached().mono_ms + ms
         while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
@@ -182,8 +181,8 @@ class Driver:
         await self._work_off()
 
     async def advance_to_next_deadline(self) -> int | None:
-        """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
-        nobody waits for anything."""
+        """Advance to the next pending deadline. Return the milliseconds that passed; None, without advancing, if none
+        is pending."""
         await self._let_in()
         if not self.cluster.has_deadlines:
             return None
@@ -197,19 +196,19 @@ class Driver:
         return self.clock.reached().mono_ms - start_ms
 
     async def _let_in(self) -> None:
-        """Have what has arrived read and handled."""
+        """Read and handle what has arrived."""
         await turns(_TURNS_TO_READ)
         await self._work_off()
 
     async def _work_off(self) -> None:
-        """Let no time pass before what was let in is handled, unless there is no end to it."""
+        """Finish the work in hand before time passes, but give up if it does not end."""
         for _ in range(_TURNS_TO_WORK):
             if not self.cluster.has_work and not self._intake.is_holding:
                 return
             await turns(1)
 
     def _skip(self, clock: AutoClock) -> None:
-        """All is quiet: let time pass until something happens outside, if a client waits for it."""
+        """Skip time while all is quiet and a client waits for it, until there is an effect."""
         if self.cluster.has_work or self._outgoing or self._intake.is_holding:
             return
         if any(transport.get_write_buffer_size() for transport in self.transports.values()):
@@ -222,7 +221,7 @@ class Driver:
                 return
 
     def _move_to(self, mono_ms: int) -> bool:
-        """Whether anything was to be done outside."""
+        """Move the clock and do what is due then. Return True if there were effects."""
         self._timer.stop()
         self.clock.move_to(mono_ms)
         self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
@@ -257,7 +256,7 @@ class Driver:
                     self.told.info("closed the connection from %s: %s", connection.peer, reason, about=reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
-                        # Kafka does not wait for a peer that does not read either.
+                        # Kafka does not wait either for a peer that does not read.
                         if is_dead or connection in self._outgoing:
                             transport.abort()
                         else:
@@ -279,7 +278,8 @@ class Driver:
                 self.cluster.set_write_blocked(connection, False, self.clock.stamp())
 
     def _write(self, connection: Connection, parts: Sequence[Part]) -> None:
-        """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
+        """Write all responses of one turn in one write, at once: uvloop does not delay it either, since its buffer's
+        limit is 0."""
         transport = self.transports.get(connection)
         if transport is None or not parts or transport.is_closing():
             return
@@ -291,15 +291,15 @@ class Driver:
             transport.write(b"".join(parts))
 
     def _write_on(self, connection: Connection) -> None:
-        """Write the next part of a large answer: what a socket takes well at once. The next one when that is written,
-        and the loop has gone round."""
+        """Write the next part of a large response. The part after it follows when this one is written and the loop has
+        gone round."""
         frame = self._outgoing.get(connection)
         transport = self._open_transport(connection)
         if frame is None or transport is None or connection in self._writing_paused:
             return
         try:
             parts = frame.take(_WRITTEN_AT_ONCE)
-        except OSError as error:  # of the store of old records
+        except OSError as error:  # from the store of old records
             log.error("an answer to %s cannot be read: %s", connection.peer, error)
             transport.abort()
             return
@@ -317,7 +317,7 @@ class Driver:
             self._after_door()
 
     def is_writing(self, connection: Connection) -> bool:
-        """Whether something that it was sent is not written."""
+        """Return True if responses to the connection are not completely written."""
         return connection in self._writing_paused or connection in self._outgoing
 
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:

@@ -25,7 +25,7 @@ from fakebroker.server.running.loop_thread import LoopThread
 
 
 class FakeCluster:
-    """The same cluster in a thread of its own, for programs that block. Takes `AsyncFakeCluster`'s arguments."""
+    """A cluster for blocking programs, in a thread of its own. Takes `AsyncFakeCluster`'s arguments."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class FakeCluster:
 
     @classmethod
     def from_scenario(cls, path: str | PathLike[str], **arguments: Any) -> Self:
-        """A cluster as a scenario file says: `AsyncFakeCluster.from_scenario`."""
+        """Return a cluster as a scenario file describes it. See `AsyncFakeCluster.from_scenario`."""
         from fakebroker.server.scenario.scenario import Scenario
 
         scenario = Scenario.read_file(path)
@@ -95,7 +95,7 @@ class FakeCluster:
             return self
         except Exception:
             raise
-        except BaseException:  # Ctrl-C or a test's time limit, when it had just started: the block is not entered
+        except BaseException:  # Ctrl-C or a test's time limit right after the start: the block is not entered
             self.stop()
             raise
 
@@ -105,7 +105,7 @@ class FakeCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start the thread and listen on all brokers. Whoever interrupts it leaves no thread and no port."""
+        """Start the thread and listen on all brokers. An interrupted start leaves no thread and no port."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -113,21 +113,21 @@ class FakeCluster:
         self._thread.stop()
 
     def reset(self) -> None:
-        """Be as new, on the same ports: `AsyncFakeCluster.reset`. For a cluster that many tests share."""
+        """Reset the cluster, on the same ports, for a cluster that many tests share. See `AsyncFakeCluster.reset`."""
         self._await(self._cluster.reset())
 
     def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> Held:
-        """A barrier: `AsyncFakeCluster.hold`."""
+        """Return a barrier. See `AsyncFakeCluster.hold`."""
         return Held(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
-        """Id, host and port of each broker that runs, as clients are told."""
+        """Return id, host and port of each running broker, as clients see them."""
         return self._call(lambda: self._cluster.endpoints)
 
     @property
     def bootstrap_servers(self) -> str:
-        """For a client's configuration: `AsyncFakeCluster.bootstrap_servers`."""
+        """Return the bootstrap servers for a client's configuration. See `AsyncFakeCluster.bootstrap_servers`."""
         return self._call(lambda: self._cluster.bootstrap_servers)
 
     def create_topic(
@@ -138,31 +138,31 @@ class FakeCluster:
         configs: Mapping[str, str | int | bool] | None = None,
         assignments: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Make a topic: `AsyncFakeCluster.create_topic`."""
+        """Create a topic. See `AsyncFakeCluster.create_topic`."""
         self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs, assignments))
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Change settings of a topic: `AsyncFakeCluster.alter_topic_configs`."""
+        """Change settings of a topic. See `AsyncFakeCluster.alter_topic_configs`."""
         self._call(lambda: self._cluster.alter_topic_configs(name, configs))
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Change settings of all brokers: `AsyncFakeCluster.alter_broker_configs`."""
+        """Change settings of all brokers. See `AsyncFakeCluster.alter_broker_configs`."""
         self._call(lambda: self._cluster.alter_broker_configs(configs))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic: `AsyncFakeCluster.delete_topic`."""
+        """Delete a topic. See `AsyncFakeCluster.delete_topic`."""
         self._call(lambda: self._cluster.delete_topic(name))
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Let an in-sync replica lead: `AsyncFakeCluster.move_leader`."""
+        """Make an in-sync replica the leader. See `AsyncFakeCluster.move_leader`."""
         self._call(lambda: self._cluster.move_leader(topic, partition, broker))
 
     def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
-        """Give a partition other replicas: `AsyncFakeCluster.reassign`."""
+        """Give a partition other replicas. See `AsyncFakeCluster.reassign`."""
         self._call(lambda: self._cluster.reassign(topic, partition, brokers))
 
     def compact(self, topic: str) -> int:
-        """Compact a topic now: `AsyncFakeCluster.compact`."""
+        """Compact a topic now. See `AsyncFakeCluster.compact`."""
         return self._call(lambda: self._cluster.compact(topic))
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
@@ -179,4 +179,4 @@ class FakeCluster:
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
-    return new_event_loop()  # looked up when it is called, so that a test may put another one there
+    return new_event_loop()  # looked up at each call, so that a test may replace it

@@ -1,4 +1,4 @@
-"""Faults and barriers of a `FakeCluster`, from any thread."""
+"""Faults and barriers of a `FakeCluster`, for use from any thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults, Often, Sai
 
 
 class FaultInHand:
-    """A fault of a `FakeCluster`: `AsyncFault`, from any thread."""
+    """A fault of a `FakeCluster`: `AsyncFault`, for use from any thread."""
 
     def __init__(self, fault: AsyncFault, call: Call, wait_for: Await) -> None:
         self._fault = fault
@@ -24,42 +24,42 @@ class FaultInHand:
 
     @property
     def hits(self) -> int:
-        """`AsyncFault.hits`."""
+        """See `AsyncFault.hits`."""
         return self._fault.hits
 
     @property
     def matches(self) -> int:
-        """`AsyncFault.matches`."""
+        """See `AsyncFault.matches`."""
         return self._fault.matches
 
     @property
     def held(self) -> int:
-        """`AsyncFault.held`."""
+        """See `AsyncFault.held`."""
         return self._fault.held
 
     @property
     def is_installed(self) -> bool:
-        """`AsyncFault.is_installed`."""
+        """See `AsyncFault.is_installed`."""
         return self._fault.is_installed
 
     def wait(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
-        """`AsyncFault.wait`."""
+        """See `AsyncFault.wait`."""
         return self._await(self._fault.wait(n, timeout))
 
     def wait_held(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
-        """`AsyncFault.wait_held`."""
+        """See `AsyncFault.wait_held`."""
         return self._await(self._fault.wait_held(n, timeout))
 
     def release(self, count: int | None = None) -> int:
-        """`AsyncFault.release`."""
+        """See `AsyncFault.release`."""
         return self._call(lambda: self._fault.release(count))
 
     def remove(self) -> None:
-        """`AsyncFault.remove`."""
+        """See `AsyncFault.remove`."""
         self._call(self._fault.remove)
 
     def to_json(self) -> dict[str, Any]:
-        """`AsyncFault.to_json`."""
+        """See `AsyncFault.to_json`."""
         return self._fault.to_json()
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ _Handles = list[FaultInHand]
 
 
 class FaultsInHand(Presets):
-    """The faults of a `FakeCluster`: `AsyncFaults`, from any thread."""
+    """The faults of a `FakeCluster`: `AsyncFaults`, for use from any thread."""
 
     def __init__(self, faults: AsyncFaults, call: Call, wait_for: Await, call_or_do: Call) -> None:
         super().__init__(faults, call, wait_for)
@@ -89,23 +89,23 @@ class FaultsInHand(Presets):
         times: Often = None,
         force: bool = False,
     ) -> FaultInHand:
-        """`AsyncFaults.add`."""
+        """See `AsyncFaults.add`."""
         return self._of(self._call(lambda: self._faults.add(fault, when=when, do=do, times=times, force=force)))
 
     def get(self, name: str) -> FaultInHand:
-        """`AsyncFaults.get`."""
+        """See `AsyncFaults.get`."""
         return self._of(self._call(lambda: self._faults.get(name)))
 
     def list(self) -> _Handles:
-        """`AsyncFaults.list`."""
+        """See `AsyncFaults.list`."""
         return [self._of(fault) for fault in self._call_or_do(self._faults.list)]
 
     def unfired(self) -> _Handles:
-        """`AsyncFaults.unfired`."""
+        """See `AsyncFaults.unfired`."""
         return [self._of(fault) for fault in self._call_or_do(self._faults.unfired)]
 
     def clear(self) -> None:
-        """`AsyncFaults.clear`."""
+        """See `AsyncFaults.clear`."""
         self._call(self._faults.clear)
 
     def __iter__(self) -> Iterator[FaultInHand]:
@@ -116,7 +116,8 @@ class FaultsInHand(Presets):
 
 
 class Held:
-    """A barrier of a `FakeCluster`, from any thread: `with kafka.hold(api="Produce", n=3) as held: held.wait()`."""
+    """A barrier of a `FakeCluster`, for use from any thread: `with kafka.hold(api="Produce", n=3) as held:
+    held.wait()`."""
 
     def __init__(self, fault: FaultInHand, n: int) -> None:
         self.fault = fault
@@ -124,15 +125,15 @@ class Held:
 
     @property
     def count(self) -> int:
-        """How many it holds now."""
+        """Return how many requests it holds now."""
         return self.fault.held
 
     def wait(self, n: int | None = None, timeout: float | None = WAIT_S) -> int:
-        """`AsyncHeld.wait`."""
+        """See `AsyncHeld.wait`."""
         return self.fault.wait_held(self._n if n is None else n, timeout)
 
     def release(self, count: int | None = None) -> int:
-        """`AsyncHeld.release`."""
+        """See `AsyncHeld.release`."""
         return self.fault.release(count)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,5 @@
-"""Faults in the user's hand, `kafka.faults.add(when={"api": "Produce"}, do="disconnect")`, and barriers: `hold`."""
+"""Faults for the user of a cluster, `kafka.faults.add(when={"api": "Produce"}, do="disconnect")`, and barriers:
+`hold`."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from fakebroker.server.driver import Driver
 
 log = logging.getLogger("fakebroker")
 
-_TOLD = 10  # faults that never acted, in the log
+_TOLD = 10  # how many faults that never fired are named in the log
 
 Said = When | Mapping[str, Any] | None
 Often = Times | str | int | Mapping[str, Any] | None
@@ -38,32 +39,33 @@ class AsyncFault:
 
     @property
     def hits(self) -> int:
-        """On how many requests it has acted."""
+        """Return how many requests it has acted on (fired)."""
         return self._armed.hits
 
     @property
     def matches(self) -> int:
-        """How many requests it has fitted; of these `times` takes some."""
+        """Return how many requests it has matched; `times` selects some of these."""
         return self._armed.matches
 
     @property
     def held(self) -> int:
-        """How many stand at its barrier now."""
+        """Return how many requests it holds now."""
         return self._armed.held
 
     @property
     def is_installed(self) -> bool:
-        """Whether it may act again."""
+        """Return True if it may act again."""
         return not self._armed.is_spent
 
     async def wait(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
-        """Wait until it has acted n times, so many real seconds at most; how often it has. Raises TimeoutError."""
+        """Wait until it has fired n times, for at most `timeout` real seconds. Return its hits. Raises TimeoutError."""
         _check(n, timeout)
         await self._until(lambda: self._armed.hits >= n, f"acted {n} times", lambda: self._armed.hits, timeout)
         return self._armed.hits
 
     async def wait_held(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
-        """The same until n requests stand at its barrier."""
+        """Wait until it holds n requests, for at most `timeout` real seconds. Return that number. Raises
+        TimeoutError."""
         _check(n, timeout)
         await self._until(lambda: self._armed.held >= n, f"held {n} requests", lambda: self._armed.held, timeout)
         return self._armed.held
@@ -85,7 +87,7 @@ class AsyncFault:
             self._armed.on_change.remove(changed.set)
 
     def release(self, count: int | None = None) -> int:
-        """Let those go on that it holds, or the first so many; how many that were."""
+        """Release all requests that it holds, or the first `count`. Return how many were released."""
         require(WHOLE_NUMBER_OR_NONE, count=count)
         require_at_least(0, count=count)
         released = self._engine.release(self._armed, count)
@@ -93,12 +95,12 @@ class AsyncFault:
         return released
 
     def remove(self) -> None:
-        """Take it away, and let those go on that it holds. Nothing happens if it is gone."""
+        """Remove it and release the requests that it holds. Do nothing if it is removed."""
         self._engine.remove(self._armed)
         self._go_on()
 
     def to_json(self) -> dict[str, Any]:
-        """Its name, what it is, and how it stands. Raises ValueError if it has a predicate."""
+        """Return its id, its definition and its state. Raises ValueError if it has a predicate."""
         stands = {"hits": self.hits, "matches": self.matches, "held": self.held, "installed": self.is_installed}
         return {"id": self.id, **self.fault.to_json(), **stands}
 
@@ -116,7 +118,7 @@ _Handles = list[AsyncFault]
 
 
 class AsyncFaults(AsyncPresets):
-    """The faults of an `AsyncFakeCluster`, those that have acted for the last time as well."""
+    """The faults of an `AsyncFakeCluster`, including those that have fired for the last time."""
 
     def __init__(self, driver: Callable[[], Driver]) -> None:
         super().__init__(driver)
@@ -132,12 +134,12 @@ class AsyncFaults(AsyncPresets):
         times: Often = None,
         force: bool = False,
     ) -> AsyncFault:
-        """Install a Fault, or what makes one (docs/faults.md). Raises ValueError, in one sentence, for what is none and
-        for what can never match or act."""
+        """Install a Fault, or what describes one (docs/faults.md). Raises ValueError with one sentence for a wrong
+        description, and for a fault that can never match or act."""
         made = as_fault(fault, when, do, times, force)
         driver = self._driver()
         engine = driver.cluster.faults
-        if engine is not self._engine:  # it was reset, or started again
+        if engine is not self._engine:  # the cluster was reset, or started again
             self._engine, self._handles = engine, []
         driver.cluster.now = driver.clock.stamp()
         handle = AsyncFault(engine.add(made), engine, self._go_on)
@@ -148,39 +150,39 @@ class AsyncFaults(AsyncPresets):
         self._driver().go_on()
 
     def get(self, name: str) -> AsyncFault:
-        """The fault of that name, "f1". Raises KeyError if there was none."""
+        """Return the fault of that name, "f1". Raises KeyError if there was none."""
         for handle in self:
             if handle.id == name:
                 return handle
         raise KeyError(f"there is no fault {name!r}: there are {', '.join(each.id for each in self) or 'none'}")
 
     def list(self) -> _Handles:
-        """All that were installed, in order, but those that were removed."""
+        """Return all faults in the order of their installation, except removed ones."""
         self._forget_others()
         return [handle for handle in self._handles if not handle._armed.is_removed]
 
     def _forget_others(self) -> None:
         try:
             engine = self._driver().cluster.faults
-        except RuntimeError:  # it has stopped: they are told all the same
+        except RuntimeError:  # the cluster has stopped: its faults stay visible
             return
         if engine is not self._engine:
             self._engine, self._handles = engine, []
 
     def clear(self) -> None:
-        """Remove all, those that have arisen too."""
+        """Remove all faults, including state faults."""
         for handle in self.list():
             handle.remove()
         for arisen in self.arisen():
             arisen.remove()
 
     def unfired(self) -> _Handles:
-        """Those that have never acted, also once the cluster has stopped."""
+        """Return the faults that never fired, also once the cluster has stopped."""
         self._forget_others()
         return [handle for handle in self._handles if not handle.hits]
 
     def tell_unfired(self) -> None:
-        """The cluster stops: say in the log which faults have done nothing."""
+        """Log which faults never fired, when the cluster stops."""
         idle = [handle for handle in self._handles if not handle.hits and not handle._armed.is_removed]
         for handle in idle[:_TOLD]:
             log.warning("fault %s never acted: %s (it fitted %d requests)", handle.id, handle.fault, handle.matches)
@@ -195,7 +197,7 @@ class AsyncFaults(AsyncPresets):
 
 
 def hold_fault(n: int, api: Any, at: str | None, times: Often, when: Mapping[str, Any]) -> Fault:
-    """What a barrier is. Raises ValueError."""
+    """Return the fault of a barrier. Raises ValueError."""
     reading.whole(n, "'n'", 1)
     said = dict(when) | ({} if api is None else {"api": api}) | ({} if at is None else {"at": at})
     return Fault(said, Hold(), every_time if times is None else times)
@@ -210,15 +212,15 @@ class AsyncHeld:
 
     @property
     def count(self) -> int:
-        """How many it holds now."""
+        """Return how many requests it holds now."""
         return self.fault.held
 
     async def wait(self, n: int | None = None, timeout: float | None = WAIT_S) -> int:
-        """Wait until it holds n requests (as many as it was made for). Raises TimeoutError."""
+        """Wait until it holds n requests (default: as many as it was made for). Raises TimeoutError."""
         return await self.fault.wait_held(self._n if n is None else n, timeout)
 
     def release(self, count: int | None = None) -> int:
-        """Let all go on, or the first so many; those that come later are held."""
+        """Release all requests, or the first `count`; later ones are held. Return how many were released."""
         return self.fault.release(count)
 
     async def __aenter__(self) -> Self:

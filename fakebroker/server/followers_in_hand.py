@@ -1,7 +1,7 @@
-"""The followers in the user's hand: `kafka.followers.freeze("topic", partition=0)`.
+"""The followers, for the user of a cluster: `kafka.followers.freeze("topic", partition=0)`.
 
-Each call names whom it means by topic, partition and broker; what is left out means all. Without any of the three it
-also holds for topics made later.
+Each call selects replicas by topic, partition and broker; an omitted selector matches all. A call without any selector
+also applies to topics made later.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, requ
 from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
 from fakebroker.core.replication.followers import Selection
 
-Step = tuple[int, Behaviour | None]  # when, in milliseconds from now; None undoes a freeze
+Step = tuple[int, Behaviour | None]  # milliseconds from now, and the behaviour; None undoes a freeze
 Run = Callable[[Sequence[Step], Selection], None]
 
 
 class Followers:
-    """What the replicas do that do not lead (core/replication/follower.py); one that leads does it once it follows."""
+    """Behaviours of the replicas that do not lead (core/replication/follower.py). A leader adopts its behaviour once it
+    follows."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -27,13 +28,14 @@ class Followers:
         self._run([(0, behaviour)], _selection(topic, partition, broker))
 
     def freeze(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
-        """Stop copying: acks=all on these partitions times out, until the ISR shrinks (replica.lag.time.max.ms)."""
+        """Stop copying. Requests with acks=all to these partitions time out until the ISR shrinks
+        (replica.lag.time.max.ms)."""
         self._apply(FROZEN, topic, partition, broker)
 
     def lag(
         self, lag_ms: int, topic: str | None = None, partition: int | None = None, broker: int | None = None
     ) -> None:
-        """Have each record `lag_ms` milliseconds after the leader."""
+        """Copy each record `lag_ms` milliseconds after the leader appended it."""
         self._apply(Behaviour.lagging(lag_ms), topic, partition, broker)
 
     def throttle(
@@ -43,16 +45,17 @@ class Followers:
         self._apply(Behaviour.throttled(bytes_per_s), topic, partition, broker)
 
     def external(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
-        """Let somebody else play them over the wire: whoever sends Fetch with the broker's id as replica id to the
-        leader. Until then they have what they have."""
+        """Leave fetching to an external follower, which sends Fetch with the broker's id as replica id to the leader.
+        Without one, the replicas keep what they have."""
         self._apply(EXTERNAL, topic, partition, broker)
 
     def instant(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
-        """Have each record at once; catch up first."""
+        """Copy each record at once, after catching up."""
         self._apply(INSTANT, topic, partition, broker)
 
     def resume(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
-        """Undo `freeze`: each frozen follower does again what it did before (instant, if it always was frozen)."""
+        """Undo `freeze`: each frozen follower returns to its previous behaviour (instant, if it was frozen from the
+        start)."""
         self._apply(None, topic, partition, broker)
 
     def script(
@@ -62,13 +65,13 @@ class Followers:
         partition: int | None = None,
         broker: int | None = None,
     ) -> None:
-        """Change what they do over time: (milliseconds from now, behaviour) in rising order, as in
-        `[(0, "instant"), (2_000, "frozen"), (5_000, "lagging:200"), (9_000, "resume")]`.
+        """Change the behaviour over time. Steps are (milliseconds from now, behaviour) in rising order, as in `[(0,
+        "instant"), (2_000, "frozen"), (5_000, "lagging:200"), (9_000, "resume")]`.
 
-        A newer command or script for a follower ends what is left of this one for it; so does the end of its topic.
+        A newer command or script for a follower cancels the remaining steps for it. So does the deletion of its topic.
 
-        Raises ValueError or TypeError for a behaviour that does not exist, or a time that is no whole number or out of
-        order; then no step is done.
+        Raises ValueError or TypeError for an unknown behaviour, or a time that is no whole number or not rising; then
+        no step is done.
         """
         parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in map(_step, steps)]
         self._run(parsed, _selection(topic, partition, broker))

@@ -1,4 +1,4 @@
-"""The journal in the user's hand, `kafka.journal.produce(topic="t").expect(error="REQUEST_TIMED_OUT")`."""
+"""The journal, for the user of a cluster: `kafka.journal.produce(topic="t").expect(error="REQUEST_TIMED_OUT")`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker.core.journal.view import ProduceView, view_produce
 
 
 class Snapshot(NamedTuple):
-    """The events at one moment, how many older ones were dropped, and the topics that exist, if the cluster runs."""
+    """The events at one moment, how many older ones were dropped, and the existing topics, if the cluster runs."""
 
     events: list[Event]
     dropped: int
@@ -20,10 +20,10 @@ class Snapshot(NamedTuple):
 
 
 class JournalInHand:
-    """The last events of the cluster, the oldest first; core/journal/events.py says what each tells.
+    """The last events of the cluster, the oldest first; core/journal/events.py documents each.
 
-    Iterating, `len` and every question look at the moment at which they are asked, from any thread, also after the
-    cluster was stopped. It starts empty when the cluster does.
+    Iteration, `len` and every query see the events of the moment of the call. They work from any thread, also after the
+    cluster has stopped. The journal starts empty when the cluster starts.
     """
 
     def __init__(self, snapshot: Callable[[], Snapshot], clear: Callable[[], None]) -> None:
@@ -38,7 +38,7 @@ class JournalInHand:
 
     @property
     def dropped(self) -> int:
-        """How many events came before these and are not there any more."""
+        """Return how many older events were dropped."""
         return self._snapshot().dropped
 
     def clear(self) -> None:
@@ -48,7 +48,7 @@ class JournalInHand:
     def produce(
         self, *, topic: str | None = None, partition: int | None = None, client_id: str | None = None
     ) -> ProduceView:
-        """What became of the Produce requests, partition by partition; what is left out means all."""
+        """Return the outcome of the Produce requests, partition by partition; an omitted selector matches all."""
         require(STRING_OR_NONE, topic=topic, client_id=client_id)
         require(WHOLE_NUMBER_OR_NONE, partition=partition)
         require_at_least(0, partition=partition)
@@ -56,7 +56,7 @@ class JournalInHand:
         return view_produce(events, dropped, topic, partition, client_id, topics)
 
     def requests(self, *, api: str | None = None, client_id: str | None = None) -> list[Request]:
-        """The requests that were handled, of an API by Kafka's name ("Produce", "Metadata") and of a client."""
+        """Return the handled requests of an API by Kafka's name ("Produce", "Metadata") and of a client."""
         require(STRING_OR_NONE, api=api, client_id=client_id)
         return [
             event
@@ -65,5 +65,5 @@ class JournalInHand:
         ]
 
     def lines(self) -> Iterator[str]:
-        """Each event as a line of JSON; `fakebroker.core.journal.from_lines` reads them."""
+        """Return each event as a line of JSON; `fakebroker.core.journal.from_lines` reads them."""
         return to_lines(self)

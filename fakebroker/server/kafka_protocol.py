@@ -1,4 +1,5 @@
-"""One socket: bytes in to the core, the core's bytes out. No decision is taken here."""
+"""One connection's socket: passes received bytes to the core, and the core's bytes to the socket. It decides
+nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +12,16 @@ from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.server.driver import Driver
 
-_MAPPED = "::ffff:"  # before an IPv4 address, at a socket that speaks both
+_MAPPED = "::ffff:"  # prefix of an IPv4 address at a dual-stack socket
 
 
 class KafkaProtocol(asyncio.BufferedProtocol):
-    """The transport's callbacks, for one connection to one broker. `driver` tells who serves it, once it is open;
-    `is_refused` says of a broker and a descriptor whether the broker has stopped meanwhile, or no more files can be
-    opened; `shared` is a buffer for what all connections read. `is_dialled`: it is told to find all brokers at the
-    address that it uses itself."""
+    """The transport's callbacks, for one connection to one broker.
+
+    `driver` returns the driver of the cluster, once the connection is open. `is_refused` returns True for a broker and
+    a descriptor if the broker has stopped meanwhile, or no more files can be opened. `shared` is a buffer for the reads
+    of all connections. `is_dialled`: the client is sent the address that it connected to, for all brokers.
+    """
 
     connection: Connection
     _driver: Driver
@@ -45,7 +48,8 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         self._driver = self._present_driver()
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # asyncio and uvloop set TCP_NODELAY themselves
-        # So pause_writing says "not completely written" and resume_writing "completely written", as Kafka counts it.
+        # With this limit pause_writing means "not completely written" and resume_writing "completely written", as Kafka
+        # counts it.
         self.transport.set_write_buffer_limits(high=0)
         listener = _dialled(transport) if self._is_dialled else PLAINTEXT
         self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport), listener)
@@ -53,8 +57,8 @@ class KafkaProtocol(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """The rest of a large frame goes where it belongs, all else by way of the buffer that all connections share:
-        the loops read, and tell of it, without doing anything else in between."""
+        """Return the place for the next bytes. The rest of a large frame is read into its own buffer, all else into the
+        buffer that all connections share. Sharing is safe: the loops report each read before they start another one."""
         own = self._driver.receive_buffer(self.connection)
         self._is_own = own is not None
         self._buffer = self._driver.room(self._shared if own is None else own)
@@ -75,12 +79,13 @@ class KafkaProtocol(asyncio.BufferedProtocol):
 
 
 def _dialled(transport: asyncio.BaseTransport) -> Listener:
-    """With the address at this end, which is the one that it connected to unless something between has changed it."""
+    """Return the local address of the connection: the one that the client connected to, unless something between has
+    changed it."""
     address = transport.get_extra_info("sockname")
     return PLAINTEXT._replace(address=address[0].removeprefix(_MAPPED)) if address else PLAINTEXT
 
 
 def _peer(transport: asyncio.BaseTransport) -> tuple[str, str]:
-    """Its name in logs, and its IP address."""
+    """Return the peer's name in logs, and its IP address."""
     address = transport.get_extra_info("peername")
     return (f"{address[0]}:{address[1]}", address[0]) if address else ("unknown peer", "")

@@ -1,4 +1,4 @@
-"""The ports of the brokers: each is taken while the cluster lives, and listened on while its broker does.
+"""The ports of the brokers: each is reserved while the cluster exists, and listens while its broker runs.
 
 Source   core/.../network/SocketServer.scala Acceptor @ 4.0.
 """
@@ -18,14 +18,14 @@ from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")
 
-_TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
-_RECEIVE_BYTES = 262_144  # read from a socket at once, as uvloop does by itself
+_TURNS_TO_OPEN = 3  # turns from accepting a connection to connection_made(). asyncio takes 2, uvloop 1.
+_RECEIVE_BYTES = 262_144  # bytes per read, uvloop's own number.
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
 
 class Listeners:
-    """Owns the ports of a cluster's brokers. Make it and use it on one running event loop. Callers of `stop_broker` and
-    the like, `replace` and `stop` come one after the other."""
+    """The ports of a cluster's brokers. Make it and use it on one running event loop. Calls of `replace`, `stop`,
+    `stop_broker` and the like must come one after the other."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -33,14 +33,14 @@ class Listeners:
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         self._ports: dict[int, Port] = {}
         self._stopped = False
-        self._listening: set[int] = set()  # brokers whose port is to be open
-        self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # of ports that are opened or closed
+        self._listening: set[int] = set()  # brokers with a port that is to be open
+        self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
         self._driver: Driver
         self._files: Files
 
     async def take(self, broker_ids: list[int]) -> None:
-        """Take the ports of these brokers; nobody listens yet. Raises OSError if one is taken; `close` gives up those
-        that it has then."""
+        """Reserve the ports of these brokers without listening. Raises OSError if one is taken; `close` releases the
+        others then."""
         for index, broker_id in enumerate(broker_ids):
             self._ports[broker_id] = await self._take(self._place.port_of(index))
 
@@ -50,16 +50,16 @@ class Listeners:
             return await Port.take(bound_host(host), port)
         except socket.gaierror as error:
             raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
-        except ValueError as error:  # no resolver can be asked for it
+        except ValueError as error:  # a name that no resolver accepts
             raise socket.gaierror(socket.EAI_NONAME, f"the host {host!r} is no host name: {error}") from error
 
     @property
     def ports(self) -> list[int]:
-        """Of the brokers, in their order."""
+        """Return the ports, in the order of the brokers."""
         return [port.number for port in self._ports.values()]
 
     def drive(self, driver: Driver) -> None:
-        """Have connections belong to that cluster from now on. All its brokers run, and are where the ports are."""
+        """Attach the connections to that cluster from now on. All its brokers run, at these ports."""
         self._driver = driver
         self._files = Files(driver.told)
         driver.on_listening = self._on_listening
@@ -71,7 +71,7 @@ class Listeners:
             driver.cluster.set_bound(broker_id, place.host, taken.number)
 
     async def serve(self) -> None:
-        """Listen where the brokers do. Raises OSError."""
+        """Listen where the brokers run. Raises OSError."""
         for broker_id in self._ports:
             self._begin_change(broker_id)
         for error in await asyncio.gather(*self._changes.values(), return_exceptions=True):
@@ -80,24 +80,24 @@ class Listeners:
         self._driver.settle()
 
     async def retire(self, old: Driver) -> None:
-        """Close the connections of a cluster in whose place another one is driven now, and listen for that one."""
+        """Close the connections of a cluster that was replaced, and listen for the new one."""
         old.on_listening = _ignore
         old.stop()
         for transport in old.transports.values():
-            transport.abort()  # before any await: no client is given an id of the old life behind the new one
+            transport.abort()  # before any await: no client is to get an id of the old life after the new one began
         try:
             await self.serve()
             while old.transports:  # abort() reports connection_lost in the next turns of the loop
                 await asyncio.sleep(0)
         finally:
-            old.stop()  # what the lost connections left to do arms it again
+            old.stop()  # the lost connections have armed it again
 
     async def settled(self) -> None:
-        """What is under way at the ports is done."""
+        """Wait until all pending changes of ports are done."""
         await asyncio.gather(*self._changes.values(), return_exceptions=True)
 
     async def stop(self) -> None:
-        """Close every connection, and give up the ports. What was parked is not answered, as when a broker stops."""
+        """Close every connection and release the ports. Parked requests get no response, as when a broker stops."""
         self._stopped = True
         await self.settled()
         self._driver.stop()
@@ -105,53 +105,53 @@ class Listeners:
         self.close()
         for transport in list(self._driver.transports.values()):
             transport.abort()
-        await turns(_TURNS_TO_OPEN)  # what was accepted just now is still to come, and refused
+        await turns(_TURNS_TO_OPEN)  # connections accepted just now are still to come, and refused
         while self._driver.transports:  # abort() reports connection_lost in the next turns of the loop
             await asyncio.sleep(0)
-        self._driver.stop()  # what the lost connections left to do arms it again
+        self._driver.stop()  # the lost connections have armed it again
 
     def close(self) -> None:
-        """Give up the ports."""
+        """Release the ports."""
         for port in self._ports.values():
             port.close()
         self._ports.clear()
 
     async def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker in order; once it has stopped, its port refuses connections, and nobody takes it. Raises
-        ValueError for one that stands still."""
+        """Shut a broker down in a controlled way. Once it has stopped, its port refuses connections and stays reserved.
+        Raises ValueError if it is paused."""
         self._driver.cluster.stop_broker(broker_id, self._driver.clock.stamp())
         await self._settle(broker_id)
 
     async def kill_broker(self, broker_id: int) -> None:
-        """Kill a broker; its port is kept as well."""
+        """Crash a broker; its port stays reserved."""
         self._driver.cluster.kill_broker(broker_id, self._driver.clock.stamp())
         await self._settle(broker_id)
 
     async def pause_broker(self, broker_id: int) -> None:
-        """Let a broker stand still; its port and its connections stay open. Raises ValueError if it does not run."""
+        """Pause a broker; its port and its connections stay open. Raises ValueError if it does not run."""
         self._driver.cluster.pause_broker(broker_id, self._driver.clock.stamp())
         self._driver.settle()
 
     async def resume_broker(self, broker_id: int) -> None:
-        """Let it go on. Raises ValueError if it has no process."""
+        """Resume a broker. Raises ValueError if it has no process."""
         self._driver.cluster.resume_broker(broker_id, self._driver.clock.stamp())
         self._driver.settle()
 
     async def start_broker(self, broker_id: int) -> None:
-        """Start a broker that was stopped or killed: it listens on the same port as soon as it has registered. Raises
-        ValueError if it stands still, OSError if the system lets nobody listen."""
+        """Start a broker that was stopped or killed; it listens on the same port as soon as it has registered. Raises
+        ValueError if it is paused, OSError if its port cannot listen."""
         self._driver.cluster.start_broker(broker_id, self._driver.clock.stamp())
         await self._settle(broker_id)
 
     async def _settle(self, broker_id: int) -> None:
-        """What was decided is done, the port too. What takes the controller's time is not waited for."""
+        """Perform the effects and wait for the change of the port, but not for what takes the controller's time."""
         self._driver.settle()
         change = self._changes.get(broker_id)
         if change is not None and (error := await change) is not None:
             raise error
 
     def _on_listening(self, broker_id: int, listens: bool) -> None:
-        """The broker has come up, or gone."""
+        """Open or close the port of a broker that came up or went down."""
         if listens:
             self._listening.add(broker_id)
         else:
@@ -163,7 +163,7 @@ class Listeners:
             self._changes[broker_id] = self._loop.create_task(self._change(broker_id))
 
     async def _change(self, broker_id: int) -> OSError | None:
-        """Open the port or close it, until it is as it is to be. Returns why it cannot be opened."""
+        """Open or close the port until it is as wanted. Return the error if it cannot be opened."""
         port = self._ports[broker_id]
         try:
             while port.is_open != (broker_id in self._listening):
@@ -184,7 +184,7 @@ class Listeners:
         )
 
     async def _close_port(self, broker_id: int, port: Port) -> None:
-        """Those of its connections that are not being closed by now are of its next life."""
+        """Close the port and wait for the connections that are closing. The others belong to the broker's next life."""
         await port.refuse()
         for transport in self._closing(broker_id):
             if transport.get_write_buffer_size():
@@ -197,7 +197,7 @@ class Listeners:
         return self._driver
 
     def descriptors(self) -> list[int]:
-        """Of all that is open: ports and connections."""
+        """Return the descriptors of all ports and connections."""
         ports = [descriptor for port in self._ports.values() for descriptor in port.descriptors()]
         connected = [transport.get_extra_info("socket") for transport in self._driver.transports.values()]
         return ports + [sock.fileno() for sock in connected if sock is not None]
@@ -213,4 +213,4 @@ class Listeners:
 
 
 def _ignore(broker_id: int, listens: bool) -> None:
-    """Nobody listens for that cluster any more."""
+    """Ignore the changes of a cluster that was replaced."""

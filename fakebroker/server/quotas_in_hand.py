@@ -1,9 +1,8 @@
-"""The client quotas in the user's hand: `kafka.quotas.set(client_id="loader", producer_byte_rate=1_000_000)`.
+"""Client quotas, for the user of a cluster: `kafka.quotas.set(client_id="loader", producer_byte_rate=1_000_000)`.
 
-A quota is for a user, a client id, or both, or for an address; `DEFAULT` in place of a name is for everybody who has
-none of his own.
-Until there is authentication every client is the user "ANONYMOUS". Each broker allows each client that much
-(core/quota/quota.py says who shares what and how long a client is muted).
+A quota belongs to a user, a client id, or both, or to an IP address. `DEFAULT` in place of a name applies to all
+entities without a quota of their own. Without authentication every client is the user "ANONYMOUS". Each broker enforces
+its quotas separately (core/quota/quota.py defines which clients share a quota, and how long a client is muted).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from fakebroker.core.quota.quota import (
     QuotaEntity,
 )
 
-# None removes all quotas of the entity.
+# The function that sets quotas of an entity; None removes all of them.
 Apply = Callable[[QuotaEntity, Mapping[str, float | None] | None], None]
 
 
 class Quotas:
-    """What clients may use."""
+    """The client quotas of a cluster."""
 
     DEFAULT = DEFAULT
 
@@ -45,15 +44,15 @@ class Quotas:
         controller_mutation_rate: float | None = None,
         connection_creation_rate: int | None = None,
     ) -> None:
-        """Set some quotas; those that are not named stay as they are. Takes effect with the next request.
+        """Set some quotas; the others stay as they are. They apply from the next request on.
 
         producer_byte_rate        bytes of Produce requests per second and broker
-        consumer_byte_rate        the same of answers to Fetch; what is too much is withheld
-        request_percentage        handling time, in percent of one thread; a request counts the microseconds of the
-                                  setting fakebroker.request.handler.time.us (100)
-        controller_mutation_rate  partitions that are made and deleted, per second, of the whole cluster
-        connection_creation_rate  connections from an address, `ip`, per second and broker; who connects too often is
-                                  left unread, and closed within a second
+        consumer_byte_rate        bytes of Fetch responses per second and broker; the excess is withheld
+        request_percentage        handling time, in percent of one thread; each request counts as
+                                  fakebroker.request.handler.time.us (100) microseconds;
+        controller_mutation_rate  partitions that are made and deleted, per second, of the whole cluster;
+        connection_creation_rate  connections from an address, `ip`, per second and broker; a connection above the rate
+                                  is not read, and closed within a second
 
         Raises KafkaError (INVALID_REQUEST) for a bad value, or if neither user, client id nor ip is given.
         """
@@ -71,7 +70,7 @@ class Quotas:
         self._apply(_entity(user, client_id, ip), alterations)
 
     def remove(self, *, user: str | None = None, client_id: str | None = None, ip: str | None = None) -> None:
-        """Remove all quotas of this entity; others that are less particular hold for it then."""
+        """Remove all quotas of this entity; the next less specific quotas then apply to it."""
         self._apply(_entity(user, client_id, ip), None)
 
 

@@ -1,4 +1,4 @@
-"""Settings as Python programs give them, as the texts that Kafka reads."""
+"""Settings from Python programs, converted to the texts that Kafka reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fakebroker.core.errors import ConfigError
 
 
 def texts(settings: Mapping[str, str | int | bool | None] | None) -> dict[str, str | None]:
-    """Settings as Kafka reads them. None stays: it takes a setting back, or Kafka's error tells it."""
+    """Return the settings as texts. None stays: it resets a setting, or Kafka rejects it with an error."""
     require(MAPPING_OR_NONE, settings=settings)
     texts: dict[str, str | None] = {}
     for name, value in (settings or {}).items():

@@ -1,13 +1,13 @@
-"""When time may be skipped: somebody waits for it, and nobody else has anything to say.
+"""The skipping of time: when a client waits only for time, and no other client is active.
 
-Theory   Every door of the core ends in `arm`, so that is where the server tells that something happened. When nothing
-         has for `QUIET_S` of real time, the loop is given the turns in which it would find bytes that wait to be read;
-         if there are none, time is skipped up to the next deadline that does something outside. Deadlines that clients
-         have to meet, as for a heartbeat, move along (`ClientDeadlines`), and so do the ends of long polls. Then all
-         begins anew: the clients have the same time to react to what they were sent.
-         An idle consumer is quiet: a Fetch that finds nothing and waits, and the empty answer at the end of its wait,
-         are no reason to wait for more (`IdlePolls`). Some consumers poll every few milliseconds.
-         Nobody looks at an idle cluster: without a door there is no look.
+Theory   Every door of the core ends in `arm`, so the server notices there that something happened. After `QUIET_S` of
+         real time without a door, the loop runs the turns in which it would find unread bytes. If there are none, time
+         is skipped to the next deadline that has an effect outside. Deadlines that clients have to meet, as for a
+         heartbeat, move along (`ClientDeadlines`), and so do the ends of long polls. Then the quiet time begins anew,
+         so that clients have time to react to the responses.
+         An idle consumer is quiet: a Fetch that finds nothing and waits, and the empty response at the end, do not
+         count (`IdlePolls`). Some consumers poll every few milliseconds.
+         An idle cluster costs nothing: without a door there is no check.
 Units    seconds of the event loop's clock, which is the real one.
 """
 
@@ -23,21 +23,21 @@ from fakebroker.server.clocks import Clock
 from fakebroker.server.timer_driver import TimerDriver
 
 QUIET_S = 0.01
-"""Long enough for a client that is at work to send what it has to send next, short enough that nobody waits for it."""
+"""Long enough for an active client to send its next request, short enough to go unnoticed."""
 
 _FETCH = 1
-_TURNS_TO_READ = 3  # of the loop, until what had arrived before them has been read: uvloop looks after its timers
+_TURNS_TO_READ = 3  # turns of the loop until earlier bytes have been read: uvloop reads after its timers
 
 
 class IdlePolls(Listener):
-    """Tells whether all that happened since the last `take` was consumers that poll and get nothing.
+    """A listener that tells whether all that happened since the last `take` was consumers that poll and get nothing.
 
-    An answer that ends a longer wait than for one byte may have records in it.
+    A response that ends a wait for more than one byte may have records in it.
     """
 
     def __init__(self) -> None:
-        self._polls = 0  # that began to wait, or ended
-        self._ends = 0  # those whose empty answer comes next
+        self._polls = 0  # Fetch requests that were parked or expired
+        self._ends = 0  # requests that expired; their empty response comes next
         self._has_more = False
 
     def take(self) -> bool:
@@ -78,7 +78,7 @@ class IdlePolls(Listener):
 
 
 class SkippingTimerDriver(TimerDriver):
-    """Also calls `skip` when all is quiet; it skips time if there is a reason to."""
+    """A timer driver that also calls `skip` when all is quiet; `skip` decides whether to skip time."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """The one place where the operating system's clocks become integer milliseconds, and where rounding happens.
 
-Theory   Something that happens at 10.3 ms is stamped 11: by then it has happened. Time is said to have reached 10: it
-         certainly has. So a timeout of T that starts at a stamp and ends when time has reached stamp + T lasts at least
-         T and at most T + 1 ms, whatever the fractions. Kafka floors both and may be up to 1 ms early.
+Theory   Something that happens at 10.3 ms is stamped 11: by then it has happened. `reached()` returns 10 then: that has
+         certainly been reached. A timeout of T starts at a stamp and ends when time has reached stamp + T. So it lasts
+         at least T and at most T + 1 ms, whatever the fractions. Kafka floors both and may be up to 1 ms early.
 Units    milliseconds; the monotonic clock of the machine, and the wall clock for record timestamps.
 """
 
@@ -18,19 +18,19 @@ _TRIES = 5
 
 
 def stamp() -> Now:
-    """For something that happens now: monotonic milliseconds rounded up."""
+    """Return the time to stamp an event that happens now: monotonic milliseconds rounded up."""
     mono_ns, wall_ns = _both_ns()
     return Now(-(-mono_ns // _NS_PER_MS), wall_ns // _NS_PER_MS)
 
 
 def reached() -> Now:
-    """The time that has certainly been reached: monotonic milliseconds rounded down."""
+    """Return the time that has certainly been reached: monotonic milliseconds rounded down."""
     mono_ns, wall_ns = _both_ns()
     return Now(mono_ns // _NS_PER_MS, wall_ns // _NS_PER_MS)
 
 
 def _both_ns() -> tuple[int, int]:
-    """Of one moment: whoever is held up between the clocks reads them again, a few times."""
+    """Return both clocks at one moment. If the process is held up between the reads, they are repeated, a few times."""
     for _ in range(_TRIES):
         mono_ns, wall_ns = monotonic_ns(), time_ns()
         if monotonic_ns() - mono_ns < _ONE_MOMENT_NS:
@@ -39,5 +39,5 @@ def _both_ns() -> tuple[int, int]:
 
 
 def seconds_until(mono_ms: int) -> float:
-    """How long until `reached()` says `mono_ms`; 0 if it does already."""
+    """Return the seconds until `reached()` returns `mono_ms`; 0 if it does already."""
     return max(mono_ms * _NS_PER_MS - monotonic_ns(), 0) / 1e9

@@ -19,6 +19,13 @@ ROOT: Final = Path(__file__).parents[2]
 
 # Folders and files without a problem. The list grows until it is the whole package.
 CLEAN: Final[tuple[str, ...]] = (
+    "fakebroker/__init__.py",
+    "fakebroker/__main__.py",
+    "fakebroker/apis",
+    "fakebroker/cli.py",
+    "fakebroker/cluster",
+    "fakebroker/commands",
+    "fakebroker/control",
     "fakebroker/core/__init__.py",
     "fakebroker/core/arguments.py",
     "fakebroker/core/broker",
@@ -45,9 +52,18 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/core/schedule.py",
     "fakebroker/core/security",
     "fakebroker/core/transactions",
+    "fakebroker/extras.py",
+    "fakebroker/faults.py",
+    "fakebroker/network",
+    "fakebroker/old_python.py",
     "fakebroker/producer",
     "fakebroker/producing",
+    "fakebroker/protocol",
+    "fakebroker/server",
+    "fakebroker/serving.py",
+    "fakebroker/streams.py",
     "fakebroker/testing",
+    "fakebroker/yaml_places.py",
     "timingwheel",
 )
 

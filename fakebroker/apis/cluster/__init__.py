@@ -1,1 +1,1 @@
-"""What there is: brokers, topics, versions."""
+"""APIs of the cluster: brokers, topics, versions."""

@@ -1,15 +1,15 @@
 """ApiVersions (API key 18), versions 0-5.
 
-Behaviour      Lists the registry. A version that is not served is answered in the v0 layout with UNSUPPORTED_VERSION
-               and the range of ApiVersions alone, its body unread (KIP-511): the dispatcher calls
-               `respond_unsupported_version`. A software name or version that is not of Kafka's form: INVALID_REQUEST.
-               A client that means another cluster or broker: REBOOTSTRAP_REQUIRED, and it is served on all the same.
-               The one without the other: INVALID_REQUEST. A client that means the cluster before a reset is right here.
-Version notes  v1 throttle time; v3 flexible, client software name and version (KIP-511), features (KIP-584);
-               v4 features whose minimum is 0 may be listed (KAFKA-17492); v5 the cluster and the node that are meant
-               (KIP-1242).
-               The epoch of features grows with each change of theirs; in Kafka it is an offset of its metadata.
-Not done       Features whose APIs are not served are not told (apis/features.py).
+Behaviour      Lists the registry. A version that is not served gets UNSUPPORTED_VERSION in the v0 layout, with the
+               range of ApiVersions alone (KIP-511). Its body is not read. The dispatcher calls
+               `respond_unsupported_version` for it. A malformed software name or version: INVALID_REQUEST. A cluster id
+               or node id of another broker: REBOOTSTRAP_REQUIRED, and the connection goes on. Only one of the two ids:
+               INVALID_REQUEST. The cluster id of before a reset is accepted.
+Version notes  v1 throttle time; v3 flexible, client software name and version (KIP-511), features (KIP-584); v4
+               features with minimum 0 may be listed (KAFKA-17492); v5 the cluster id and node id that the client
+               expects (KIP-1242).
+               The epoch of features grows with each change of them; in Kafka it is an offset of its metadata.
+Not done       Features of APIs that are not served are not listed (apis/features.py).
 Source         core/.../server/KafkaApis.scala handleApiVersionsRequest; clients/.../requests/ApiVersionsRequest.java,
                ApiVersionsResponse.java
 """
@@ -35,7 +35,7 @@ KEY = 18
 _MEANT_SINCE = 5
 _FEATURES_SINCE = 3
 _NO_NODE = -1
-_LENGTH = 4  # of a frame's length, and of the correlation id behind it
+_LENGTH = 4  # of a frame's length prefix, and of the correlation id behind it
 _REMEMBERED = 64
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -57,7 +57,7 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
     if ctx.api_version >= 3:
         ctx.tell_software(request.client_software_name, request.client_software_version)
     else:
-        ctx.tell_software("", "")  # and what was told before is forgotten
+        ctx.tell_software("", "")  # and the earlier values are dropped
     if ctx.api_version >= _MEANT_SINCE and not _is_meant(ctx, request):
         error_response(ctx, request, ErrorCode.rebootstrap_required)
         return
@@ -85,7 +85,7 @@ def _is_meant(ctx: RequestContext, request: ApiVersionsRequest) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _whole_answer(version: int, throttle_time_ms: int, epoch: int, finalized: tuple[tuple[str, int], ...]) -> bytes:
-    """The frame of what is served, to the request 0: the same for all clients, who ask for it at each connection."""
+    """Return the response to correlation id 0. It is the same for all clients, which request it on each connection."""
     values: dict[str, Any] = {
         "error_code": ErrorCode.none,
         "api_keys": [_range(api) for api in registry.load().values() if api.is_advertised],
@@ -111,7 +111,7 @@ def _features(version: int, epoch: int, finalized: tuple[tuple[str, int], ...]) 
 
 
 def respond_unsupported_version(ctx: RequestContext) -> None:
-    """The answer to a version that is not served, readable by every client."""
+    """Respond to a version that is not served, in a layout that every client can read."""
     _respond(ctx, 0, ErrorCode.unsupported_version, [_range(registry.load()[KEY])])
 
 

@@ -1,9 +1,9 @@
 """DescribeCluster (API key 60), versions 0-2.
 
-Behaviour      The cluster, its controller and the brokers that run, by the listener that was asked. Only brokers listen
-               here: who asks for controllers is answered MISMATCHED_ENDPOINT_TYPE, who asks for anything else
-               UNSUPPORTED_ENDPOINT_TYPE; nothing else of such an answer is filled in.
-Version notes  v1 request endpoint_type, response endpoint_type (KIP-919: controllers may be asked too); v2 request
+Behaviour      Returns the cluster, its controller and the running brokers, as seen by the listener of the request. Only
+               brokers listen here. A request for controllers gets MISMATCHED_ENDPOINT_TYPE, one for another type
+               UNSUPPORTED_ENDPOINT_TYPE; nothing else is filled in then.
+Version notes  v1 request endpoint_type, response endpoint_type (KIP-919: controllers serve it too); v2 request
                include_fenced_brokers, response brokers.is_fenced (KIP-1073): brokers that are registered and stopped.
 Not done       The cluster's operations are not looked up: all are allowed.
 Source         core/.../server/KafkaApis.scala handleDescribeCluster; AuthHelper.scala computeDescribeClusterResponse;

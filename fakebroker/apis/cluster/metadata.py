@@ -1,19 +1,19 @@
 """Metadata (API key 3), versions 0-13.
 
-Behaviour      The brokers that run; the topics asked for, or all (null; in v0: an empty list). If any topic is asked
-               for by id, names are ignored. An unknown topic is made if broker and request allow it, and is answered
-               UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster does, whatever comes of it: the client asks
-               again. A name that cannot be one: INVALID_TOPIC_EXCEPTION. Unknown ids are answered first, then the known
-               topics, then the unknown names; each once, however often it was asked for. A partition that nobody leads:
-               LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not their brokers run, except in
-               v0, which has no list of those that are offline: it leaves them out and says REPLICA_NOT_AVAILABLE.
-               Which topics are told is decided first, what of each when its turn comes: of one that is deleted in
-               between, what was last true. Kafka answers from an image that stands still.
+Behaviour      Returns the running brokers, and the requested topics or all (null; in v0: an empty list). If any topic
+               is requested by id, names are ignored. An unknown topic is created if broker and request allow it, and
+               gets UNKNOWN_TOPIC_OR_PARTITION this once, as in a KRaft cluster, whatever the outcome: the client
+               retries. An invalid name: INVALID_TOPIC_EXCEPTION. The response has the unknown ids first, then the known
+               topics, then the unknown names, each once. A partition without a leader: LEADER_NOT_AVAILABLE, leader -1.
+               Replicas and ISR include stopped brokers, except in v0. That has no list of offline replicas, so it
+               leaves them out and sets REPLICA_NOT_AVAILABLE.
+               The set of topics is fixed first, and each topic is encoded at its turn. One that is deleted in between
+               is encoded as it last was. Kafka uses an immutable image.
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
                creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8 authorized operations (of the
-               cluster to v10 only); v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error
+               cluster to v10 only); v9 flexible; v10 topic ids in responses; v12 topics by id; v13 top-level error
                (KIP-1102).
-Not done       Internal topics are made with the brokers' defaults, not with their coordinators' settings.
+Not done       Internal topics are created with the brokers' defaults, not with their coordinators' settings.
 Source         core/.../server/KafkaApis.scala handleTopicMetadataRequest, DefaultAutoTopicCreationManager.scala;
                KRaftMetadataCache.scala getPartitionMetadata; clients/.../requests/MetadataRequest.java getErrorResponse
 """
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 KEY = 3
 _LOOKUPS_OF_A_SLICE = 512
 _TOLD_IN_A_SLICE = 128  # topics and partitions
-_REMEMBERED = 64  # requests
-_SMALL_BODY = 512  # bytes of one that is worth it
+_REMEMBERED = 64  # decoded requests in the cache
+_SMALL_BODY = 512  # bytes of a request that is worth caching
 
 
 def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> Slices[None]:
@@ -70,7 +70,7 @@ def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCod
 
 
 def read_metadata_request(version: int, frame: bytes | LargeFrame, offset: int) -> Any:
-    """Clients ask the same again and again, each as the others do: what was read lately is not read anew."""
+    """Decode a request, from a cache if possible: clients repeat requests, and many send the same."""
     whole = frame if isinstance(frame, bytes) else frame.join()
     body = whole[offset:]
     return _remembered(version, body) if len(body) <= _SMALL_BODY else decode_request(KEY, version, body, 0)
@@ -132,8 +132,8 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
 
 
 def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[Iterable[UUID], Iterable[str]]]:
-    """The ids, or else the names, that are to be answered, each once. Of all topics those that there are now, whatever
-    becomes of them until they are told."""
+    """Return the ids, or else the names, to respond to, each once. For all topics the present names are fixed now, even
+    if some topics are deleted meanwhile."""
     asked = request.topics
     if asked is None or (ctx.api_version == 0 and not asked):
         return (), ctx.metadata.topic_names()
@@ -150,24 +150,24 @@ def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[It
         if number % _LOOKUPS_OF_A_SLICE == 0:
             yield
     if ctx.api_version < 12 and (ids or is_one_without_name):
-        # Both are in the schema from v10 on, but may be used from v12 on only.
+        # The schema has both from v10 on, but they may be used from v12 on only.
         raise KafkaError(ErrorCode.invalid_request, f"Topics are asked for by name in version {ctx.api_version}")
     if ids:
         return ids, ()
     if is_one_without_name:
-        # Kafka trips over it: a NullPointerException in Topic.validate.
+        # Kafka fails here with a NullPointerException in Topic.validate.
         raise KafkaError(ErrorCode.unknown_server_error, "A topic is asked for without name and id.")
     return (), names
 
 
 def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
-    """One CreateTopics request to the controller. Nobody waits for what comes of it."""
+    """Send one CreateTopics request to the controller. The outcome is ignored."""
     new: list[NewTopic] = []
     for number, name in enumerate(names, 1):
         if topic_name.is_valid(name):
             new.append(creatable_topic(name, ctx.controller.config))
             if len(new) > MAX_PARTITIONS_PER_BATCH:
-                return  # it would be refused as a whole
+                return  # the controller would refuse the whole request
         if number % _LOOKUPS_OF_A_SLICE == 0:
             yield
     with suppress(KafkaError):
@@ -175,7 +175,7 @@ def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
 
 
 def _tell_topic(answer: MetadataAnswer, topic: UUID | Topic | str, operations: int) -> Sequence[Partition]:
-    """An unknown id, a topic, or an unknown name. Its partitions are to be told next."""
+    """Add an unknown id, a topic, or an unknown name to the response. Return the partitions to add next."""
     if isinstance(topic, UUID):
         answer.topic(ErrorCode.unknown_topic_id, None, topic, False, 0, NOT_REQUESTED)
         return ()

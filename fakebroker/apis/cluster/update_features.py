@@ -1,9 +1,9 @@
 """UpdateFeatures (API key 57), versions 0-2.
 
-Behaviour      Features get other levels, all or none: what is wrong with one is told of the whole request.
-               `validate_only` changes nothing.
+Behaviour      Sets levels of features, all or none: an error of one fails the whole request. `validate_only` changes
+               nothing.
 Version notes  v1 upgrade type instead of allow_downgrade, validate_only (KIP-778); v2 no results of single features.
-Not done       A level has no effect: it is kept, and ApiVersions tells it. Authorization.
+Not done       A level has no effect: it is stored, and ApiVersions returns it. Authorization.
 Source         metadata/.../controller/FeatureControlManager.java; clients/.../requests/UpdateFeaturesResponse.java
 """
 

@@ -1,1 +1,1 @@
-"""Settings and quotas, and what there is of security and telemetry."""
+"""APIs of settings, quotas and telemetry."""

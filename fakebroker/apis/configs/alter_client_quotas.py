@@ -1,10 +1,10 @@
 """AlterClientQuotas (API key 49), versions 0-1.
 
-Behaviour      The quotas of each entity are set or removed, each entity on its own; who is asked for twice is altered
-               as asked first, and answered an error. `validate_only` changes nothing. They hold from the next request
-               on. The answer is in the order of Kafka's hash table.
+Behaviour      Sets or removes the quotas of each entity independently. An entity that is named twice is altered as its
+               first entry says, and gets an error. `validate_only` changes nothing. Quotas apply from the next request
+               on. The response is in the order of Kafka's hash table.
 Version notes  v1 flexible.
-Not done       Authorization. Which quotas are enforced: core/quota/client_quotas.py.
+Not done       Authorization. core/quota/client_quotas.py lists the quotas that are enforced.
 Source         metadata/.../controller/ClientQuotaControlManager.java; ControllerApis.scala handleAlterClientQuotas
 """
 

@@ -1,10 +1,10 @@
 """AlterConfigs (API key 33), versions 0-2.
 
-Behaviour      As IncrementalAlterConfigs, but of each resource all settings are told: what is not among them is taken
-               back.
+Behaviour      Works as IncrementalAlterConfigs, but the request lists all settings of a resource: a setting that is not
+               listed is reset to its default.
 Version notes  v2 flexible.
-Not done       Authorization. Policies. A request in which a resource stands twice Kafka 4.4 never answers: here both
-               are refused, as IncrementalAlterConfigs refuses them.
+Not done       Authorization. Policies. Kafka 4.4 never responds to a request that names a resource twice. Here both
+               entries are refused, as by IncrementalAlterConfigs.
 Source         core/.../server/KafkaApis.scala handleAlterConfigsRequest; the rest in
                core/controller/configuration_control.py
 """

@@ -1,12 +1,12 @@
 """DescribeClientQuotas (API key 48), versions 0-1.
 
-Behaviour      The entities that have all the kinds that are asked for, with the quotas that each has; `strict` leaves
-               out those that have others as well. Entities and quotas come in the order of Kafka's hash tables.
-               Filters that cannot be are refused as a whole.
+Behaviour      Returns the entities that have all the requested kinds, with their quotas; `strict` leaves out entities
+               with further kinds. Entities and quotas are in the order of Kafka's hash tables. An invalid filter fails
+               the whole request.
 Version notes  v1 flexible.
 Not done       Authorization.
-Source         core/.../server/KafkaApis.scala handleDescribeClientQuotasRequest; metadata/.../image/
-               ClientQuotasImage.java describe
+Source         core/.../server/KafkaApis.scala handleDescribeClientQuotasRequest;
+               metadata/.../image/ClientQuotasImage.java describe
 """
 
 from __future__ import annotations

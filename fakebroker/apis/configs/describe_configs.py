@@ -1,13 +1,12 @@
 """DescribeConfigs (API key 32), versions 1-4.
 
-Behaviour      Each resource on its own, in the order of the request: its settings, all or those that are named, with
-               the value that holds at the broker that was asked. A broker tells of itself only, and, without a name,
-               of what was set of all brokers. A group or subscription that nobody has seen has the defaults. A topic
-               that is not there: UNKNOWN_TOPIC_OR_PARTITION. If any resource is of a kind that is none, all of them
-               are answered INVALID_REQUEST.
+Behaviour      Returns for each resource, in the order of the request, all settings or the named ones, with their value
+               at this broker. A broker describes itself only, and, without a name, the cluster-wide defaults. An
+               unknown group or subscription has the defaults. An unknown topic: UNKNOWN_TOPIC_OR_PARTITION. An unknown
+               type of resource: INVALID_REQUEST for all.
 Version notes  v1 synonyms and sources (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
-Not done       Kafka's own documentation: ours has a few words for each setting. Settings come by name, in Kafka in the
-               order of a hash table. The levels of loggers other than `root`. Authorization.
+Not done       Kafka's own documentation: ours has a few words for each setting. Settings are sorted by name; Kafka has
+               the order of a hash table. The levels of loggers other than `root`. Authorization.
 Source         core/.../server/ConfigHelper.scala; clients/.../requests/DescribeConfigsRequest.java @ 4.4
 """
 
@@ -85,13 +84,13 @@ def _described(
             if not wanted or config.name in wanted
         ]
     except KafkaError as error:
-        # A topic that is not there is told without a word.
+        # An unknown topic has no message.
         return _result(resource, (), error.code, error.message)
     return _result(resource, configs, ErrorCode.none, "")
 
 
 def _configs(ctx: RequestContext, kind: int, name: str) -> Iterator[DescribedConfig]:
-    """What a resource has, at the broker that was asked. Raises KafkaError."""
+    """Return the settings of a resource at this broker. Raises KafkaError."""
     controller = ctx.controller
     if kind == TOPIC:
         topic_name.validate(name)
@@ -118,7 +117,7 @@ def _configs(ctx: RequestContext, kind: int, name: str) -> Iterator[DescribedCon
 
 
 def _brokers(ctx: RequestContext) -> BrokerConfigs:
-    """What the broker has that was asked."""
+    """Return this broker's settings."""
     broker_id, configs = ctx.broker.broker_id, ctx.controller.broker_configs
     broker = ctx.controller.registry[broker_id]
     _, host, port, rack = broker.endpoint(ctx.listener)

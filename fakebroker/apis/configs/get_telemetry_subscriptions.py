@@ -1,11 +1,11 @@
-"""GetTelemetrySubscriptions (API key 71), version 0: which metrics of its own a client is to push (KIP-714).
+"""GetTelemetrySubscriptions (API key 71), version 0: the metrics of its own that a client has to push (KIP-714).
 
-Behaviour      The union of what all matching subscriptions ask for, at the shortest of their intervals; without one it
-               is nothing, every five minutes. Who has no id is given one. Who asks again too early is told
-               THROTTLING_QUOTA_EXCEEDED. Answered, but not advertised, as by a Kafka without a reporter that takes
-               what is pushed.
-Source         core/.../server/KafkaApis.scala handleGetTelemetrySubscriptionsRequest; server/.../ClientMetricsManager
-               .java @ 4.2
+Behaviour      Returns the union of all matching subscriptions, at the shortest of their intervals; without one no
+               metrics, every five minutes. A client without an id gets one. A client that asks again too early gets
+               THROTTLING_QUOTA_EXCEEDED. The API is served but not advertised, as by a Kafka without a metrics
+               reporter.
+Source         core/.../server/KafkaApis.scala handleGetTelemetrySubscriptionsRequest;
+               server/.../ClientMetricsManager.java @ 4.2
 """
 
 from __future__ import annotations

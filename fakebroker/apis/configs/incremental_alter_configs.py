@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (API key 44), versions 0-1.
 
-Behaviour      Some settings of each resource are set, taken back, or, if they are lists, made longer or shorter. Each
-               resource on its own: it is altered as asked, or not at all, with an error that says why. Settings of one
-               broker, and levels of its loggers, are altered by that broker only. `validate_only` changes nothing.
+Behaviour      Sets, resets, or (for lists) extends and shortens some settings of each resource. Each resource is
+               altered independently, completely or not at all with an error. Settings of one broker, and levels of its
+               loggers, are altered only by that broker. `validate_only` changes nothing.
 Version notes  v1 flexible.
 Not done       Authorization. Policies.
 Source         core/.../server/KafkaApis.scala handleIncrementalAlterConfigsRequest; the rest in

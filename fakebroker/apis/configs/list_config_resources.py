@@ -1,9 +1,9 @@
 """ListConfigResources (API key 74), versions 0-1. In v0 it was called ListClientMetricsResources.
 
-Behaviour      v0: the subscriptions to clients' metrics. v1: resources of the kinds that are asked for, of all kinds if
-               none is: groups and subscriptions that set anything, brokers that run, topics. A kind that is none:
-               UNSUPPORTED_VERSION, and nothing else.
-Version notes  v1 kinds of resources (KIP-1142).
+Behaviour      v0: the subscriptions to clients' metrics. v1: resources of the requested types, or of all types: groups
+               and subscriptions with settings, running brokers, topics. An unknown type: UNSUPPORTED_VERSION, and
+               nothing else.
+Version notes  v1 types of resources (KIP-1142).
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleListConfigResources @ 4.4
 """

@@ -1,11 +1,11 @@
 """PushTelemetry (API key 72), version 0: a client's own metrics (KIP-714).
 
-Behaviour      The subscription is to be the one that the client was told last: UNKNOWN_SUBSCRIPTION_ID; who comes too
-               early is told THROTTLING_QUOTA_EXCEEDED, unless it says that it ends, and then nothing more is taken of
-               it: INVALID_REQUEST. More than telemetry.max.bytes: TELEMETRY_TOO_LARGE. What cannot be decompressed:
-               INVALID_RECORD; nobody looks further. Answered, but not advertised, as
-               by a Kafka without a reporter that takes what is pushed; what is pushed goes nowhere there too.
-Not done       More than 100 MiB that come out of a push are refused as well: Kafka has no such bound.
+Behaviour      Another subscription than the last one sent to the client: UNKNOWN_SUBSCRIPTION_ID. A push that is too
+               early: THROTTLING_QUOTA_EXCEEDED, unless the client terminates. Any push after that one: INVALID_REQUEST.
+               More than telemetry.max.bytes: TELEMETRY_TOO_LARGE. A failed decompression: INVALID_RECORD. The content
+               is not checked further. The API is served but not advertised, and the metrics are dropped, as by a Kafka
+               without a metrics reporter.
+Not done       A push of more than 100 MiB uncompressed is refused as well: Kafka has no such limit.
 Source         core/.../server/KafkaApis.scala handlePushTelemetryRequest; server/.../ClientMetricsManager.java @ 4.2
 """
 

@@ -1,1 +1,1 @@
-"""Groups: coordinators, members, committed offsets."""
+"""APIs of groups: coordinators, members, committed offsets."""

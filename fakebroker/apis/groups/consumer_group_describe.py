@@ -1,12 +1,12 @@
 """ConsumerGroupDescribe (API key 69), versions 0-1.
 
-Behaviour      Of each group its state, its epochs and its members with what they hold and what they are to have, as of
-               what is committed. A group that is not there, or is of another type, is answered GROUP_ID_NOT_FOUND.
-               An empty id is answered before all others; those come partition by partition of __consumer_offsets.
-Version notes  v1: of each member whether it speaks the classic protocol (KIP-1099).
-Not done       Nothing is authorized.
-Source         core/.../server/KafkaApis.scala handleConsumerGroupDescribe; group-coordinator/.../
-               GroupCoordinatorService.java consumerGroupDescribe @ 4.4.
+Behaviour      Returns of each group its state, its epochs and its members with their current and target assignment, as
+               of the committed records. An unknown group, or one of another type: GROUP_ID_NOT_FOUND. Empty ids come
+               first in the response, then the groups of each partition of __consumer_offsets.
+Version notes  v1: of each member whether it uses the classic protocol (KIP-1099).
+Not done       Authorization.
+Source         core/.../server/KafkaApis.scala handleConsumerGroupDescribe;
+               group-coordinator/.../GroupCoordinatorService.java consumerGroupDescribe @ 4.4.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEY = 69
 
 _GROUPS_OF_A_SLICE: Final = 32
 
-# A group that was asked for, and what is known of it.
+# The id of a requested group, and its description or error.
 _Found = tuple[str, "DescribedGroup | KafkaError"]
 
 
@@ -46,7 +46,7 @@ def _respond(ctx: RequestContext, groups: Sequence[_Found], operations: int) -> 
 
 
 def error_response(ctx: RequestContext, request: ConsumerGroupDescribeRequest, code: ErrorCode) -> Slices[None]:
-    """Each group is answered it."""
+    """Respond with the same error for each group."""
     error = KafkaError(code, "")
     return _respond(ctx, [(group_id, error) for group_id in request.group_ids], NOT_REQUESTED)
 
@@ -84,7 +84,7 @@ def _describe(group_id: str, shard: GroupCoordinatorShard, committed_offset: int
 
 
 def _noted(found: list[_Found], group_id: str) -> Callable[[DescribedGroup | KafkaError], None]:
-    """What is read of a group is known at once: nothing is waited for."""
+    """Return a callback that stores the description of a group. Reads complete at once."""
 
     def note(came: DescribedGroup | KafkaError) -> None:
         found.append((group_id, came))

@@ -1,14 +1,14 @@
 """ConsumerGroupHeartbeat (API key 68), versions 0-1.
 
-Behaviour      A member of a consumer group (KIP-848) joins, calls, or leaves: epoch 0, its own, -1, or -2 for a static
-               member that will be back. It is answered what it may hold, when that has changed or it asks for all.
-               What is wrong with the request itself is said first; the rest is up to the group's coordinator, and
-               answered when its records are committed. A group of an earlier life of the cluster is answered
-               UNKNOWN_MEMBER_ID until it is made again, so its members join again.
-Version notes  v1: a pattern in RE2's language (KIP-848), and the client makes its own member id (KIP-1082).
-Not done       Nothing is authorized.
-Source         core/.../server/KafkaApis.scala handleConsumerGroupHeartbeat; group-coordinator/.../
-               GroupCoordinatorService.java consumerGroupHeartbeat @ 4.4.
+Behaviour      A member of a consumer group (KIP-848) joins, sends a heartbeat, or leaves. Its epoch says which: 0, its
+               own, -1, or -2 for a static member that will return. The response has its assignment, if that has changed
+               or the member sent a full request. Errors of the request itself come first. The rest is done by the
+               group's coordinator, and the response follows once its records are committed. A group of an earlier life
+               of the cluster: UNKNOWN_MEMBER_ID until it is created again, so its members join again.
+Version notes  v1: a pattern in RE2 syntax (KIP-848), and the client makes its own member id (KIP-1082).
+Not done       Authorization.
+Source         core/.../server/KafkaApis.scala handleConsumerGroupHeartbeat;
+               group-coordinator/.../GroupCoordinatorService.java consumerGroupHeartbeat @ 4.4.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OF_A_SLICE: Final = 512
 _ZERO_ID: Final = UUID(int=0)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
-# Errors that are told with the text of who raised them; those of the coordinator itself have none.
+# Errors with the message of the code that raised them; errors of the coordinator itself have none.
 _TOLD_WITH_TEXT: Final = frozenset(
     {
         ErrorCode.fenced_instance_id,

@@ -1,9 +1,9 @@
 """DeleteGroups (API key 42), versions 0-3.
 
-Behaviour      Groups of any type, each with all its offsets, if it is empty: else NON_EMPTY_GROUP, and
-               GROUP_ID_NOT_FOUND for what nobody has. A group that is named twice is answered once. Those of one
-               partition of __consumer_offsets go together. Kafka asks first whether share groups are among them, by a
-               write of nothing, which waits for all writes before it: if it waits in vain, nothing is deleted.
+Behaviour      Deletes empty groups of any type with all their offsets. A group with members: NON_EMPTY_GROUP, an
+               unknown one: GROUP_ID_NOT_FOUND. A group that is named twice has one result. Groups of one partition of
+               __consumer_offsets are deleted together. Kafka first checks for share groups by an empty write, which
+               waits for all earlier writes. If that fails, nothing is deleted.
 Version notes  v2 flexible; v3 error message, which is null for all groups that are served here.
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleDeleteGroupsRequest; GroupCoordinatorService.java deleteGroups,
@@ -70,7 +70,7 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
         else:
             ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
 
-    # Each operation answers for its own groups, so there is no error for all.
+    # Each operation has errors for its own groups, so there is none for all.
     later: Later[list[DeletedGroup]] = Later(
         ctx, partial(_message, ctx.api_version), lambda code: _message(ctx.api_version, [])
     )

@@ -1,9 +1,9 @@
 """DescribeGroups (API key 15), versions 0-6.
 
-Behaviour      Classic groups, each by itself, as of the committed offset: their state and members, with what those say
-               and are assigned while the group is stable. A group that nobody has, or of another type, is Dead.
-Version notes  v3 authorized operations (KIP-430); v4 instance ids; v5 flexible; v6 a group that nobody has is
-               GROUP_ID_NOT_FOUND, with a text (KIP-1043).
+Behaviour      Returns classic groups, each as of the committed offset: state and members, with their metadata and
+               assignment while the group is stable. An unknown group, or one of another type, is Dead.
+Version notes  v3 authorized operations (KIP-430); v4 instance ids; v5 flexible; v6 an unknown group is
+               GROUP_ID_NOT_FOUND, with a message (KIP-1043).
 Not done       Authorization: all operations are allowed.
 Source         core/.../server/KafkaApis.scala handleDescribeGroupsRequest; GroupCoordinatorService.java describeGroups;
                GroupMetadataManager.java describeGroups @ 4.2

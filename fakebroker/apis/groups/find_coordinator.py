@@ -1,13 +1,12 @@
 """FindCoordinator (API key 10), versions 0-6.
 
-Behaviour      The leader of the partition of __consumer_offsets that a group's id belongs to, or of that of
-               __transaction_state for a transactional id. The first who asks makes the topic, and is told
-               COORDINATOR_NOT_AVAILABLE, like everybody while nobody leads the partition. Every key is answered on its
-               own, whether there is such a group or not.
+Behaviour      Returns the leader of the partition of __consumer_offsets for a group id, or of __transaction_state for a
+               transactional id. The first request creates the topic. Until the partition has a leader all requests get
+               COORDINATOR_NOT_AVAILABLE. Each key has its own result, whether such a group exists or not.
                An unknown key type: INVALID_REQUEST for all; share groups (2) before v6 and a key that is not
                group:topic id:partition: INVALID_REQUEST.
-Version notes  v1 key_type and error_message; v3 flexible; v4 many keys at once (KIP-699), each with its error and,
-               in Kafka, never a message; v6 share groups (KIP-932).
+Version notes  v1 key_type and error_message; v3 flexible; v4 many keys at once (KIP-699), each with its error and, in
+               Kafka, never a message; v6 share groups (KIP-932).
 Not done       Share groups (key type 2): COORDINATOR_NOT_AVAILABLE.
 Source         core/.../server/KafkaApis.scala handleFindCoordinatorRequest, getCoordinator; SharePartitionKey.java
                validate @ 4.2
@@ -51,7 +50,7 @@ _MESSAGES: Final = {
 
 
 def _respond(ctx: RequestContext, found: list[dict[str, Any]]) -> Slices[None]:
-    """Each is a key's; before v4 there is one."""
+    """Respond with the result of each key; before v4 there is one key."""
     values: dict[str, Any] = {"throttle_time": timedelta(0)}
     if ctx.api_version < _BATCHED_SINCE:
         values |= found[0]
@@ -96,7 +95,7 @@ def _coordinator(ctx: RequestContext, key: str, topic: str, index: int) -> Slice
     partition = ctx.metadata.find_partition(topic, index)
     if partition is None:
         new = creatable_topic(topic, ctx.controller.config)
-        with suppress(KafkaError):  # nobody waits for what comes of it
+        with suppress(KafkaError):  # the outcome is ignored
             yield from ctx.controller.create_topics_in_slices([new], lambda: ctx.now)
         return _found(key, ErrorCode.coordinator_not_available)
     if partition.leader_id < 0:
@@ -110,13 +109,13 @@ def _found(key: str, code: ErrorCode, node: NodeEndpoint | None = None) -> dict[
 
 
 def _text(code: ErrorCode) -> str | None:
-    """Errors.message of Kafka."""
+    """Return Errors.message of Kafka."""
     return _MESSAGES.get(code, kafka_name(code))
 
 
 def _is_share_partition_key(key: str) -> bool:
-    """group:topic id:partition, the id in the base 64 of Kafka's Uuid."""
-    tokens = key.rstrip(":").split(":")  # as Java's split, which drops what is empty at the end
+    """Return True for group:topic id:partition, the id in the base 64 of Kafka's Uuid."""
+    tokens = key.rstrip(":").split(":")  # as Java's split, which drops empty parts at the end
     if len(tokens) != 3 or not tokens[0].strip():
         return False
     try:

@@ -1,7 +1,7 @@
 """Heartbeat (API key 12), versions 0-4.
 
-Behaviour      A member of a classic group is alive: its session begins anew. While the group prepares a rebalance it is
-               told so, REBALANCE_IN_PROGRESS. An empty group id: INVALID_GROUP_ID.
+Behaviour      Restarts the session of a member of a classic group. While the group prepares a rebalance:
+               REBALANCE_IN_PROGRESS. An empty group id: INVALID_GROUP_ID.
 Version notes  v3 static members (KIP-345); v4 flexible.
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleHeartbeatRequest; GroupCoordinatorService.java heartbeat @ 4.2

@@ -1,9 +1,9 @@
 """JoinGroup (API key 11), versions 0-9.
 
 Behaviour      An empty group id: INVALID_GROUP_ID; a session timeout out of bounds: INVALID_SESSION_TIMEOUT. A new
-               member is answered when the generation that it is in begins, which may take as long as the others need to
-               join again, at most their rebalance timeout. What is decided then is in core/groups/classic/.
-Version notes  v0 the session timeout is the rebalance timeout as well; v4 a new member is told its id first, by
+               member gets its response when its generation begins. That may take until the other members have rejoined,
+               at most their rebalance timeout. The rules are in core/groups/classic/.
+Version notes  v0 the session timeout is the rebalance timeout as well; v4 a new member first gets its id by
                MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v6 flexible; v7 the protocol type, and null
                for no protocol; v8 reason (KIP-800); v9 skip_assignment (KIP-814).
 Not done       Authorization.

@@ -3,7 +3,7 @@
 Behaviour      Members leave a classic group: one by its id, or many (v3 and later, KIP-345), static ones also by their
                instance ids alone. Each has an error of its own; the group rebalances once.
                An empty group id: INVALID_GROUP_ID.
-Version notes  v0-v2 one member, whose error is that of the answer; v3 many; v4 flexible; v5 reason (KIP-800).
+Version notes  v0-v2 one member, with its error at the top; v3 many; v4 flexible; v5 reason (KIP-800).
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleLeaveGroupRequest; LeaveGroupRequest.java normalizedData;
                LeaveGroupResponse.java; GroupCoordinatorService.java leaveGroup @ 4.2

@@ -1,7 +1,7 @@
 """ListGroups (API key 16), versions 0-5.
 
-Behaviour      The groups, of all types, that the broker which is asked coordinates; as of the committed offset. Filters
-               do not care about case. What its partitions cannot tell while they load is told as an error of all.
+Behaviour      Returns the groups of all types that this broker coordinates, as of the committed offset. Filters ignore
+               case. While some of its partitions load, the whole response has that error.
 Version notes  v3 flexible; v4 states, and a filter by them (KIP-518); v5 types, and a filter by them (KIP-848).
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleListGroupsRequest; GroupCoordinatorService.java listGroups;

@@ -1,15 +1,16 @@
 """OffsetCommit (API key 8), versions 2-10.
 
-Behaviour      Topics and partitions that are not there are answered one by one; what is left goes to the group's
-               coordinator, which takes it or refuses it as a whole: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID,
-               FENCED_INSTANCE_ID, STALE_MEMBER_EPOCH, REBALANCE_IN_PROGRESS, NOT_COORDINATOR,
-               COORDINATOR_LOAD_IN_PROGRESS, and COORDINATOR_NOT_AVAILABLE if the replicas do not have it within
-               offsets.commit.timeout.ms. Metadata that is too long is OFFSET_METADATA_TOO_LARGE for its partition.
-               Without any partition that is there, the coordinator is not asked.
-               Who is no member (generation -1) may commit for a group without members, which is made for it.
+Behaviour      Unknown topics and partitions have their own errors. The rest goes to the group's coordinator, which
+               accepts or refuses it as a whole: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+               STALE_MEMBER_EPOCH, REBALANCE_IN_PROGRESS, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS. It is
+               COORDINATOR_NOT_AVAILABLE if the replicas do not have it within offsets.commit.timeout.ms. Metadata that
+               is too long is OFFSET_METADATA_TOO_LARGE for its partition. Without any known partition the coordinator
+               is not asked.
+               A client that is no member (generation -1) may commit for a group without members, which is created if
+               needed.
 Version notes  v2-v4 retention_time; v3 throttle_time; v5 without it, offsets are kept while the group has members
-               (KIP-211); v6 leader epoch; v7 static members (KIP-345); v8 flexible; v9 KIP-848: GROUP_ID_NOT_FOUND
-               where it was ILLEGAL_GENERATION, STALE_MEMBER_EPOCH; v10 topics by id: UNKNOWN_TOPIC_ID.
+               (KIP-211); v6 leader epoch; v7 static members (KIP-345); v8 flexible; v9 KIP-848: GROUP_ID_NOT_FOUND in
+               place of ILLEGAL_GENERATION, STALE_MEMBER_EPOCH; v10 topics by id: UNKNOWN_TOPIC_ID.
 Not done       Nothing.
 Source         core/.../server/KafkaApis.scala handleOffsetCommitRequest; topics_to_commit.py;
                GroupCoordinatorService.java commitOffsets @ 4.4 (read out of the released jars).

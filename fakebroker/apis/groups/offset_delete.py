@@ -1,9 +1,9 @@
 """OffsetDelete (API key 47), version 0.
 
-Behaviour      Topics and partitions that are not there are answered one by one; the rest goes to the group's
-               coordinator: GROUP_SUBSCRIBED_TO_TOPIC for topics that a member of the group reads. An error of the whole
-               group (GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, INVALID_GROUP_ID) is told instead of all that. To delete what
-               is not there is no error.
+Behaviour      Unknown topics and partitions have their own errors. The rest goes to the group's coordinator:
+               GROUP_SUBSCRIBED_TO_TOPIC for topics that a member subscribes to. An error of the whole group
+               (GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, INVALID_GROUP_ID) replaces all others. Deleting an offset that does
+               not exist is no error.
 Not done       Nothing.
 Source         core/.../server/KafkaApis.scala handleOffsetDeleteRequest; OffsetDeleteResponse.java Builder @ 4.2;
                GroupCoordinatorService.java deleteOffsets @ 4.4 (read out of the released jars).

@@ -1,19 +1,18 @@
 """OffsetFetch (API key 9), versions 1-10.
 
-Behaviour      The committed offsets of some partitions, or of all that a group has (topics null). What is not
-               committed, and the partitions of a group or topic that is not there, have offset -1 and no error. An
-               error is the group's: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
-               STALE_MEMBER_EPOCH.
-               With require_stable what is not committed to the replicas is waited for, instead of being told as of
-               before: as long as a commit waits, then NOT_COORDINATOR; and where a transaction has written an offset
-               and is not over, it is UNSTABLE_OFFSET_COMMIT.
-Version notes  v1 the error stands in each partition; v2 all topics, an error of the group; v3 throttle_time; v5 leader
+Behaviour      Returns the committed offsets of some partitions, or all of a group (topics null). Partitions without a
+               committed offset, and those of unknown groups or topics, have offset -1 and no error. Errors belong to
+               the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+               With require_stable the response waits for commits that are not replicated yet, as long as a commit may
+               take, then NOT_COORDINATOR. An offset of an open transaction: UNSTABLE_OFFSET_COMMIT. Without
+               require_stable the older offset is returned.
+Version notes  v1 the error is in each partition; v2 all topics, an error of the group; v3 throttle_time; v5 leader
                epoch; v6 flexible; v7 require_stable (KIP-447); v8 many groups (KIP-709); v9 member id and epoch
-               (KIP-848); v10 topics by id, UNKNOWN_TOPIC_ID for one by one, and topics that are gone are left out where
-               all are asked for.
-Source         core/.../server/KafkaApis.scala handleOffsetFetchRequest, fetchAllOffsetsForGroup,
-               fetchOffsetsForGroup; OffsetFetchResponse.java groupError @ 4.2; GroupCoordinatorService.java
-               fetchOffsets, handleOffsetFetchException @ 4.4 (read out of the released jars).
+               (KIP-848); v10 topics by id: UNKNOWN_TOPIC_ID for a requested one; deleted topics are left out if all are
+               requested.
+Source         core/.../server/KafkaApis.scala handleOffsetFetchRequest, fetchAllOffsetsForGroup, fetchOffsetsForGroup;
+               OffsetFetchResponse.java groupError @ 4.2; GroupCoordinatorService.java fetchOffsets,
+               handleOffsetFetchException @ 4.4 (read out of the released jars).
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def _failed(topic: TopicToFetch, code: ErrorCode) -> FetchedTopic:
 
 
 def _group_error(version: int, group: Any, code: ErrorCode) -> _Group:
-    """OffsetFetchResponse.groupError."""
+    """Return OffsetFetchResponse.groupError."""
     if version >= _GROUP_ERROR_SINCE:
         return _Group(group.group_id, (), code)
     return _Group(group.group_id, Each(lambda topic: _failed(_topic_to_fetch(topic), code), group.topics))

@@ -1,9 +1,9 @@
 """SyncGroup (API key 14), versions 0-5.
 
-Behaviour      The leader of a generation says what each member is assigned, and each is told its own when that is safe.
-               An empty group id: INVALID_GROUP_ID. What else is refused is in core/groups/classic/sync.py.
-Version notes  v3 static members (KIP-345); v4 flexible; v5 protocol type and name are asked and told (KIP-559): without
-               them, before anything else, INCONSISTENT_GROUP_PROTOCOL.
+Behaviour      The leader of a generation sends the assignments, and each member gets its own once they are committed.
+               An empty group id: INVALID_GROUP_ID. core/groups/classic/sync.py has the other errors.
+Version notes  v3 static members (KIP-345); v4 flexible; v5 protocol type and name in request and response (KIP-559):
+               without them, before anything else, INCONSISTENT_GROUP_PROTOCOL.
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleSyncGroupRequest; SyncGroupRequest.java;
                GroupCoordinatorService.java syncGroup @ 4.2

@@ -1,4 +1,4 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: which partitions are there, and the answer by topics.
+"""Shared parts of OffsetCommit and TxnOffsetCommit: which partitions exist, and the response by topics.
 
 Source   core/.../server/KafkaApis.scala handleOffsetCommitRequest, handleTxnOffsetCommitRequest;
          OffsetCommitResponse.java Builder, TxnOffsetCommitResponse.java Builder @ 4.4
@@ -21,12 +21,13 @@ from fakebroker.protocol.slices import Slices
 _PARTITIONS_OF_A_SLICE: Final = 256
 
 
-Told = Sequence[TopicErrors] | Each[TopicErrors]  # by place among the topics that went to the coordinator
+Told = Sequence[TopicErrors] | Each[TopicErrors]  # indexed as the topics that went to the coordinator
 
 
 @final
 class _Topic:
-    """A topic of the response: the partitions that are not there, and places among the topics that are."""
+    """A topic of the response: its unknown partitions, and its indexes among the topics that went to the
+    coordinator."""
 
     __slots__ = ("name", "partitions", "places", "topic_id")
 
@@ -49,7 +50,7 @@ class NamedTopic(Protocol):
 
 @final
 class CommitErrors:
-    """Topics of a response in the order in which they were found. Entries of the same topic are merged."""
+    """The topics of a response in the order of the look-up. Entries of the same topic are merged."""
 
     def __init__(self, by_id: bool) -> None:
         self._by_id = by_id
@@ -63,7 +64,7 @@ class CommitErrors:
         return topic
 
     def merge(self, known: Sequence[NamedTopic]) -> Slices[None]:
-        """Put the topics that go to the coordinator behind the errors. If there are none these stay as they are."""
+        """Add the topics that go to the coordinator behind the errors. Without errors do nothing."""
         if self._topics:
             for place, topic in enumerate(known, 1):
                 self.of(topic.name, topic.topic_id).places.append(place - 1)
@@ -71,7 +72,7 @@ class CommitErrors:
                     yield
 
     def told(self, told: Told) -> Collection[TopicErrors]:
-        """Return the topics of the response; if there are no errors here, as the coordinator tells them."""
+        """Return the topics of the response; without errors, `told` as it is."""
         return Each(partial(_merged, told), self._topics.values()) if self._topics else told
 
 
@@ -85,7 +86,7 @@ def _merged(told: Told, topic: _Topic) -> TopicErrors:
 def topics_to_commit(
     ctx: RequestContext, topics: Iterable[Any], by_id: bool, errors: CommitErrors
 ) -> Slices[list[TopicToCommit]]:
-    """Those partitions of a request that are there; what is not goes to the errors."""
+    """Return the existing partitions of a request; add the others to the errors."""
     known: list[TopicToCommit] = []
     looked_at = 0
     for topic in topics:
@@ -106,7 +107,7 @@ def topics_to_commit(
             name = found.name
         else:
             found = ctx.metadata.topic(name)
-            topic_id = ZERO_ID if found is None else found.topic_id  # the record has it, whoever commits
+            topic_id = ZERO_ID if found is None else found.topic_id  # the record has the id, whichever version commits
         there: list[OffsetToCommit] = []
         for each in topic.partitions:
             if ctx.metadata.find_partition(name, each.partition_index) is None:
@@ -152,7 +153,7 @@ def all_failed(topics: Sequence[TopicToCommit], code: ErrorCode) -> Each[TopicEr
 
 
 def commit_answer(topics: Collection[TopicErrors]) -> dict[str, Any]:
-    """The fields of the answer, for the newest version."""
+    """Return the fields of the response, for the newest version."""
     return {"throttle_time": timedelta(0), "topics": Each(_topic, topics)}
 
 

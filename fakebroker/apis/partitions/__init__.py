@@ -1,1 +1,1 @@
-"""Partitions: more of them, their replicas, leaders, records and log directories."""
+"""APIs of partitions: their number, replicas, leaders, records and log directories."""

@@ -1,11 +1,11 @@
-"""AlterPartitionReassignments (API key 45), versions 0-1: partitions get other replicas (KIP-455).
+"""AlterPartitionReassignments (API key 45), versions 0-1: move partitions to other replicas (KIP-455).
 
-Behaviour      Each partition on its own; Kafka's checks of replicas by hand, in its order. New replicas copy the log,
-               and the others go when all that stay are in the ISR, at once where nothing has to be copied. Null
-               replicas take back what is under way: NO_REASSIGNMENT_IN_PROGRESS if nothing is. A timeout of 0
-               or less: REQUEST_TIMED_OUT for all. Any broker may be asked.
+Behaviour      Handles each partition independently, with Kafka's checks of manual assignments, in its order. New
+               replicas copy the log. The others are removed when all target replicas are in the ISR, at once if nothing
+               has to be copied. Null replicas cancel a reassignment: NO_REASSIGNMENT_IN_PROGRESS if there is none. A
+               timeout of 0 or less: REQUEST_TIMED_OUT for all. Any broker accepts the request.
 Version notes  v0 flexible; v1 the number of replicas may be forbidden to change: INVALID_REPLICATION_FACTOR (KIP-860).
-Not done       A timeout above 0 (what is decided holds at once).
+Not done       A timeout above 0 (changes apply at once).
 Source         core/.../server/ControllerApis.scala handleAlterPartitionReassignments;
                metadata/.../ReplicationControlManager.java alterPartitionReassignments;
                clients/.../AlterPartitionReassignmentsRequest.java getErrorResponse @ 4.4
@@ -43,7 +43,7 @@ def _respond(
         or error is not None
         or getattr(request, "allow_replication_factor_change", True),
         "error_code": ErrorCode.none if error is None else error.code,
-        # To who asks for nothing Kafka's controller says what a message says that nobody has written.
+        # Without results Kafka's controller leaves the message at the default of an unset field: "".
         "error_message": (error.message or None) if error is not None else None if results else "",
         "responses": Each(_topic, results),
     }

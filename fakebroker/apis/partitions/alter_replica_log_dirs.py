@@ -1,11 +1,11 @@
-"""AlterReplicaLogDirs (API key 34), versions 1-2: let replicas of one broker lie in another log directory (KIP-113).
+"""AlterReplicaLogDirs (API key 34), versions 1-2: move replicas of one broker to another log directory (KIP-113).
 
-Behaviour      Each partition on its own; of one that is named for two directories the last counts. A directory that is
-               not configured: LOG_DIR_NOT_FOUND; before that, a name too long
-               for the files of one that moves: INVALID_TOPIC_EXCEPTION; then an unknown partition:
-               UNKNOWN_TOPIC_OR_PARTITION, one without a replica here: REPLICA_NOT_AVAILABLE.
+Behaviour      Handles each partition independently; if one is named for two directories, the last entry counts. Checks
+               in this order: a name that is too long for the files of a move: INVALID_TOPIC_EXCEPTION; a directory that
+               is not configured: LOG_DIR_NOT_FOUND; an unknown partition: UNKNOWN_TOPIC_OR_PARTITION; no replica here:
+               REPLICA_NOT_AVAILABLE.
 Version notes  v2 flexible.
-Not done       The copying, and so the future replica that DescribeLogDirs tells of meanwhile: nothing lies on a disk.
+Not done       The copying, and so the future replica that DescribeLogDirs would show: there are no files.
 Source         core/.../server/KafkaApis.scala handleAlterReplicaLogDirsRequest; ReplicaManager.scala
                alterReplicaLogDirs; clients/.../AlterReplicaLogDirsRequest.java partitionDirs, getErrorResponse @ 4.0
 """

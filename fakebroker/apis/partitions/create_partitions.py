@@ -1,12 +1,12 @@
-"""CreatePartitions (API key 37), versions 0-3: a topic gets more partitions.
+"""CreatePartitions (API key 37), versions 0-3: add partitions to a topic.
 
-Behaviour      Each topic on its own: more partitions, or Kafka's error and message. `count` is how many there are to be
-               then. Replicas go by rule, as with CreateTopics, or as `assignments` say, one for each new partition. The
-               same name twice in one request: INVALID_REQUEST for it. More partitions than one request may ask for:
-               POLICY_VIOLATION for all. Any broker may be asked. Metadata tell the new partitions at once. A timeout of
-               0 or less: REQUEST_TIMED_OUT for all.
+Behaviour      Handles each topic independently: more partitions, or Kafka's error and message. `count` is the new
+               total. Replicas are placed as by CreateTopics, or as `assignments` say, one for each new partition. The
+               same name twice in one request: INVALID_REQUEST for it. More partitions than one request may create:
+               POLICY_VIOLATION for all. Any broker accepts the request. Metadata has the new partitions at once. A
+               timeout of 0 or less: REQUEST_TIMED_OUT for all.
 Version notes  v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted.
-Not done       A timeout above 0 (they are there at once).
+Not done       A timeout above 0 (partitions are created at once).
 Source         core/.../server/ControllerApis.scala createPartitions; metadata/.../ReplicationControlManager.java
                createPartitions, validateTotalNumberOfPartitions; clients/.../CreatePartitionsRequest.java @ 4.4
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KEY = 37
 _STRICT_SINCE: Final = 3
-_TOPICS_OF_A_SLICE: Final = 256  # looked at
+_TOPICS_OF_A_SLICE: Final = 256  # looked up
 
 
 def _respond(ctx: RequestContext, results: Each[dict[str, Any]]) -> Slices[None]:

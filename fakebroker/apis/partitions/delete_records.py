@@ -1,11 +1,12 @@
-"""DeleteRecords (API key 21), versions 0-2: logs start later, and what lies before is gone (KIP-107).
+"""DeleteRecords (API key 21), versions 0-2: raise log start offsets; the records before them are gone (KIP-107).
 
-Behaviour      Each partition on its own, of one that is named twice the last counts. -1 means the high watermark; what
-               lies beyond that, or is negative: OFFSET_OUT_OF_RANGE. A topic that is only compacted: POLICY_VIOLATION,
-               an internal one: INVALID_TOPIC_EXCEPTION. The answer waits until the followers have moved their log
-               starts, too (core/replication/delete_records.py), REQUEST_TIMED_OUT if that takes too long.
-Version notes  v1 the quota is kept after the answer (KIP-219); v2 flexible.
-Not done       Log starts move in whole batches as far as memory is concerned; who reads sees the offset that was asked.
+Behaviour      Handles each partition independently; if one is named twice, the last entry counts. -1 means the high
+               watermark; an offset beyond that, or negative: OFFSET_OUT_OF_RANGE. A topic that is only compacted:
+               POLICY_VIOLATION, an internal one: INVALID_TOPIC_EXCEPTION. The response waits until the followers have
+               raised their log starts, too (core/replication/delete_records.py), REQUEST_TIMED_OUT if that takes too
+               long.
+Version notes  v1 the connection is throttled after the response (KIP-219); v2 flexible.
+Not done       Memory is freed in whole batches only; readers see the requested offset.
 Source         core/.../server/KafkaApis.scala handleDeleteRecordsRequest; clients/.../DeleteRecordsRequest.java
                getErrorResponse @ 4.0
 """
@@ -59,7 +60,7 @@ def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
             if len(asked) % _PARTITIONS_OF_A_SLICE == 0:
                 yield
     offsets: list[tuple[TopicPartition, Partition | None, int]] = []
-    places: dict[str, list[int]] = {}  # in the offsets and in the results, by topic
+    places: dict[str, list[int]] = {}  # indexes of offsets and results, by topic
     for topic_partition, offset in asked.items():
         places.setdefault(topic_partition.topic, []).append(len(offsets))
         offsets.append((topic_partition, ctx.metadata.find_partition(*topic_partition), offset))

@@ -1,13 +1,13 @@
-"""DescribeLogDirs (API key 35), versions 1-5: what the replicas of one broker take, by log directory.
+"""DescribeLogDirs (API key 35), versions 1-5: the sizes of one broker's replicas, by log directory.
 
-Behaviour      Each of log.dirs with the replicas that lie there, of the partitions that were asked for or of all
-               (null): size in bytes of what its log has, in memory or out of it; and how far it lags behind its own
-               watermark, which is 0. A partition that is unknown, or not here, is left out. The volume is as large as
-               log.memory.bytes if the logs may not become larger (log.memory.full=delete); otherwise as large as can
-               be told, which is what Kafka says of volumes beyond 2^63 - 1 bytes.
+Behaviour      Returns each of log.dirs with its replicas of the requested partitions or of all (null). Each has the
+               size in bytes of its log (in memory or out of it), and a lag of 0 behind its own high watermark. A
+               partition that is unknown, or not here, is left out. The volume is as large as log.memory.bytes if the
+               logs may not grow further (log.memory.full=delete). Otherwise it is 2^63 - 1 bytes, as Kafka reports
+               larger volumes.
 Version notes  v2 flexible; v3 error of its own; v4 sizes of the volume (KIP-827); v5 cordoned directories (KIP-1066).
-Not done       Nothing lies on a disk by these names. New replicas go to the first directory, Kafka's to the one that
-               has the fewest. Directories do not fail.
+Not done       There are no such directories on disk. New replicas go to the first directory, Kafka's to the one with
+               the fewest. Directories do not fail.
 Source         core/.../server/KafkaApis.scala handleDescribeLogDirsRequest; ReplicaManager.scala describeLogDirs,
                getLogEndOffsetLag, adjustForLargeFileSystems @ 4.0
 """

@@ -1,9 +1,9 @@
 """DescribeProducers (API key 61), version 0: the idempotent producers that a partition knows (KIP-664).
 
-Behaviour      Of each partition of which the broker that is asked has a replica, leader or not: its producers with
-               epoch, last sequence and last timestamp, until they are forgotten (producer.id.expiration.ms). An
-               impossible name: INVALID_TOPIC_EXCEPTION, an unknown one: UNKNOWN_TOPIC_OR_PARTITION, both with a
-               message; an unknown partition: the same without one; no replica here: NOT_LEADER_OR_FOLLOWER.
+Behaviour      Returns the producers of each partition with a replica at this broker, leader or not: epoch, last
+               sequence and last timestamp, until they expire (producer.id.expiration.ms). An invalid name:
+               INVALID_TOPIC_EXCEPTION, an unknown one: UNKNOWN_TOPIC_OR_PARTITION, both with a message; an unknown
+               partition: the same without one; no replica here: NOT_LEADER_OR_FOLLOWER.
 Source         core/.../server/KafkaApis.scala handleDescribeProducersRequest; ReplicaManager.scala activeProducerState;
                UnifiedLog activeProducers @ 4.0
 """
@@ -35,7 +35,7 @@ _UNKNOWN = "This server does not host this topic-partition."
 def _respond(
     ctx: RequestContext, request: DescribeProducersRequest, answer: Callable[[TopicRequest, int], dict[str, Any]]
 ) -> Slices[None]:
-    """Each partition is answered when its turn comes."""
+    """Respond with the result of `answer` for each partition."""
 
     def of_topic(topic: TopicRequest) -> dict[str, Any]:
         return {"name": topic.name, "partitions": Each(partial(answer, topic), topic.partition_indexes)}

@@ -1,11 +1,11 @@
-"""DescribeQuorum (API key 55), versions 0-2: who decides on metadata (KIP-595).
+"""DescribeQuorum (API key 55), versions 0-2: the quorum for metadata (KIP-595).
 
-Behaviour      As a cluster with one combined node: the lowest broker that runs is the only voter, and leads; the others
-               that run watch, and have everything. Asked for anything but partition 0 of __cluster_metadata, once, each
-               partition is answered UNKNOWN_TOPIC_OR_PARTITION. Any broker may be asked.
-Version notes  v1 when each was last heard of (KIP-836); v2 directory ids, messages, and where voters listen (KIP-853).
-Not done       There is no log of metadata: its end is the number of decisions so far, and the epoch is that of the
-               first election. Voters are said to listen where clients do. No directory ids.
+Behaviour      Responds as a cluster with one combined node: the running broker with the lowest id is the only voter,
+               and leads. The other running brokers are observers without lag. A request for anything but partition 0 of
+               __cluster_metadata, once: UNKNOWN_TOPIC_OR_PARTITION for each partition. Any broker accepts the request.
+Version notes  v1 when each last fetched (KIP-836); v2 directory ids, messages, and listeners of voters (KIP-853).
+Not done       There is no metadata log: its end is the number of changes so far, and its epoch that of the first
+               election. Voters have the listeners for clients. No directory ids.
 Source         raft/.../KafkaRaftClient.java handleDescribeQuorumRequest, hasValidTopicPartition;
                clients/.../DescribeQuorumRequest.java getErrorResponse, getPartitionLevelErrorResponse @ 4.0
 """

@@ -1,11 +1,11 @@
 """DescribeTopicPartitions (API key 75), version 0: topics with their partitions, page by page (KIP-966).
 
-Behaviour      The topics that were asked for, or all (an empty list), in the order of their names, with as many
-               partitions in all as request and max.request.partition.size.limit allow, but at least one. Where there
-               are more, the cursor says which comes next; the next request brings it along, and topics before it are
-               left out. A cursor whose topic is not asked for, or whose partition is negative: INVALID_REQUEST. An
-               unknown name: UNKNOWN_TOPIC_OR_PARTITION, an impossible one: INVALID_TOPIC_EXCEPTION; they are no
-               partitions and never fill a page.
+Behaviour      Returns the requested topics, or all (an empty list), sorted by name. Request and
+               max.request.partition.size.limit limit the total of partitions, but at least one is returned. If there
+               are more, the cursor names the next one; the next request sends it back, and topics before it are left
+               out. A cursor with a topic that is not requested, or a negative partition: INVALID_REQUEST. An unknown
+               name: UNKNOWN_TOPIC_OR_PARTITION, an invalid one: INVALID_TOPIC_EXCEPTION; they do not count as
+               partitions.
 Source         core/.../server/handlers/DescribeTopicPartitionsRequestHandler.java; KRaftMetadataCache.scala
                describeTopicResponse; clients/.../DescribeTopicPartitionsRequest.java getErrorResponse @ 4.0
 """
@@ -61,7 +61,7 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
         raise KafkaError(ErrorCode.invalid_request, f"The list of topics lacks that of the cursor, {first_name}.")
     if cursor is not None and cursor.partition_index < 0:
         raise KafkaError(ErrorCode.invalid_request, f"No partition is {cursor.partition_index}, as the cursor says.")
-    if "" in names:  # Kafka trips over it while it asks what may be done with such a topic
+    if "" in names:  # Kafka fails while it looks up the operations on such a topic
         raise KafkaError(ErrorCode.unknown_server_error, "A topic is asked for without a name.")
     remaining = max(min(ctx.controller.config.max_request_partition_size_limit, request.response_partition_limit), 1)
     answers: list[dict[str, Any]] = []

@@ -1,12 +1,12 @@
-"""ElectLeaders (API key 43), versions 0-2: the preferred replica leads, or, uncleanly, any (KIP-183, KIP-460).
+"""ElectLeaders (API key 43), versions 0-2: elect the preferred replica or, uncleanly, any replica (KIP-183, KIP-460).
 
-Behaviour      Each partition on its own: ELECTION_NOT_NEEDED if the preferred replica leads, or, for an unclean
-               election, if anybody does; PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE if nothing
-               comes of it. Null asks for all partitions; those that need no election are left out of the answer then,
-               their topics are not. An unknown type of election: INVALID_REQUEST. A timeout of 0 or less:
-               REQUEST_TIMED_OUT for all. Any broker may be asked.
+Behaviour      Handles each partition independently. ELECTION_NOT_NEEDED: the preferred replica leads, or, for an
+               unclean election, any replica does. PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE: the
+               election fails. Null requests all partitions; those that need no election are then left out, but not
+               their topics. An unknown type of election: INVALID_REQUEST. A timeout of 0 or less: REQUEST_TIMED_OUT for
+               all. Any broker accepts the request.
 Version notes  v1 the type of election (before, preferred), error of its own; v2 flexible.
-Not done       A timeout above 0 (a leader leads at once).
+Not done       A timeout above 0 (a leader is elected at once).
 Source         core/.../server/ControllerApis.scala handleElectLeaders; metadata/.../ReplicationControlManager.java
                electLeaders; clients/.../ElectLeadersRequest.java getErrorResponse @ 4.0
 """

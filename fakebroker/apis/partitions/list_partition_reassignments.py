@@ -1,8 +1,8 @@
-"""ListPartitionReassignments (API key 46), version 0: which partitions get other replicas, and which (KIP-455).
+"""ListPartitionReassignments (API key 46), version 0: the reassignments in progress (KIP-455).
 
-Behaviour      Of the partitions that were asked for, or of all (null), those whose reassignment is under way: their
-               replicas, and which of them are added and removed. What is unknown, or at rest, is left out.
-               The timeout has no effect, as in Kafka.
+Behaviour      Returns the reassignments in progress of the requested partitions or of all (null): the replicas, and
+               which of them are added and removed. Other partitions, and unknown ones, are left out. The timeout has no
+               effect, as in Kafka.
 Source         core/.../server/ControllerApis.scala handleListPartitionReassignments;
                metadata/.../ReplicationControlManager.java listPartitionReassignments;
                clients/.../ListPartitionReassignmentsRequest.java getErrorResponse @ 4.0

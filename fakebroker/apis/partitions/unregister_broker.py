@@ -1,8 +1,8 @@
-"""UnregisterBroker (API key 64), version 0: the controller forgets a broker (KIP-500).
+"""UnregisterBroker (API key 64), version 0: remove a broker's registration (KIP-500).
 
-Behaviour      A broker that nobody knows: BROKER_ID_NOT_REGISTERED. One that runs leaves every ISR and leads no more
-               than it has to, and is back at once, in a new epoch: its heartbeats find that it is unknown, and it
-               registers. For one that is stopped nothing changes.
+Behaviour      An unknown broker: BROKER_ID_NOT_REGISTERED. A running broker leaves every ISR, and loses each leadership
+               that another replica can take. It is back at once in a new epoch: its heartbeats fail, and it registers
+               again. For a stopped broker nothing changes.
 Not done       A stopped broker that was unregistered may still be assigned replicas, which Kafka refuses.
 Source         core/.../server/ControllerApis.scala handleUnregisterBroker; metadata/.../ReplicationControlManager.java
                unregisterBroker, handleBrokerUnregistered; clients/.../UnregisterBrokerRequest.java @ 4.0

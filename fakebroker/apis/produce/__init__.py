@@ -1,1 +1,1 @@
-"""Records in: Produce, and what producers ask for before."""
+"""APIs for writing records: Produce and InitProducerId."""

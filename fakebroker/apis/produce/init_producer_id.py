@@ -1,10 +1,11 @@
 """InitProducerId (API key 22), versions 0-5.
 
-Behaviour      Without a transactional id: a fresh producer id with epoch 0, whatever id the request brings. An empty
-               transactional id, or only one of id and epoch given: INVALID_REQUEST. With one: its producer id and the
-               next epoch, once that is replicated; an open transaction is aborted first, CONCURRENT_TRANSACTIONS.
-Version notes  v2 flexible; v3 the client may bring its id and epoch (KIP-360); v4 PRODUCER_FENCED may appear;
-               v5 TRANSACTION_ABORTABLE may appear (KIP-890).
+Behaviour      Without a transactional id: a new producer id with epoch 0, whatever id the request contains. An empty
+               transactional id, or only one of id and epoch given: INVALID_REQUEST. With a transactional id: its
+               producer id and the next epoch, once that is replicated. An open transaction is aborted first:
+               CONCURRENT_TRANSACTIONS.
+Version notes  v2 flexible; v3 the client may send its id and epoch (KIP-360); v4 PRODUCER_FENCED may appear; v5
+               TRANSACTION_ABORTABLE may appear (KIP-890).
 Source         core/.../server/KafkaApis.scala handleInitProducerIdRequest; TransactionCoordinator.scala @ 4.4
 """
 

@@ -1,14 +1,15 @@
 """Produce (API key 0), versions 3-13.
 
-Behaviour      Each partition on its own: unknown topic, then the records as a whole (one batch, magic 2, codec allowed
-               by the version), then the append. acks=1 is answered after the append, acks=-1 when the in-sync replicas
-               have the records or when the timeout, which starts now, is over: REQUEST_TIMED_OUT with the real base
-               offset. acks=0 is never answered; if any partition failed the connection is closed. acks of any other
-               value: INVALID_REQUIRED_ACKS for each partition, after unknown topics and bad records were told.
-Version notes  v3 record batches only, transactional id; v5 log start offset; v7 zstd; v8 record errors (KIP-467);
-               v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
-               v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
-               them is disconnected.
+Behaviour      Handles each partition independently: unknown topic, then the records as a whole (one batch, magic 2,
+               codec allowed by the version), then the append. acks=1: the response follows the append. acks=-1: it
+               follows when the in-sync replicas have the records. The timeout starts now; when it expires, the response
+               is REQUEST_TIMED_OUT with the real base offset. acks=0: there is no response, and the connection is
+               closed if any partition failed. Any other acks: INVALID_REQUIRED_ACKS for each partition, after the
+               checks of topics and records.
+Version notes  v3 record batches only, transactional id; v5 log start offset; v7 zstd; v8 record errors (KIP-467); v9
+               flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
+               v0-v2 are advertised, as by Kafka 4, because old librdkafka decides by them (KAFKA-18659); a client that
+               sends them is disconnected.
 Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
 """
 
@@ -40,14 +41,14 @@ KEY: Final = 0
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _PARTITIONS_OF_A_SLICE: Final = 64
 _SOME_PARTITIONS: Final = 16
-_SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be
+_SMALL_BYTES: Final = 64 * 1024  # some 200 us of work for the smallest possible records
 _NONE: Final = ErrorCode.none
 _UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
 _UNKNOWN_TOPIC_ID: Final = ErrorCode.unknown_topic_id
 
 
 def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode) -> None:
-    """The same error for every partition of the request."""
+    """Respond with the same error for every partition of the request."""
     ProduceAnswer(ctx, request).all_failed(request, code)
 
 
@@ -91,8 +92,8 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
 
 
 def _is_usual(request: ProduceRequest) -> bool:
-    """One plain batch (protocol/plain_batch.py), and a small one: whatever is wrong with it is seen at once. What is
-    compressed may stand for anything; else it is the bytes and the partitions that take time."""
+    """Return True for one small plain batch (protocol/plain_batch.py), which is checked at once. Compressed batches may
+    be of any size; otherwise bytes and partitions take the time."""
     if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
         return False
     data = request.topic_data[0].partition_data[0]
@@ -100,7 +101,7 @@ def _is_usual(request: ProduceRequest) -> bool:
 
 
 def _is_usual_of_several(request: ProduceRequest) -> bool:
-    """Such batches of some partitions of one topic, and as small together."""
+    """Return True for small plain batches of some partitions of one topic."""
     if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) > _SOME_PARTITIONS:
         return False
     size = 0
@@ -112,7 +113,7 @@ def _is_usual_of_several(request: ProduceRequest) -> bool:
 
 
 def _is_usual_transaction(request: ProduceRequest) -> bool:
-    """The same in a transaction."""
+    """Return True for one small plain batch in a transaction."""
     if request.transactional_id is None or len(request.topic_data) != 1:
         return False
     partitions = request.topic_data[0].partition_data
@@ -121,7 +122,7 @@ def _is_usual_transaction(request: ProduceRequest) -> bool:
 
 
 def _handle_in_transaction(ctx: RequestContext, request: ProduceRequest) -> None:
-    """What the general way does of such a request."""
+    """Handle one small batch in a transaction, as `_handle_in_slices` would."""
     answer = _asked(ctx, request)
     topic = request.topic_data[0]
     entries: dict[Partition, PartitionProduceData] = {}
@@ -130,7 +131,7 @@ def _handle_in_transaction(ctx: RequestContext, request: ProduceRequest) -> None
 
 
 def _handle_several(ctx: RequestContext, request: ProduceRequest) -> None:
-    """The same of one in no transaction."""
+    """Handle small batches of some partitions without a transaction, as `_handle_in_slices` would."""
     answer = _asked(ctx, request)
     topic = request.topic_data[0]
     name = answer.topic_name(topic)
@@ -146,7 +147,7 @@ def _handle_several(ctx: RequestContext, request: ProduceRequest) -> None:
 
 
 def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[None]:
-    """The same for any request, with a slice for so many partitions, and as many as a batch takes."""
+    """Handle any request, with slices of some partitions, and as many slices as a batch takes."""
     answer = _asked(ctx, request)
     transactional = False
     seen = 0
@@ -158,7 +159,7 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
             if not data.is_plain and not transactional:
                 try:
                     transactional = _is_transactional(data)
-                except KafkaError as error:  # the header of a first batch cannot be one
+                except KafkaError as error:  # the header of a first batch is invalid
                     answer.all_failed(request, error.code, error.message)
                     return
             seen += 1
@@ -201,7 +202,7 @@ def _append_in_transaction(
     answer: ProduceAnswer,
     entries: dict[Partition, PartitionProduceData],
 ) -> None:
-    """Once the coordinator agrees: in one go, or if they are very many some at a time, and others in between."""
+    """Append once the coordinator agrees: in one go, or very many partitions in slices."""
     timeout_ms, acks, transactional_id = request.timeout_ms, request.acks, request.transactional_id
     assert transactional_id is not None
 
@@ -260,7 +261,7 @@ def _sort(
     data: PartitionProduceData,
     entries: dict[Partition, PartitionProduceData],
 ) -> bool:
-    """Put a partition among those that are appended to, or refuse it. False if the whole request is answered."""
+    """Put a partition into `entries`, or refuse it. Return False if the whole request has its response."""
     partition = None if name is None else ctx.metadata.find_partition(name, data.index)
     code = _UNKNOWN_TOPIC_ID if name is None else _refuse(ctx.api_version, partition, data)
     if code is _UNKNOWN_SERVER_ERROR:
@@ -275,7 +276,7 @@ def _sort(
 
 
 def _refuse(api_version: int, partition: Partition | None, data: PartitionProduceData) -> ErrorCode:
-    """Why this partition of a known topic is not handed to the replica manager; NONE if it is."""
+    """Return the error of this partition of a known topic, or NONE if it goes to the replica manager."""
     if partition is None:
         return ErrorCode.unknown_topic_or_partition
     if data.is_plain:

@@ -1,4 +1,4 @@
-"""The answer to a Produce request: what became of each partition, told once.
+"""The response to a Produce request, made from the results of its partitions.
 
 Source   core/.../server/KafkaApis.scala handleProduceRequest (sendResponseCallback, getCurrentLeader) @ 4.0;
          clients/.../common/requests/ProduceRequest.java getErrorResponse.
@@ -26,7 +26,7 @@ from fakebroker.protocol.slices import Slices, made_of
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _NOT_LEADER: Final = int(ErrorCode.not_leader_or_follower)
-_MANY: Final = 256  # partitions of an answer that is made in slices
+_MANY: Final = 256  # partitions of a response that is encoded in slices
 _SHOWN: Final = 10  # partitions in a line of the log
 _NO_ID: Final = UUID(int=0)
 _NO_IDS: Final[dict[str, UUID | None]] = {}
@@ -34,7 +34,7 @@ _NO_IDS: Final[dict[str, UUID | None]] = {}
 
 @final
 class ProduceAnswer:
-    """Collects what became of each partition, and answers once.
+    """The results of the partitions so far; it responds once.
 
     Holds no record data: a parked request must not pin its payload.
     """
@@ -47,18 +47,18 @@ class ProduceAnswer:
         self._ids = _NO_IDS
         if ctx.api_version >= 13:
             self._ids = dict(self._key(topic) for topic in request.topic_data if topic.topic_id is not None)
-        # What is decided, by what names the topic on the wire: (name, id). Mostly empty while the request waits, since
-        # very many may wait.
+        # The results by the topic's key on the wire: (name, id). Mostly empty while the request is parked, because very
+        # many may be.
         self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
 
     def topic_name(self, topic: TopicProduceData) -> str | None:
-        """The name of a topic of the request; None for an id that nobody has."""
+        """Return the name of a topic of the request; None for an unknown id."""
         if self._ctx.api_version < 13:
             return topic.name
         return self._key(topic)[0] or None
 
     def told_name(self, topic: TopicProduceData) -> str:
-        """The same for whoever listens: the id, if nobody has it."""
+        """Return the name of a topic for listeners; for an unknown id, the id."""
         return self.topic_name(topic) or str(topic.topic_id or _NO_ID)
 
     def failed(self, topic: TopicProduceData, index: int, code: ErrorCode, message: str | None = None) -> None:
@@ -66,25 +66,26 @@ class ProduceAnswer:
         self._results.setdefault(self._key(topic), {})[index] = response
 
     def failed_known(self, tp: TopicPartition, code: ErrorCode, message: str | None) -> None:
-        """The same for a partition that is known."""
+        """Note the error of a partition of a known topic."""
         response = PartitionProduceResponse(tp.partition, code, -1, error_message=message)
         self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {}).setdefault(tp.partition, response)
 
     def all_failed(self, request: ProduceRequest, code: ErrorCode, message: str | None = None) -> None:
-        """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""
+        """Fail the whole request. Its bytes do not count for quotas, as in Kafka (sendErrorResponseMaybeThrottle)."""
         for topic in request.topic_data:
             for partition in topic.partition_data:
                 self.failed(topic, partition.index, code, message)
         self._answer(self._ctx.throttle())
 
     def complete(self, results: list[ProducePartitionStatus]) -> None:
-        """All partitions are decided: `results` are those that went to the replica manager.
+        """Respond, when all partitions are done. `results` are those from the replica manager.
 
-        A partition that the request names twice may have been refused once and appended once: the refusal is told.
+        If the request names a partition twice, one entry may have been refused and one appended: the response has the
+        refusal.
         """
         ctx = self._ctx
         if len(results) == 1 and not self._results and self._acks != 0:
-            # Most answers: one partition, and it is appended.
+            # The common case: one partition, and it is appended.
             name = results[0].topic_partition.topic
             response = results[0].response
             if response.error_code == 0:
@@ -127,7 +128,7 @@ class ProduceAnswer:
         self._respond(topics, frame)
 
     def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
-        """The frame says what the topics do; whoever listens is told those; if nobody does they may be missing."""
+        """Send the frame. `topics` has the same content for listeners; without listeners it may be empty."""
         ctx = self._ctx
         for listener in ctx.probe.listeners:
             listener.produce_answered(ctx.connection, topics)

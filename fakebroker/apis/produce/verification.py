@@ -1,8 +1,9 @@
-"""Records of a transaction: are appended once its coordinator knows that they are to come.
+"""The verification of transactional records: they are appended once the coordinator confirms their partitions.
 
-Theory   The leader of a partition asks before the first batch of a transaction: with version 1 whether the producer has
-         added the partition, with version 2 (Produce v12 and later) it adds it itself. In between it holds a guard, so
-         that an answer that is late lets nobody into the next transaction.
+Theory   The leader of a partition asks the coordinator before the first batch of a transaction. With transaction
+         version 1 it asks if the producer has added the partition. With version 2 (Produce v12 and later) it adds the
+         partition itself. Meanwhile it holds a guard, so that a late response cannot admit a batch into the next
+         transaction.
 Source   core/.../server/ReplicaManager.scala handleProduceAppend, maybeSendPartitionsToTransactionCoordinator;
          AddPartitionsToTxnManager.scala @ 4.4 (KIP-890).
 """
@@ -57,8 +58,8 @@ def verify(
     entries: dict[Partition, PartitionProduceData],
     go_on: Callable[[Mapping[Partition, int]], None],
 ) -> None:
-    """Take out of `entries` what may not be appended, and `go_on` with the guards of the rest, now or later. Raises
-    KafkaError if the whole request is refused."""
+    """Remove from `entries` what may not be appended, and call `go_on` with the guards of the rest, now or later.
+    Raises KafkaError if the whole request is refused."""
     batches = _in_transaction(entries)
     if not batches:
         go_on({})
@@ -70,7 +71,7 @@ def verify(
 
 
 def resume(ctx: RequestContext) -> None:
-    """Go on with a request that has waited: it is later now, and others may have had a turn."""
+    """Continue a request that has waited: update its time, and tell the listeners that it is current again."""
     ctx.now = ctx.transactions.now
     for listener in ctx.probe.listeners:
         listener.request_resumed(ctx.connection, ctx.broker.broker_id)
@@ -85,8 +86,8 @@ def _ask(
     go_on: Callable[[Mapping[Partition, int]], None],
     since_ms: int,
 ) -> None:
-    """Where the leader adds partitions it asks once more, for a while, if the last transaction is not over yet: a
-    Produce is expensive to send again."""
+    """Ask the coordinator. If the leader adds the partitions and the last transaction has not ended yet, repeat this
+    for a while: another Produce would be expensive."""
     if len(batches) > _PARTITIONS_OF_A_SLICE:
         slices = _ask_in_slices(ctx, transactional_id, answer, entries, batches, go_on, since_ms)
         ctx.transactions.in_turns.go_on("asking about a transaction", slices)
@@ -106,7 +107,7 @@ def _ask_in_slices(
     go_on: Callable[[Mapping[Partition, int]], None],
     since_ms: int,
 ) -> Slices[None]:
-    """The same for very many partitions."""
+    """Ask the coordinator about very many partitions."""
     guards: dict[Partition, int] = {}
     for number, (partition, batch) in enumerate(list(batches.items()), 1):
         _guard(ctx, answer, entries, batches, partition, batch, guards)
@@ -126,7 +127,7 @@ def _guard(
     guards: dict[Partition, int],
 ) -> None:
     if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
-        return  # the append says so
+        return  # the append returns the error
     (producer_id, epoch), sequence = batch.producer, batch.base_sequence
     has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
     try:
@@ -135,7 +136,7 @@ def _guard(
         )
     except KafkaError as error:
         del entries[partition], batches[partition]
-        answer.failed_known(partition.topic_partition, error.code, None)  # Kafka tells no reason either
+        answer.failed_known(partition.topic_partition, error.code, None)  # Kafka sends no message either
 
 
 def _ask_of(
@@ -177,7 +178,7 @@ def _ask_of(
 
 
 def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[Partition, _Batch]:
-    """The batches that are part of a transaction; raises KafkaError if it is more than one."""
+    """Return the batches that are part of a transaction. Raises KafkaError if they have different producers."""
     batches: dict[Partition, _Batch] = {}
     first: ProducerIdAndEpoch | None = None
     for partition, data in entries.items():
@@ -186,7 +187,7 @@ def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[P
         if data.is_plain or records[FLAGS_AT] & TRANSACTIONAL_FLAG == 0:
             continue
         if len(records) < _PRODUCER_END:
-            # Kafka runs over the end of the batch, and the whole request fails.
+            # Kafka reads beyond the end of the batch, and the whole request fails.
             raise KafkaError(ErrorCode.unknown_server_error, f"A batch of {len(records)} bytes has no sequence.")
         producer_id, epoch, sequence = _PRODUCER.unpack_from(records, PRODUCER_ID_AT)
         if producer_id < 0:
@@ -203,7 +204,7 @@ def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[P
 
 
 def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
-    """What producers expect to hear."""
+    """Return the error as producers expect it."""
     if error is ErrorCode.producer_fenced:
         return ErrorCode.invalid_producer_epoch
     if error is ErrorCode.transaction_abortable and ctx.api_version < _ABORTABLE_SINCE:
@@ -212,7 +213,8 @@ def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
 
 
 def _told(error: ErrorCode, has_epoch_bump: bool) -> tuple[ErrorCode, str | None]:
-    """An error that older clients do not try again is told as one that they do."""
+    """Return the error and its message. Older clients get a retriable error in place of one that they would not
+    retry."""
     if error is ErrorCode.invalid_txn_state:
         return error, "Partition was not added to the transaction"
     if error in _NOT_REACHED or (error is ErrorCode.concurrent_transactions and not has_epoch_bump):

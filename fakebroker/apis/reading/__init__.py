@@ -1,1 +1,1 @@
-"""Records out, and where they are: fetches and offsets."""
+"""APIs for reading records: fetches and offsets."""

@@ -1,14 +1,14 @@
 """Fetch (API key 1), versions 4-18, for consumers and for followers over the wire.
 
-Behaviour      A consumer reads below the high watermark, so a record that acks=all waits for, or timed out on,
-               is not seen before it is replicated. The last batch is cut where the limit is. A replica id makes it the
-               fetch of a follower: it reads up to the leader's log end and tells the leader how far it has come, which
-               moves the watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody
-               knows is told so in the answer, which waits for the others all the same.
+Behaviour      A consumer reads below the high watermark. So it sees no record of a pending or timed-out acks=all
+               request before that is replicated. The last batch is cut at the limit. A replica id marks the fetch of a
+               follower: it reads up to the leader's log end and tells the leader its own, which moves the high
+               watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. An unknown partition has an error
+               in the response, which still waits for the others.
 Version notes  v5 log start offset; v7 sessions (KIP-227), core/fetch_sessions/; v9 leader epoch; v10 zstd; v11 a
-               consumer says where it is, may ask a follower, which reads up to the watermark that it knows, and is sent
-               to one by the leader (KIP-392); v12 flexible, last fetched and diverging epochs (KIP-595); v13 topic ids;
-               v15 replica state (KIP-903); v16 node endpoints (KIP-951); v17 and v18 say more of the controllers.
+               consumer sends its rack; the leader may send it to a follower, where it reads up to the high watermark
+               known there (KIP-392); v12 flexible, last fetched and diverging epochs (KIP-595); v13 topic ids; v15
+               replica state (KIP-903); v16 node endpoints (KIP-951); v17 and v18 are for controllers.
 Not done       Nothing.
 Source         core/.../server/KafkaApis.scala handleFetchRequest @ 4.4
 """
@@ -36,7 +36,7 @@ from fakebroker.protocol.slices import Slices, begin
 
 KEY: Final = 1
 _FIRST_VERSION_WITH_RACKS: Final = 11
-_NOBODY: Final[list[Key]] = []  # never changed, as the next
+_NOBODY: Final[list[Key]] = []  # never changed, like the next one
 _NO_RESULTS: Final[list[PartitionFetchResponse]] = []
 _UNKNOWN_ID: Final = ErrorCode.unknown_topic_id
 _UNKNOWN: Final = ErrorCode.unknown_topic_or_partition
@@ -91,7 +91,7 @@ def handle(ctx: RequestContext, request: FetchRequest) -> Slices[None] | None:
 
 
 def _handle(ctx: RequestContext, request: FetchRequest) -> Slices[None]:
-    """The same in slices."""
+    """Handle a large request in slices."""
     wanted: dict[Key, CachedPartition] = {}
     for topic in request.topics:
         yield from _add_topic_in_slices(ctx, topic, wanted)
@@ -126,7 +126,7 @@ def _read(ctx: RequestContext, request: FetchRequest, context: FetchContext) -> 
 
 
 def _add_topic(ctx: RequestContext, topic: FetchTopicData, wanted: dict[Key, CachedPartition]) -> None:
-    """Of a partition that is named twice the last counts, at the place of the first."""
+    """Add the partitions of a topic. If one is named twice, the last entry counts, at the place of the first."""
     by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
     name = _name_of(ctx.metadata, topic) if by_id else topic.name
     for asked in topic.partitions:
@@ -158,7 +158,7 @@ def _forgotten(ctx: RequestContext, request: FetchRequest) -> list[Key]:
 
 @final
 class _Finding:
-    """The partitions of a context: who is `wanted`, and who is not there, which the `answer` tells."""
+    """The look-up of a context's partitions: `wanted` are those to read, the others go to the `answer` as errors."""
 
     __slots__ = ("_by_id", "_ctx", "_is_from_follower", "_request", "answer", "wanted")
 
@@ -180,11 +180,11 @@ class _Finding:
             answer.not_found(cached, _UNKNOWN)
         elif self._is_from_follower:
             answer.not_found(cached, _UNKNOWN_ID)
-        else:  # they come first: who may read a topic is asked behind them, in another pass
+        else:  # they come first: Kafka checks authorization by name in a later pass
             answer.nameless(cached, _UNKNOWN_ID)
 
     def params(self) -> FetchParams | None:
-        """How it is read; None if there is nothing to be read."""
+        """Return the parameters of the read; None if there is nothing to read."""
         if not self.wanted:
             return None
         request = self._request
@@ -214,7 +214,7 @@ def _find_by_name(metadata: MetadataCache, cached: CachedPartition) -> FetchPart
 
 
 def _find(metadata: MetadataCache, cached: CachedPartition) -> FetchPartition | None:
-    """The same where topics have ids: a name is remembered, also when another topic has it by now."""
+    """Find a partition by topic id. A session remembers the topic's name, even when another topic has that name now."""
     known = metadata.topic_by_raw_id(cached.topic_id)
     if known is not None and cached.name is None:
         cached.name = known.name
@@ -225,11 +225,11 @@ def _find(metadata: MetadataCache, cached: CachedPartition) -> FetchPartition | 
 
 
 def _epoch(epoch: int) -> int:
-    return -1 if epoch < 0 else epoch  # every negative epoch is none
+    return -1 if epoch < 0 else epoch  # every negative epoch means none
 
 
 def _params(ctx: RequestContext, request: FetchRequest) -> FetchParams:
-    """A consumer is not given what its quota would withhold for ever."""
+    """Return the parameters of a read. The size of a consumer's fetch is limited by what its quota could ever allow."""
     max_bytes = request.max_bytes
     quotas = ctx.broker.quotas.fetch
     if quotas.quotas_enabled and request.replica_id < 0:

@@ -1,8 +1,8 @@
-"""The answer to a Fetch: what became of each partition, and which of them the client is told of.
+"""The response to a Fetch: the results of the partitions, and which of them it contains.
 
-Theory   First what was read, in the order in which it was asked for, then what nobody knows. One entry for each row of
-         neighbours of one topic. In a session (core/fetch_sessions/) only what is news is told. A client that is
-         throttled gets nothing, and its session stays as it is.
+Theory   Partitions that were read come first, in the order of the request, then unknown ones. Each run of partitions of
+         one topic is one entry. In a session (core/fetch_sessions/) only changes are included. A throttled client gets
+         no partitions, and its session stays as it is.
 Source   core/.../server/KafkaApis.scala handleFetchRequest processResponseCallback; clients/.../requests/FetchResponse
          toMessage @ 4.4.
 """
@@ -25,7 +25,7 @@ _PARTITIONS_OF_A_SLICE: Final = 64
 _NOT_LEADER: Final = ErrorCode.not_leader_or_follower
 _FENCED: Final = ErrorCode.fenced_leader_epoch
 _NONE: Final = ErrorCode.none
-_NO_RESULTS: Final[list[PartitionFetchResponse]] = []  # never changed, as the next
+_NO_RESULTS: Final[list[PartitionFetchResponse]] = []  # never changed, like the next one
 _NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
 _WITH_ENDPOINTS: Final = 16  # since that version
 _WITH_IDS: Final = 13
@@ -33,7 +33,8 @@ _FLEXIBLE: Final = 12
 
 
 def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -> None:
-    """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
+    """Respond with an error, as FetchRequest.getErrorResponse: up to v12 in each partition, from v7 on also at the
+    top."""
     topics = [] if ctx.api_version >= _WITH_IDS else request.topics
     writer = FetchResponseWriter(
         ctx.api_version, ctx.correlation_id, len(topics), ctx.throttle(), code, request.session_id
@@ -47,7 +48,7 @@ def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -
 
 @final
 class _Topic:
-    """Neighbours in the answer that are of one topic."""
+    """A run of partitions of one topic in the response."""
 
     __slots__ = ("name", "partitions", "topic_id")
 
@@ -59,9 +60,9 @@ class _Topic:
 
 @final
 class FetchAnswer:
-    """What became of the partitions that are `interesting`, and of those that nobody knows.
+    """The results of the `interesting` partitions, and the errors of unknown ones.
 
-    is_awaited  nobody comes back to send it: whoever completes it does
+    is_awaited  the handler has returned, so `complete` sends the response
     """
 
     __slots__ = (
@@ -77,42 +78,42 @@ class FetchAnswer:
         self._throttle_time_ms = 0
         self._erroneous: list[tuple[CachedPartition, ErrorCode]] | None = None
         self._nameless: list[tuple[CachedPartition, ErrorCode]] | None = None
-        self._topics: list[_Topic] = []  # of the answer
-        self._last: CachedPartition | None = None  # in the answer
+        self._topics: list[_Topic] = []  # of the response
+        self._last: CachedPartition | None = None  # in the response
         self._trips = False
-        self._leaders: list[int] | None = None  # that the answer names
+        self._leaders: list[int] | None = None  # leaders named in the response
         self.interesting: list[CachedPartition] = []
         self.is_awaited = False
         self.is_complete = False
 
     def not_found(self, cached: CachedPartition, code: ErrorCode) -> None:
-        """Nobody knows it."""
+        """Note a partition that does not exist."""
         if self._erroneous is None:
             self._erroneous = []
         self._erroneous.append((cached, code))
 
     def nameless(self, cached: CachedPartition, code: ErrorCode) -> None:
-        """Nobody knows its topic: that comes before those that are not found."""
+        """Note a partition of an unknown topic id; these come before those that do not exist."""
         if self._nameless is None:
             self._nameless = []
         self._nameless.append((cached, code))
 
     def complete(self, results: list[PartitionFetchResponse]) -> None:
-        """All that is interesting is read."""
+        """Store the results, when all interesting partitions are read."""
         self._results = results
         self.is_complete = True
         if self.is_awaited:
             self._send()
 
     def send_or_wait(self) -> None:
-        """Send it if it is complete; else whoever completes it does."""
+        """Send the response if it is complete; else let `complete` send it."""
         if self.is_complete:
             self._send()
         else:
             self.is_awaited = True
 
     def _send(self) -> None:
-        """Put the answer together, and send it."""
+        """Encode the response, and send it."""
         if not self._ask_quotas():
             finish(self._ask_quotas_by_size())
         results, self._results = self._results, _NO_RESULTS
@@ -130,7 +131,7 @@ class FetchAnswer:
             self._ctx.respond_frame(writer.finish(self._endpoints()))
 
     def in_slices(self) -> Slices[None]:
-        """The same where it may take long."""
+        """Encode a large response in slices, and send it."""
         if not self._ask_quotas():
             yield from self._ask_quotas_by_size()
         results, self._results = self._results, _NO_RESULTS
@@ -158,7 +159,7 @@ class FetchAnswer:
             self._ctx.respond_frame(writer.finish(self._endpoints()))
 
     def _ask_quotas(self) -> bool:
-        """For how long the client is muted; False if that takes the size of the answer."""
+        """Determine the throttle time. Return False if that needs the size of the response."""
         if self._request.replica_id >= 0:
             self._throttle_time_ms = 0
         elif self._ctx.broker.quotas.fetch.quotas_enabled:
@@ -172,8 +173,8 @@ class FetchAnswer:
         self._throttle_time_ms = self._ctx.throttle(fetched_bytes=size)
 
     def _record_for_followers(self) -> None:
-        """KafkaApis.sizeOfThrottledPartitions: what goes to followers of throttled partitions counts, and what stands
-        around it. It was asked before the read whether there is anything left."""
+        """Record the bytes of throttled partitions that go to a follower, as KafkaApis.sizeOfThrottledPartitions does,
+        including what encloses them. The quota was checked before the read."""
         ctx = self._ctx
         quotas = ctx.broker.replicas.reader.quotas
         own = quotas.of(ctx.broker.broker_id)
@@ -189,7 +190,7 @@ class FetchAnswer:
         own.leader.record(finish(self._size_of(topics)), quotas.now_ms)
 
     def _response_size(self) -> Slices[int]:
-        """FetchResponse.sizeOf: four bytes and the body; endpoints are told behind it."""
+        """Return FetchResponse.sizeOf: four bytes and the body, without the endpoints."""
         told: list[tuple[CachedPartition, PartitionFetchResponse]] = []
         for cached, result in zip(self.interesting, self._results, strict=True):
             if self._context.would_include(cached, result):
@@ -222,8 +223,8 @@ class FetchAnswer:
         return writer.finish().size - LENGTH_BYTES - tags_of_header
 
     def _all_erroneous(self) -> list[tuple[CachedPartition, ErrorCode]]:
-        """Nobody looked for their aborted transactions: an empty list all the same, where what was read has null
-        (FetchResponse.partitionResponse)."""
+        """Return the errors of all unknown partitions. Their aborted transactions are an empty list, and null for
+        partitions that were read (FetchResponse.partitionResponse)."""
         return [*(self._nameless or ()), *(self._erroneous or ())]
 
     def _take(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
@@ -234,14 +235,14 @@ class FetchAnswer:
             self._add(cached, result)
 
     def _written(self) -> FetchResponseWriter | None:
-        """The beginning of the answer; None if it is an error."""
+        """Return a writer with the beginning of the response; None if it is an error."""
         ctx, context = self._ctx, self._context
         if self._trips:
             respond_error(ctx, self._request, ErrorCode.unknown_server_error)
             return None
         error, session_id = context.finish(ctx.client_ms) if self._throttle_time_ms == 0 else context.throttled()
         if error is not _NONE:
-            self._topics = []  # it was overtaken
+            self._topics = []  # wrong epoch: a later request of the session overtook it
         if self._request.replica_id >= 0:
             self._record_for_followers()
         return FetchResponseWriter(
@@ -249,8 +250,8 @@ class FetchAnswer:
         )
 
     def _add(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
-        """What comes behind an id of zeros is looked up by name, and such a topic has none: FetchResponse.matchingTopic
-        trips over it, NullPointerException."""
+        """Add a result. Kafka fails with a NullPointerException if a partition follows one of an unnamed topic with the
+        zero id: FetchResponse.matchingTopic compares their names."""
         last, self._last = self._last, cached
         if last is not None and (
             last.topic_id == cached.topic_id
@@ -273,7 +274,7 @@ class FetchAnswer:
             self._leaders.append(partition.leader_id)
 
     def _endpoints(self) -> list[NodeEndpoint]:
-        """The addresses of the leaders that the answer names."""
+        """Return the addresses of the leaders that the response names."""
         leaders = self._leaders
         if leaders is None:
             return _NO_ENDPOINTS

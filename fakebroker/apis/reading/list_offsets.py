@@ -1,10 +1,10 @@
 """ListOffsets (API key 2), versions 1-11.
 
-Behaviour      The latest offset is the high watermark for a consumer, the log end for a follower; a time gives the
+Behaviour      The latest offset is the high watermark for a consumer, the log end for a follower. A timestamp gives the
                first record at or after it, if a consumer may read that far. Not found: offset -1 and no error. A
                partition named twice: INVALID_REQUEST. A special timestamp newer than the request's version:
-               UNSUPPORTED_VERSION. After an election, until the watermark has reached the start of the new leadership,
-               a consumer that asks for the end is told OFFSET_NOT_AVAILABLE.
+               UNSUPPORTED_VERSION. After an election a consumer's request for the end gets OFFSET_NOT_AVAILABLE, until
+               the high watermark has reached the first offset of the new leader epoch.
 Version notes  v2 isolation level; v4 leader epochs; v5 OFFSET_NOT_AVAILABLE (below it, LEADER_NOT_AVAILABLE); v6
                flexible; v7 offset of the maximum timestamp (-3); v8 earliest local (-4); v9 last tiered (-5); v10
                timeout; v11 earliest pending upload (-6). Nothing is tiered, so -5 and -6 are never found.
@@ -35,7 +35,7 @@ _ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
 _PARTITIONS_OF_A_SLICE = 32
 _COUNTED_IN_A_SLICE = 1_024
 
-# Negative timestamps have a meaning each, and the version that brought it.
+# Special timestamps are negative; each has a first version.
 _MIN_VERSION_OF_TIMESTAMP = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
 

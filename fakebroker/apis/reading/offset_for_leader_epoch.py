@@ -1,9 +1,9 @@
-"""OffsetForLeaderEpoch (API key 23), versions 2-4: where does an epoch end in the leader's log?
+"""OffsetForLeaderEpoch (API key 23), versions 2-4: the end of an epoch in the leader's log.
 
-Behaviour      The largest epoch up to the one asked for, and the offset at which the next one starts, or the log end.
-               -1 and -1 if the epoch is higher than any. A client that has records of that epoch beyond that offset has
-               something that the leader lost. An older leader epoch of the client: FENCED_LEADER_EPOCH, a newer one:
-               UNKNOWN_LEADER_EPOCH.
+Behaviour      Returns the largest epoch up to the requested one, and the offset at which the next one starts, or the
+               log end. Both are -1 if the requested epoch is higher than any. A client with records of that epoch
+               beyond that offset has records that the leader does not have. An older leader epoch of the client:
+               FENCED_LEADER_EPOCH, a newer one: UNKNOWN_LEADER_EPOCH.
 Version notes  v2 the client's leader epoch, throttle time; v3 replica id; v4 flexible.
 Source         core/.../server/KafkaApis.scala handleOffsetForLeaderEpochRequest; ReplicaManager.scala
                lastOffsetForLeaderEpoch @ 4.0 (KIP-101, KIP-320)
@@ -39,7 +39,7 @@ def _respond(
     request: OffsetForLeaderEpochRequest,
     answer: Callable[[RequestContext, str, OffsetForLeaderPartition], dict[str, Any]],
 ) -> Slices[None]:
-    """Each partition is answered when its turn comes."""
+    """Respond with the result of `answer` for each partition."""
 
     def of_topic(topic: OffsetForLeaderTopic) -> dict[str, Any]:
         return {"topic": topic.topic, "partitions": Each(partial(answer, ctx, topic.topic), topic.partitions)}

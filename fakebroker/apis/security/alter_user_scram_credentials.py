@@ -1,7 +1,7 @@
 """AlterUserScramCredentials (API key 51), version 0.
 
-Behaviour      Credentials are set and deleted, each user's on its own; a user may come once. They are kept and
-               described: nobody can authenticate with them, while no listener speaks SASL.
+Behaviour      Sets and deletes credentials, each user's independently; a user may occur once. They are stored and
+               described, but cannot be used: no listener supports SASL.
 Not done       Authorization.
 Source         metadata/.../controller/ScramControlManager.java alterCredentials
 """

@@ -1,6 +1,6 @@
 """CreateAcls (API key 30), versions 1-3.
 
-Behaviour      No authorizer is configured: SECURITY_DISABLED, for each. One with the kind 0 anywhere ends the
+Behaviour      No authorizer is configured: SECURITY_DISABLED, for each. An entry with type 0 in any field closes the
                connection.
 Version notes  v1 pattern types (KIP-290); v2 flexible; v3 user as resource type (KIP-373).
 Not done       Authorizers.

@@ -1,8 +1,8 @@
 """CreateDelegationToken (API key 38), versions 1-3.
 
-Behaviour      Over PLAINTEXT nobody has proved who he is, and so nobody gets a token:
-               DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, with who asked and for whom.
-Version notes  v2 flexible; v3 a token for somebody else (KIP-373).
+Behaviour      Clients over PLAINTEXT are not authenticated, so none gets a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+               with requester and owner.
+Version notes  v2 flexible; v3 a token for another owner (KIP-373).
 Not done       Tokens.
 Source         core/.../server/KafkaApis.scala handleCreateTokenRequest, allowTokenRequests
 """

@@ -1,6 +1,6 @@
 """DescribeAcls (API key 29), versions 1-3.
 
-Behaviour      No authorizer is configured: SECURITY_DISABLED. A filter with the kind 0 anywhere ends the connection.
+Behaviour      No authorizer is configured: SECURITY_DISABLED. A filter with type 0 in any field closes the connection.
 Version notes  v1 pattern types (KIP-290); v2 flexible; v3 user as resource type (KIP-373).
 Not done       Authorizers.
 Source         core/.../server/AclApis.scala handleDescribeAcls; clients/.../requests/DescribeAclsRequest.java

@@ -1,7 +1,7 @@
 """DescribeDelegationToken (API key 41), versions 1-3.
 
-Behaviour      Over PLAINTEXT nobody is told of tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, whoever is asked for.
-Version notes  v2 flexible; v3 who asked for a token (KIP-373).
+Behaviour      Clients over PLAINTEXT may not see tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, whatever the owner.
+Version notes  v2 flexible; v3 the requester of a token (KIP-373).
 Not done       Tokens.
 Source         core/.../server/KafkaApis.scala handleDescribeTokensRequest, allowTokenRequests
 """

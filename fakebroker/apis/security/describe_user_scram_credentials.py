@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (API key 50), version 0.
 
-Behaviour      The mechanisms of each user that is asked for, of all users if none is, with their iterations; nothing
-               that is secret. Who has none: RESOURCE_NOT_FOUND; who is asked for twice: DUPLICATE_RESOURCE.
+Behaviour      Returns the mechanisms of each requested user, or of all users, with their iterations, but no secrets. A
+               user without any: RESOURCE_NOT_FOUND; a user that is named twice: DUPLICATE_RESOURCE.
 Not done       Authorization.
 Source         metadata/.../image/ScramImage.java describe; core/.../server/KafkaApis.scala
 """

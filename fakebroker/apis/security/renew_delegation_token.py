@@ -1,6 +1,6 @@
 """RenewDelegationToken (API key 39), versions 1-2.
 
-Behaviour      Over PLAINTEXT nobody can have a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+Behaviour      Clients over PLAINTEXT cannot have a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
 Version notes  v2 flexible.
 Not done       Tokens.
 Source         core/.../server/KafkaApis.scala handleRenewTokenRequest, allowTokenRequests

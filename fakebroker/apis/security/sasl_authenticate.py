@@ -1,7 +1,7 @@
 """SaslAuthenticate (API key 36), versions 0-2.
 
-Behaviour      The listener does not speak SASL, and everybody has been let in without: ILLEGAL_SASL_STATE. The
-               connection goes on.
+Behaviour      The listener does not use SASL, so no client has to authenticate: ILLEGAL_SASL_STATE. The connection goes
+               on.
 Version notes  v1 how long a session lasts (KIP-368); v2 flexible.
 Not done       SASL.
 Source         core/.../server/KafkaApis.scala handleSaslAuthenticateRequest

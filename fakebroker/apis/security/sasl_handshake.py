@@ -1,8 +1,7 @@
 """SaslHandshake (API key 17), versions 0-1.
 
-Behaviour      The listener does not speak SASL: ILLEGAL_SASL_STATE, whatever mechanism is asked for. The connection
-               goes on.
-Version notes  v1: what follows is SaslAuthenticate, not bare tokens (KIP-152).
+Behaviour      The listener does not use SASL: ILLEGAL_SASL_STATE, whatever the mechanism. The connection goes on.
+Version notes  v1: SaslAuthenticate follows, not bare tokens (KIP-152).
 Not done       SASL.
 Source         core/.../server/KafkaApis.scala handleSaslHandshakeRequest
 """

@@ -1,1 +1,1 @@
-"""Topics: made, altered, deleted."""
+"""APIs of topics: created, deleted."""

@@ -1,13 +1,14 @@
 """CreateTopics (API key 19), versions 2-7.
 
-Behaviour      Each topic on its own: made, or Kafka's error and message; too many partitions in one request fail all,
-               and so do more records in the metadata log than one operation may make: POLICY_VIOLATION.
-               -1 partitions or replicas take the broker's default. The same name twice in one request: INVALID_REQUEST
-               for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last. A
-               timeout of 0 or less: REQUEST_TIMED_OUT for all, unless there is nothing to make.
-Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and all settings (KIP-525);
+Behaviour      Handles each topic independently: created, or Kafka's error and message. Too many partitions in one
+               request fail all topics, and so do more records in the metadata log than one operation may write:
+               POLICY_VIOLATION. -1 partitions or replicas take the broker's default. The same name twice in one
+               request: INVALID_REQUEST for it. Any broker accepts the request. The results of duplicates and of
+               `__cluster_metadata` come last. A timeout of 0 or less: REQUEST_TIMED_OUT for all, unless there is
+               nothing to create.
+Version notes  v4 broker defaults by -1; v5 flexible, the response has partitions, replicas and all settings (KIP-525);
                v6 THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted; v7 topic id.
-Not done       A timeout above 0 (a topic is there at once); policies.
+Not done       A timeout above 0 (a topic is created at once); policies.
 Source         metadata/.../controller/ReplicationControlManager.java createTopics; ControllerApis.scala createTopics
 """
 
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 KEY = 19
 _STRICT_SINCE = 6
-_TOPICS_OF_A_SLICE = 64  # of the request, read
-_ENTRIES_OF_A_SLICE = 512  # of a list in it
-_MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
+_TOPICS_OF_A_SLICE = 64  # topics of a request
+_ENTRIES_OF_A_SLICE = 512  # entries of a list of a topic
+_MESSAGE_CHARS = 1000  # messages may quote the request; a string before v5 ends at 32,767 bytes
 
 
 def _respond(ctx: RequestContext, topics: Each[dict[str, Any]]) -> Slices[None]:
@@ -74,7 +75,7 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
         code, message = error.code, error.message
         yield from _respond(ctx, Each(lambda topic: _failed(topic.name, code, message), request.topics))
         return
-    # Those that were made, or not; then the names of duplicates; then one that is never made.
+    # Created or failed topics; then duplicate names; then `__cluster_metadata`, which is never created.
     answers: list[tuple[str, Topic | KafkaError | None]] = []
     last: list[tuple[str, Topic | KafkaError | None]] = []
     for new, result in zip(asked, results, strict=True):
@@ -98,7 +99,7 @@ def _new_topic(asked: CreatableTopic) -> Slices[NewTopic]:
             yield
     configs: dict[str, str | None] = {}
     for number, config in enumerate(asked.configs, 1):
-        # The last value of a name counts, but Kafka forgives no null.
+        # The last value of a name counts, but Kafka keeps a null.
         if configs.get(config.name, "") is not None:
             configs[config.name] = config.value
         if number % _ENTRIES_OF_A_SLICE == 0:
@@ -147,6 +148,6 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> dict[str, Any]:
 
 
 def _shortened(message: str) -> str:
-    """The message with its middle left out if it is too long."""
+    """Return the message with its middle left out if it is too long."""
     half = _MESSAGE_CHARS // 2
     return message if len(message) <= _MESSAGE_CHARS else f"{message[:half]}...{message[-half:]}"

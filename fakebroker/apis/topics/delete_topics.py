@@ -1,12 +1,12 @@
 """DeleteTopics (API key 20), versions 1-6.
 
-Behaviour      Each topic on its own. Who waits for a deleted topic is answered UNKNOWN_TOPIC_OR_PARTITION. An unknown
-               name: UNKNOWN_TOPIC_OR_PARTITION, an unknown id: UNKNOWN_TOPIC_ID. The same topic twice, by name, by id
-               or by both: INVALID_REQUEST once, and it is not deleted. Any broker may be asked. A timeout of 0 or
-               less: REQUEST_TIMED_OUT for all, unless there is nothing to look up.
+Behaviour      Handles each topic independently. Requests parked for a deleted topic get UNKNOWN_TOPIC_OR_PARTITION. An
+               unknown name: UNKNOWN_TOPIC_OR_PARTITION, an unknown id: UNKNOWN_TOPIC_ID. The same topic twice, by name,
+               by id or by both: INVALID_REQUEST once, and it is not deleted. Any broker accepts the request. A timeout
+               of 0 or less: REQUEST_TIMED_OUT for all, unless there is nothing to look up.
 Version notes  v4 flexible; v5 error message, THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted; v6 by name
                or by id.
-Not done       A timeout above 0 (a topic is gone at once); delete.topic.enable.
+Not done       A timeout above 0 (a topic is deleted at once); delete.topic.enable.
 Source         core/.../server/ControllerApis.scala deleteTopics; metadata/.../ReplicationControlManager.java
                deleteTopics
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KEY = 20
 _STRICT_SINCE = 5
-_TOPICS_OF_A_SLICE = 256  # looked at; those that are deleted take a slice each
+_TOPICS_OF_A_SLICE = 256  # looked up; each deletion is a slice
 
 T = TypeVar("T", str, UUID)
 
@@ -52,7 +52,7 @@ def error_response(ctx: RequestContext, request: DeleteTopicsRequest, code: Erro
 
 
 def _asked(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, UUID | None]]:
-    """(name, id) of each topic; one of them is None, if the client does as it should."""
+    """Return (name, id) of each topic; a valid request has exactly one of the two."""
     if hasattr(request, "topic_names"):
         return ((name, None) for name in request.topic_names)
     return ((topic.name, topic.topic_id) for topic in request.topics)
@@ -65,7 +65,7 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
     def refuse(name: str | None, topic_id: UUID | None, message: str) -> None:
         responses.append(_result(name, topic_id, ErrorCode.invalid_request, message))
 
-    names: dict[str, int] = {}  # how many times
+    names: dict[str, int] = {}  # count of each name
     ids: dict[UUID, int] = {}
     for number, (name, topic_id) in enumerate(_asked(request), 1):
         if name is not None and topic_id is not None:
@@ -120,7 +120,7 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
 
 def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -> Slices[dict[str, Any]]:
     try:
-        if ctx.metadata.topic_by_id(topic.topic_id) is None:  # somebody else has deleted it meanwhile
+        if ctx.metadata.topic_by_id(topic.topic_id) is None:  # deleted meanwhile by another request
             raise KafkaError(ErrorCode.unknown_topic_id, _UNKNOWN_ID)
         quota.record(len(topic.partitions), ctx.now_ms)
         yield from ctx.controller.delete_topic_in_slices(topic.name)

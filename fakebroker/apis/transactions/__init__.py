@@ -1,1 +1,1 @@
-"""Transactions: partitions and offsets that belong to one, its end, the marks of that, and what there are."""
+"""APIs of transactions: their partitions, offsets, ends and markers, and lists of them."""

@@ -1,9 +1,8 @@
 """AddOffsetsToTxn (API key 25), versions 0-4.
 
-Behaviour      The partition of __consumer_offsets that a group belongs to is added to a transaction; it need not be
-               there.
+Behaviour      Adds a group's partition of __consumer_offsets to a transaction; the partition need not exist.
 Version notes  v2 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH below it; v3 flexible; v4 TRANSACTION_ABORTABLE may be
-               answered.
+               returned.
 Source         core/.../server/KafkaApis.scala handleAddOffsetsToTxnRequest @ 4.4
 """
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 KEY = 25
 _FENCED_SINCE: Final = 2
-_VERSION_0: Final = 0  # what Kafka notes of a client of before version 2, with which TxnOffsetCommit does this
+_VERSION_0: Final = 0  # as Kafka records a client before version 2; from then on TxnOffsetCommit adds the partition
 
 
 def _respond(ctx: RequestContext, code: ErrorCode) -> None:

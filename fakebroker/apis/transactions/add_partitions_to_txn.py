@@ -1,13 +1,13 @@
 """AddPartitionsToTxn (API key 24), versions 0-5.
 
-Behaviour      A producer says where it is about to write; it is answered when that is replicated in the coordinator's
-               log. All or none: if one partition is not there, it is told so and the others OPERATION_NOT_ATTEMPTED;
-               topics of the brokers' own are none that producers may write to (TOPIC_AUTHORIZATION_FAILED).
-Version notes  v3 flexible; v4 brokers ask for many transactions at once, and may only verify (KIP-890); v5
-               TRANSACTION_ABORTABLE may be answered.
-Not done       To be silent, as Kafka is, to a broker's request without transactions: it is answered.
-Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; clients/.../AddPartitionsToTxnRequest
-               .java getErrorResponse @ 4.4
+Behaviour      A producer adds partitions to its transaction; the response follows when that is replicated in the
+               coordinator's log. All or none: an unknown partition has its error, and the others
+               OPERATION_NOT_ATTEMPTED. Producers may not write to internal topics: TOPIC_AUTHORIZATION_FAILED.
+Version notes  v3 flexible; v4 brokers send many transactions at once, and may only verify (KIP-890); v5
+               TRANSACTION_ABORTABLE may be returned.
+Not done       Kafka never responds to a broker's request without transactions; here it gets a response.
+Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest;
+               clients/.../AddPartitionsToTxnRequest.java getErrorResponse @ 4.4
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KEY = 24
 _FENCED_SINCE: Final = 2
 _PARTITIONS_OF_A_SLICE: Final = 256
 _SMALL: Final = 256
-_VERSION_0: Final = 0  # what Kafka notes of a client of before version 2
+_VERSION_0: Final = 0  # as Kafka records a client before version 2
 _VERSION_2: Final = 2
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -54,7 +54,7 @@ def _partitions(asked: TransactionToAdd) -> list[TopicPartition]:
 
 
 def _all_failed(asked: TransactionToAdd, code: ErrorCode) -> Topics:
-    """Return the same error for all partitions; of very many topics each when it is asked for."""
+    """Return the same error for all partitions; with very many topics, lazily."""
     if len(asked.topics) > _SMALL:
         return Each(lambda topic: _topic_failed(topic, code), asked.topics)
     return [_topic_failed(topic, code) for topic in asked.topics]
@@ -120,8 +120,8 @@ def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] |
 def _handle_in_slices(
     ctx: RequestContext, asked: tuple[TransactionToAdd, ...], answered: Callable[[TransactionToAdd, Topics], None]
 ) -> Slices[None]:
-    """The same for very many partitions, which are looked up some at a time. No slice comes behind the last question:
-    by then the answer may be there."""
+    """Handle very many partitions, with slices of the look-up. No slice follows the last call of `_ask`: the response
+    may be sent by then."""
     looked_at = 0
     for number, each in enumerate(asked):
         if number:
@@ -159,7 +159,7 @@ def _ask(
     coordinator = ctx.transactions.coordinator
     if each.verify_only:
         verified = coordinator.verify_partitions(each.transactional_id, producer, partitions)
-        answered(each, _by_topic({partition: verified[partition] for partition in asked}))  # a set has no order
+        answered(each, _by_topic({partition: verified[partition] for partition in asked}))  # in order of the request
         return
     version = _VERSION_0 if ctx.api_version < BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(
@@ -172,7 +172,8 @@ def _ask(
 
 
 def _refused(ctx: RequestContext, partition: TopicPartition) -> ErrorCode:
-    """What producers may not write to is not theirs, and brokers may; what is not there cannot be added."""
+    """Return the error of a partition that cannot be added: a producer may not add internal topics, brokers may;
+    unknown partitions cannot be added."""
     if ctx.api_version < BATCHED_SINCE and is_internal(partition.topic):
         return ErrorCode.topic_authorization_failed
     is_there = ctx.metadata.find_partition(*partition) is not None
@@ -180,7 +181,7 @@ def _refused(ctx: RequestContext, partition: TopicPartition) -> ErrorCode:
 
 
 def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
-    """Who does not know an error of now is told one of before."""
+    """Return the error, replaced by an older one for clients that do not know it."""
     if error is ErrorCode.producer_fenced and ctx.api_version < _FENCED_SINCE:
         return ErrorCode.invalid_producer_epoch
     return error
@@ -203,6 +204,6 @@ def _respond(ctx: RequestContext, results: Results, is_small: bool, code: ErrorC
 
 def _respond_in_slices(ctx: RequestContext, results: Results, code: ErrorCode) -> Slices[None]:
     version, throttle_time_ms = ctx.api_version, ctx.throttle()
-    told = results if version >= BATCHED_SINCE else [("", topics) for _, topics in results]  # of one transaction
+    told = results if version >= BATCHED_SINCE else [("", topics) for _, topics in results]  # one transaction
     frame = yield from encode_add_partitions_in_slices(version, ctx.correlation_id, throttle_time_ms, code, told)
     ctx.respond_frame(frame)

@@ -1,7 +1,7 @@
-"""DescribeTransactions (API key 65), version 0: how transactions stand at their coordinator (KIP-664).
+"""DescribeTransactions (API key 65), version 0: the state of transactions at their coordinator (KIP-664).
 
-Behaviour      Each id on its own: its state as it was written last. An id that nobody has used:
-               TRANSACTIONAL_ID_NOT_FOUND, an empty one: INVALID_REQUEST.
+Behaviour      Returns the state of each id independently, as last written. An unknown id: TRANSACTIONAL_ID_NOT_FOUND,
+               an empty one: INVALID_REQUEST.
 Source         core/.../coordinator/transaction/TransactionCoordinator.scala handleDescribeTransactions @ 4.4
 """
 

@@ -1,9 +1,9 @@
 """EndTxn (API key 26), versions 0-5.
 
-Behaviour      The coordinator decides as the producer says, and answers once that is replicated; the marks are written
-               behind its back.
+Behaviour      The coordinator commits or aborts as the producer says, and responds once that is replicated. The
+               transaction markers are written after the response.
 Version notes  v2 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH below it; v3 flexible; v4 TRANSACTION_ABORTABLE may be
-               answered; v5 transactions v2 (KIP-890): the answer has the producer's next id and epoch.
+               returned; v5 transactions v2 (KIP-890): the response has the producer's next id and epoch.
 Source         core/.../server/KafkaApis.scala handleEndTxnRequest; TransactionVersion.java transactionVersionForEndTxn
                @ 4.4
 """

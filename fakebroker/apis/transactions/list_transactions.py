@@ -1,9 +1,9 @@
 """ListTransactions (API key 66), versions 0-2: the transactions that a broker coordinates (KIP-664).
 
-Behaviour      All that are not being forgotten; only those of some states, producer ids, durations or ids, if the
-               request says so. While a partition loads: COORDINATOR_LOAD_IN_PROGRESS. Names of states that are none are
-               told.
-Version notes  v1 only those that run for longer than so many milliseconds (KIP-994); v2 only ids that match a pattern.
+Behaviour      Returns all transactions but those being expired, filtered by states, producer ids, durations or ids, if
+               the request has such filters. While a partition loads: COORDINATOR_LOAD_IN_PROGRESS. Unknown names of
+               states are returned.
+Version notes  v1 only those that run for longer than some milliseconds (KIP-994); v2 only ids that match a pattern.
 Source         core/.../coordinator/transaction/TransactionStateManager.scala listTransactionStates @ 4.4
 """
 
@@ -63,7 +63,7 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
 
 
 def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[list[dict[str, Any]]]:
-    """Raises INVALID_REGULAR_EXPRESSION."""
+    """Return the matching transactions. Raises INVALID_REGULAR_EXPRESSION."""
     wanted = {_STATES[name] for name in _STATES.keys() & set(request.state_filters)}
     longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
     ids = IdPattern((request.transactional_id_pattern or "") if ctx.api_version >= 2 else "")

@@ -1,11 +1,11 @@
-"""TxnOffsetCommit (API key 28), versions 0-6: offsets that a transaction commits, or not.
+"""TxnOffsetCommit (API key 28), versions 0-6: offsets that become valid if their transaction is committed.
 
-Behaviour      As OffsetCommit, partition by partition; but what is written counts only when the transaction is
+Behaviour      Works as OffsetCommit, partition by partition, but the offsets count only once the transaction is
                committed. The coordinator of the transaction is asked first, as for records.
 Version notes  v2 leader epoch; v3 flexible, group metadata: generation, member and instance (KIP-447); v4
-               TRANSACTION_ABORTABLE may be answered; v5 transactions v2: the group's partition is added to the
+               TRANSACTION_ABORTABLE may be returned; v5 transactions v2: the group's partition is added to the
                transaction here (KIP-890); v6 topics by id: UNKNOWN_TOPIC_ID; GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH
-               where it was ILLEGAL_GENERATION (KIP-1319).
+               in place of ILLEGAL_GENERATION (KIP-1319).
 Source         core/.../server/KafkaApis.scala handleTxnOffsetCommitRequest; GroupCoordinatorService.java
                commitTransactionalOffsets; CoordinatorPartitionWriter.java maybeStartTransactionVerification @ 4.4
 """
@@ -89,7 +89,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
 
 
 class _Commit:
-    """From the question to the transaction's coordinator to the answer."""
+    """One commit, from the request to the transaction's coordinator to the response."""
 
     def __init__(
         self,
@@ -108,13 +108,13 @@ class _Commit:
         self._partition = TopicPartition(GROUP_METADATA_TOPIC_NAME, index)
 
     def begin(self) -> None:
-        """Ask whether the group's partition belongs to the transaction, unless it is open there."""
+        """Ask whether the group's partition belongs to the transaction, unless it is open there already."""
         ctx = self._ctx
         if not self._commit.group_id:
             self._fail(ErrorCode.invalid_group_id)
             return
         partition = ctx.metadata.find_partition(*self._partition)
-        if partition is None and ctx.transactions.verifies:  # who is asked about it says that there is none
+        if partition is None and ctx.transactions.verifies:  # the question about it fails with this error
             self._fail(ErrorCode.coordinator_not_available)
             return
         if partition is None or partition.leader_id != ctx.broker.broker_id:

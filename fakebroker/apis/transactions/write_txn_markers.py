@@ -1,10 +1,10 @@
 """WriteTxnMarkers (API key 27), versions 1-2.
 
-Behaviour      A coordinator has the leaders of partitions write the marks of its transactions; an admin ends a hanging
-               one so. Each is answered when it is replicated, or REQUEST_TIMED_OUT. Partitions of __consumer_offsets
-               are written through their coordinator, which takes over or drops the offsets.
+Behaviour      The coordinator has the leaders of partitions write the transaction markers; an admin ends a hanging
+               transaction this way. Each marker has its result when it is replicated, or REQUEST_TIMED_OUT. Partitions
+               of __consumer_offsets are written through their group coordinator, which applies or drops the offsets.
 Version notes  v1 flexible; v2 the version of the transaction: with 2 its epoch must be a new one (KIP-890).
-Differs        A partition that is named twice has one mark.
+Differs        A partition that is named twice gets one marker.
 Source         core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4
 """
 
@@ -83,10 +83,10 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Slices[None]
 
     for number, marker in enumerate(request.markers, 1):
         if number % _MARKERS_OF_A_SLICE == 0:
-            yield  # never behind the last of them: by then the answer may be there
+            yield  # never after the last one: the response may be sent by then
         partitions = yield from _partitions(marker)
         if _cannot_be_written(ctx, marker, partitions):
-            yield from error_response(ctx, request, ErrorCode.unknown_server_error)  # what Kafka fails with
+            yield from error_response(ctx, request, ErrorCode.unknown_server_error)  # as Kafka fails
             return
         entry = TxnMarkerEntry(
             marker.producer_id,
@@ -101,7 +101,8 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Slices[None]
 
 
 def _cannot_be_written(ctx: RequestContext, marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...]) -> bool:
-    """A mark of no producer, or no epoch, is no batch (MemoryRecordsBuilder); those before it are written."""
+    """Return True for a marker without a producer or an epoch, which cannot be a batch (MemoryRecordsBuilder); markers
+    before it are written."""
     if marker.producer_id != _NONE and marker.producer_epoch != _NONE:
         return False
     return any(

@@ -1,1 +1,1 @@
-"""Faults that arise: what befalls brokers and what lies between them, over time; what clients see of it follows."""
+"""State faults: faults of brokers and of the links between them, over time. What clients see follows from the state."""

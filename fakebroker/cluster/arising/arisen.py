@@ -1,8 +1,8 @@
-"""A fault that has arisen: what it did, what is still to come of it, and how it ends.
+"""A state fault: what it has done, what is still to do, and how it ends.
 
-Theory   It goes on when nobody is in the middle of something, as plans of faults do (cluster/faults/engine.py): a timer
-         or a point of the probe makes it due. It `is_done` once it has done what it is there for, which a state that
-         lasts is at once; it `is_over` once nothing of it is left.
+Theory   It continues between two events, as plans of faults do (cluster/faults/engine.py): a timer or a probe point
+         makes it due. It `is_done` once its action is complete; a lasting state is done at once. It `is_over` once it
+         has no effect any more.
 Units    milliseconds.
 """
 
@@ -20,24 +20,24 @@ from fakebroker.network.connection import Plan
 
 
 class Engine(Protocol):
-    """The faults, as those that arise need them."""
+    """The engine of faults, as state faults need it."""
 
     def is_due(self, plan: Plan) -> None:
-        """It goes on at the end of this step."""
+        """Continue the plan at the end of this step."""
 
     def after(self, ms: int, wake: Callable[[], None]) -> Wait:
-        """A wait of so long."""
+        """Return a wait of `ms` milliseconds, which calls `wake` at its end."""
 
     def add(self, fault: Fault) -> Armed:
         """Install a fault."""
 
     def remove(self, armed: Armed, why: str = "removed") -> None:
-        """Take it away."""
+        """Remove a fault."""
 
 
 class Arisen(Plan):
-    """`name` is that in the journal: "a1". `hits` is how often it has done something to a broker; what is in
-    `on_change` is called when any of this changes."""
+    """A state fault. `name` is its name in the journal: "a1". `hits` counts how often it acted on a broker. The
+    functions in `on_change` are called when any of this changes."""
 
     def __init__(self, lives: Lives, engine: Engine, name: str, preset: Preset) -> None:
         self.name = name
@@ -49,24 +49,24 @@ class Arisen(Plan):
         self._engine = engine
 
     def check(self) -> None:
-        """Whether it can be. Raises ValueError in one sentence."""
+        """Raise ValueError with one sentence if it is impossible."""
         raise NotImplementedError
 
     def begin(self) -> None:
-        """It arises."""
+        """Start its effect."""
         raise NotImplementedError
 
     def undo(self) -> None:
-        """As far as it can be."""
+        """Undo its effect where possible."""
         raise NotImplementedError
 
     def take(self, frame: bytes | None) -> None:
         raise AssertionError("nothing was asked")
 
     def go_on(self) -> None:
-        """Something has come that it waited for."""
+        """Continue after an event that it waited for."""
 
-    # For those that extend it.
+    # For subclasses.
 
     def _wake(self) -> None:
         if not self.is_over:
@@ -77,12 +77,12 @@ class Arisen(Plan):
         self._changed()
 
     def _done(self) -> None:
-        """It lasts, and has done what it is there for."""
+        """Mark it as done; its effect lasts."""
         self.is_done = True
         self._changed()
 
     def finish(self, why: str) -> None:
-        """Nothing is left of it."""
+        """End it: it has no effect any more."""
         if not self.is_over:
             self.is_over = True
             self.stop_listening()
@@ -91,7 +91,7 @@ class Arisen(Plan):
             self._changed()
 
     def stop_listening(self) -> None:
-        """Nothing wakes it any more."""
+        """Cancel its timers and listeners."""
 
     def _changed(self) -> None:
         for tell in list(self.on_change):

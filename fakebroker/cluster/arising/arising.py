@@ -1,4 +1,4 @@
-"""The faults of a cluster that arise: made, told of, taken back."""
+"""The state faults of a cluster: started, counted and removed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _MADE_OF: Final[dict[type[Preset], type[Arisen]]] = {
 
 @final
 class Arising:
-    """`arisen` are all that there were, in order. Who calls lets what is due go on then."""
+    """The state faults of a cluster. `arisen` lists all there ever were, in order. The caller then runs the plans that
+    are due."""
 
     def __init__(self, lives: Lives, engine: Engine) -> None:
         self.arisen: list[Arisen] = []
@@ -39,7 +40,7 @@ class Arising:
         self._engine = engine
 
     def arise(self, preset: Preset) -> Arisen:
-        """Let it arise. Raises ValueError if it cannot, and nothing is changed then."""
+        """Start a state fault. If it is impossible, raise ValueError and change nothing."""
         arisen = _MADE_OF[type(preset)](self._lives, self._engine, f"a{len(self.arisen) + 1}", preset)
         arisen.check()
         self.arisen.append(arisen)
@@ -49,7 +50,7 @@ class Arising:
         return arisen
 
     def remove(self, arisen: Arisen) -> None:
-        """Take it back, as far as it can be; nothing happens if it is over."""
+        """Undo a state fault where possible; do nothing if it is over."""
         if not arisen.is_over:
-            arisen.finish("removed")  # first: it does not go on with what is undone
+            arisen.finish("removed")  # first, so that undoing does not continue it
             arisen.undo()

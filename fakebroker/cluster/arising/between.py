@@ -1,10 +1,10 @@
-"""What lies between brokers: a network that does not carry from some to others.
+"""Network partitions between brokers.
 
-Theory   Who is cut off from a leader cannot fetch from it, and leaves its ISR after replica.lag.time.max.ms, if the
-         leader can ask the controller for that. Nor do marks of transactions and questions about them get across. Who
-         is cut off from the controller loses its session after broker.session.timeout.ms: others lead then. Clients
-         reach everybody as before.
-Source   What follows is in cluster/lives.py `cut`, core/controller/cluster_control.py and core/replication/isr.py.
+Theory   A follower that is cut off from its leader cannot fetch. It leaves the ISR after replica.lag.time.max.ms, if
+         the leader reaches the controller. Transaction markers and requests of coordinators do not cross the cut
+         either. A broker that is cut off from the controller loses its session after broker.session.timeout.ms; then
+         others lead. Clients reach all brokers as before.
+Source   The effects are in cluster/lives.py `cut`, core/controller/cluster_control.py and core/replication/isr.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fakebroker.core.faults.presets import Partition
 
 @final
 class CutOff(Arisen):
-    """`partition`: it lasts until it is removed."""
+    """The preset `partition`: it lasts until it is removed."""
 
     preset: Partition
 

@@ -1,16 +1,17 @@
-"""Disks of brokers that are full, or slow.
+"""Brokers with a full or a slow disk.
 
-Theory   Full: the first write that fails takes the log directory offline, and a broker whose last one goes offline
-         halts. Its directories are taken to lie on one disk. Whoever wanted it written is answered KAFKA_STORAGE_ERROR
-         (56), or what his coordinator makes of that; a follower's fetch is its broker's end without a word. High
-         watermarks are written from time to time, so nobody lives long there.
-         Slow: who has something written waits before it is done, as the thread does that appends it. A broker's
-         followers have each record so much later.
+Theory   Full: the first write that fails takes the log directory offline, and a broker without online directories
+         halts. All directories of a broker are on one disk here. The request that wanted the write gets
+         KAFKA_STORAGE_ERROR (56), or the error that its coordinator makes of that. If a follower's fetch hits the full
+         disk, its broker halts without a response to anyone. High watermarks are written periodically, so a broker with
+         a full disk soon halts in any case.
+         Slow: a request that writes waits for the disk before it completes, as the appending thread does. The broker's
+         followers have each record that much later.
 Units    milliseconds, on the broker's clock.
 Source   core/.../server/ReplicaManager.scala LogDirFailureHandler, handleLogDirFailure, checkpointHighWatermarks;
          core/.../log/LogManager.scala handleLogDirFailure; storage/.../log/LogDirFailureChannel.java @ 4.0.
-Differs  In Kafka the answer 56 and the halt race; here the answer goes out first. The metadata log, which as a rule
-         lies on the same disk, may kill Kafka's broker sooner. A slow disk holds up whole requests here, once each,
+Differs  In Kafka the response 56 and the halt race; here the response goes out first. The metadata log, which is
+         usually on the same disk, may halt Kafka's broker sooner. A slow disk delays whole requests here, once each,
          however many threads and partitions there are.
 """
 
@@ -26,7 +27,7 @@ from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import FullDisk, SlowDisk
 from fakebroker.core.faults.times import every_time
 
-# What is written before it is answered. Members that join and beat are left out: they wait for other things.
+# APIs that write before they respond. JoinGroup and heartbeats are left out: their response waits for other things.
 WRITES: Final = (
     "Produce", "OffsetCommit", "OffsetDelete", "DeleteGroups", "TxnOffsetCommit", "WriteTxnMarkers", "InitProducerId",
     "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn",
@@ -35,7 +36,7 @@ WRITES: Final = (
 
 @final
 class NoSpace(Arisen):
-    """`full_disk`: done once the broker has died of it; it lasts until it is removed."""
+    """The preset `full_disk`: done once the broker has halted; it lasts until it is removed."""
 
     preset: FullDisk
 
@@ -51,7 +52,7 @@ class NoSpace(Arisen):
     def _await_checkpoint(self) -> None:
         lives = self._lives
         alarm = Alarm(lives.config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint)
-        lives.housekeeping.timer.add(alarm, lives.now.mono_ms)  # nobody waits for it
+        lives.housekeeping.timer.add(alarm, lives.now.mono_ms)  # no client waits for this timer
 
     def _checkpoint(self) -> None:
         if not self.is_over:
@@ -71,7 +72,7 @@ class NoSpace(Arisen):
 
 @final
 class SlowWrites(Arisen):
-    """`slow_disk`: it lasts until it is removed."""
+    """The preset `slow_disk`: it lasts until it is removed."""
 
     preset: SlowDisk
 

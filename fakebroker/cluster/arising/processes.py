@@ -1,6 +1,6 @@
-"""What befalls the processes of brokers: they stand still for a while, crash, are restarted one after the other.
+"""State faults of broker processes: pauses, crashes, and restarts one after the other.
 
-Theory   Each is a row of what a user could do by hand (cluster/lives.py), at the right times.
+Theory   Each calls the doors that a user could call by hand (cluster/lives.py), at the right times.
 Units    milliseconds, on the broker's clock.
 """
 
@@ -19,7 +19,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class _Watch(Listener):
-    """Wakes somebody whenever a broker may be back."""
+    """A listener that wakes a state fault whenever a broker may be back."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -64,7 +64,7 @@ class _Watch(Listener):
 
 @final
 class StandStill(Arisen):
-    """`gc_pause`: over once the broker goes on, or is dead."""
+    """The preset `gc_pause`: over once the broker is resumed, or dead."""
 
     preset: GcPause
 
@@ -92,7 +92,7 @@ class StandStill(Arisen):
 
 @final
 class Crash(Arisen):
-    """`unclean_shutdown`: over once the broker is back."""
+    """The preset `unclean_shutdown`: over once the broker is back."""
 
     preset: UncleanShutdown
 
@@ -115,7 +115,7 @@ class Crash(Arisen):
             self.finish("the broker is back")
 
     def undo(self) -> None:
-        """What is dead stays so: it starts as it was to."""
+        """Do nothing: the crash cannot be undone, and the broker starts as planned."""
 
     def stop_listening(self) -> None:
         self._lives.probe.listeners.remove(self._watch)
@@ -123,8 +123,8 @@ class Crash(Arisen):
 
 @final
 class Restarts(Arisen):
-    """`rolling_restart`: over once the last broker is back. Who cannot be stopped when its turn comes is left out.
-    Removed, it leaves the one in turn as it is, but starts it if it is down."""
+    """The preset `rolling_restart`: over once the last broker is back. A broker that cannot be stopped at its turn is
+    left out. If the preset is removed, the broker at its turn keeps its state, but is started if it is down."""
 
     preset: RollingRestart
 
@@ -138,8 +138,8 @@ class Restarts(Arisen):
 
     def begin(self) -> None:
         self._left = deque(self._lives.registry.broker_ids)
-        self._broker_id = -1  # whose turn it is
-        self._is_up_ms: int | None = None  # when it is to be started, once it is down
+        self._broker_id = -1  # the broker at its turn
+        self._is_up_ms: int | None = None  # time to start it, once it is down
         self._watch = _Watch(self._wake)
         self._lives.probe.listeners.append(self._watch)
         self._wake()
@@ -149,7 +149,7 @@ class Restarts(Arisen):
             pass
 
     def _step(self) -> bool:
-        """Whether there may be more to do now."""
+        """Do the next step. Return True if there may be another one now."""
         lives = self._lives
         if self._broker_id == -1:
             return self._next()
@@ -192,7 +192,7 @@ class Restarts(Arisen):
 
 
 def is_back(lives: Lives, broker_id: int) -> bool:
-    """Whether the broker takes part, and is in the ISRs of all its replicas."""
+    """Return True if the broker is registered and unfenced, and in the ISRs of all its replicas."""
     if not lives.registry.is_alive(broker_id):
         return False
     return all(

@@ -1,1 +1,1 @@
-"""Faults at work: what matches is held at its points, and done when nobody is in the middle of something."""
+"""The engine of faults: matching requests stop at points, and actions run between two events."""

@@ -1,4 +1,4 @@
-"""A client that has connected, and that faults fit: what they do before anything is read."""
+"""The plan of a new connection that faults match: their actions come before anything is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOWHERE: Final[tuple[tuple[str, int], ...]] = ()
 
 @final
 class FaultyArrival(Plan):
-    """It has the connection busy, and so unread, until all is done."""
+    """A plan that keeps the connection busy, and so unread, until all actions are done."""
 
     def __init__(self, host: Host, connection: Connection, faults: Sequence[Armed]) -> None:
         self.broker_id = connection.broker_id
@@ -36,7 +36,7 @@ class FaultyArrival(Plan):
         raise AssertionError("nothing was asked")
 
     def go_on(self) -> None:
-        """As far as it can."""
+        """Run until the next blocking action."""
         next(self._way, None)
 
     def _go(self) -> Iterator[None]:

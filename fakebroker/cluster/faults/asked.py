@@ -1,4 +1,4 @@
-"""What a request asks for: its message, its parts, and which of them a fault is for."""
+"""A request as faults see it: its message, its parts, and which of them a fault selects."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Place = tuple[str, int]
 
 @final
 class Asked:
-    """`message` is kio's; `frame` has no length before it. `acks` are those of a Produce. Raises ProtocolError for what
-    cannot be read."""
+    """A decoded request. `message` is kio's; `frame` has no length prefix. `acks` is that of a Produce. Raises
+    ProtocolError for an unreadable request."""
 
     def __init__(self, api: str, tree: Tree, header: RequestHeader, frame: bytes) -> None:
         self.api = api
@@ -36,11 +36,12 @@ class Asked:
         self._paths: dict[Armed, list[Path]] = {}
 
     def paths(self, armed: Armed) -> list[Path]:
-        """The parts that a fault is for, once it matched: [()] for all of it, nothing where it asks for all."""
+        """Return the parts that a fault selects, once it has matched: [()] for the whole request, nothing if the
+        request asks for all."""
         return self._paths.get(armed, WHOLE)
 
     def matches(self, armed: Armed) -> bool:
-        """Whether what is said of its parts fits."""
+        """Return True if the fault's selectors match the parts of the request."""
         when = armed.fault.when
         if when.acks and self.acks not in when.acks:
             return False
@@ -67,29 +68,29 @@ class Asked:
         return failed_unanswered(self.header.correlation_id, self.header.client_id or "", failed)
 
     def names(self, role: str, paths: Sequence[Path]) -> list[str]:
-        """The groups, or what else bears a name, of these parts."""
+        """Return the groups, or other names of a role, in these parts."""
         leaves = [leaf for path in paths for leaf in self.tree.leaves(at(self.message, path), path)]
         names = [self.tree.roles(self.message, path, {}).get(role) for path in leaves]
         return [str(name) for name in dict.fromkeys(names) if name]
 
     def is_covered(self, paths: Sequence[Path]) -> bool:
-        """Whether these are all of its parts."""
+        """Return True if these are all of its parts."""
         return all(any(leaf[: len(top)] == top for top in paths) for leaf in self.tree.leaves(self.message))
 
     def frame_without(self, paths: Sequence[Path]) -> bytes | None:
-        """The request for the rest; None if nothing is left to ask."""
+        """Return the request without these parts; None if nothing is left."""
         left = self.tree.without(self.message, list(dict.fromkeys(paths)))
         return None if left is None else self._frame_of(left)
 
     def frame_that_does_not_wait(self) -> bytes:
-        """The same Fetch, answered at once."""
+        """Return the same Fetch without a wait."""
         return self._frame_of(replaced(self.message, max_wait=timedelta(0)))
 
     def _frame_of(self, message: Any) -> bytes:
         return encode_request(message, self.header.correlation_id, self.header.client_id)[4:]
 
     def seen(self, connection: Connection) -> Seen:
-        """For predicates."""
+        """Return the request as predicates see it."""
         return Seen(
             self.api,
             self.header.api_version,

@@ -1,8 +1,8 @@
-"""What a fault does to the cluster: leaders, coordinators, ISRs, followers, brokers.
+"""Actions of faults on the cluster: leaders, coordinators, ISRs, followers, brokers.
 
-Theory   Done between two requests, by the same calls that a user's commands make, at the time of the point.
-Errors   KafkaError where it cannot be: nobody else is in sync, the partition is not there. The fault's user is told by
-         a warning, and the request goes on.
+Theory   They run between two requests, through the doors for users, at the time of the point.
+Errors   KafkaError if the action is impossible: no other replica is in sync, the partition does not exist. The user
+         gets a warning, and the request continues.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fakebroker.protocol.error_code import ErrorCode
 
 
 class Whom(Protocol):
-    """Whom an action is about, if it does not say it: the broker that is asked, and what was asked for."""
+    """The default target of an action: the broker of the request, and what the request names."""
 
     @property
     def broker_id(self) -> int: ...
@@ -39,13 +39,14 @@ class Whom(Protocol):
 
 @final
 class Changes:
-    """Of one cluster."""
+    """The actions on one cluster."""
 
     def __init__(self, lives: Lives) -> None:
         self._lives = lives
 
     def do(self, action: Action, whom: Whom) -> bool:
-        """Whether it was one of these. Raises KafkaError if it cannot be done."""
+        """Run the action and return True, or return False if it is of another kind. Raises KafkaError if it is
+        impossible."""
         match action:
             case actions.MoveLeader(broker):
                 for partition in self._partitions(action, whom):

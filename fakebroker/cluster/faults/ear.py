@@ -1,4 +1,4 @@
-"""Hears of appends and of waits, and which request they are of: the one that was begun or resumed last."""
+"""A listener that assigns appends and waits to their request: the one that was begun or resumed last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class Ear(Listener):
-    """`request` is the one in hand, if it has a plan. Those that may be resumed are known by their connection."""
+    """A listener for requests with a plan. `request` is the current one. Those that may be resumed are known by their
+    connection."""
 
     def __init__(self) -> None:
         self._request: FaultyRequest | None = None

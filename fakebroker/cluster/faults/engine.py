@@ -1,9 +1,10 @@
-"""The faults of a cluster: installed, found for a request, let act between two requests, counted, released.
+"""The engine of faults: installs them, finds them for a request, runs their actions between two requests, counts and
+releases.
 
-Theory   They are looked up by API key, and of Produce by topic as well, so that what does not match costs next to
-         nothing; with none installed nobody asks. A request that some may fit gets a plan (request.py), and its answer
-         comes there. What a plan waited for makes it due, and `run` lets all that are due go on: the cluster calls it
-         after each request, each timer and each door, when no handler is at work.
+Theory   Faults are indexed by API key, and those of Produce by topic as well, so that other requests cost next to
+         nothing. Without faults there is no look-up. A request that some faults may match gets a plan (request.py),
+         which also receives its response. An event that a plan waits for makes it due, and `run` continues all due
+         plans. The cluster calls `run` after each request, each timer and each door, when no handler is running.
 Units    monotonic milliseconds.
 """
 
@@ -50,7 +51,7 @@ _NOBODY: Final = Probe()
 
 @final
 class Faults(Interceptor):
-    """`due` are the plans that go on with the next `run`. While it `is_acting` no request is handled."""
+    """The engine. `due` are the plans that the next `run` continues. While it `is_acting` no request is handled."""
 
     def __init__(
         self,
@@ -76,11 +77,11 @@ class Faults(Interceptor):
         self._held: dict[Armed, list[Wait]] = {}
         self._kept: dict[Connection, Kept] = {}
         self._trees: dict[str, Tree] = {}
-        self._told: set[tuple[Armed, Action]] = set()  # what could not be done
+        self._told: set[tuple[Armed, Action]] = set()  # failed actions, each reported once
         self._ear = Ear()
         self._under_way: set[FaultyRequest] = set()
 
-    # From the user. Who calls then lets `run`.
+    # Calls from the user. The caller then calls `run`.
 
     def add(self, fault: Fault) -> Armed:
         """Install a fault."""
@@ -96,7 +97,7 @@ class Faults(Interceptor):
         return armed
 
     def remove(self, armed: Armed, why: str = "removed") -> None:
-        """Take a fault away; who is held by it goes on. Nothing happens if it is gone."""
+        """Remove a fault and release the requests that it holds. Do nothing if it is removed."""
         if not armed.is_removed:
             armed.is_removed = True
             armed.removed_why = why
@@ -113,12 +114,12 @@ class Faults(Interceptor):
         self._look_or_not()
 
     def _look_or_not(self) -> None:
-        """Nobody asks while there is nothing to be found."""
+        """Switch the look-up off while there is nothing to find."""
         self._index.asks_always = bool(self._kept)
         self._dispatcher.faults = None if self._index.is_empty and not self._kept else self._index
 
     def release(self, armed: Armed, count: int | None = None) -> int:
-        """Let those go on that it holds, the first ones first; how many that were."""
+        """Release the requests that it holds, or the first `count`. Return how many were released."""
         waits = self._held.get(armed, [])
         gone = waits[: len(waits) if count is None else count]
         del waits[: len(gone)]
@@ -129,10 +130,10 @@ class Faults(Interceptor):
             armed.changed()
         return len(gone)
 
-    # From the network.
+    # Calls from the network.
 
     def connected(self, connection: Connection) -> None:
-        """A client has connected."""
+        """Start a plan for a new connection if faults match it."""
         if connection.state is not State.READY:
             return
         where = connection.broker_id, connection.listener.name, connection.number, self._elapsed_ms
@@ -158,7 +159,7 @@ class Faults(Interceptor):
         whole = frame if isinstance(frame, bytes) else frame.join()
         try:
             asked = Asked(api.name, self._tree(api.name), header, whole)
-        except ProtocolError:  # it is refused as ever
+        except ProtocolError:  # the dispatcher refuses it as usual
             return False
         request = FaultyRequest(self, broker, connection, asked, faults)
         connection.plan = request
@@ -170,7 +171,7 @@ class Faults(Interceptor):
         return True
 
     def run(self) -> None:
-        """Let all go on that can."""
+        """Continue all plans that are due."""
         while self.due:
             self._go_on(self.due.pop(0))
 
@@ -190,13 +191,13 @@ class Faults(Interceptor):
             self.is_acting = was_acting
 
     def _has_ended(self, request: FaultyRequest) -> None:
-        """Nobody listens for it any more."""
+        """Remove the listener after the last request that needs it."""
         if request in self._under_way:
             self._under_way.remove(request)
             if not self._under_way:
                 self._lives.probe.listeners.remove(self._ear)
 
-    # From the plans.
+    # Calls from the plans.
 
     def _tree(self, api: str) -> Tree:
         tree = self._trees.get(api)
@@ -276,7 +277,7 @@ class Faults(Interceptor):
             self.sockets.answers.add(connection, b"".join(kept.frames))
 
     def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
-        """Told once: what cannot be done for one request cannot for the next ones, and there may be very many."""
+        """Warn once for each fault and action: the next requests would mostly cause the same warning."""
         if (armed, action) not in self._told:
             self._told.add((armed, action))
             self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
@@ -289,7 +290,7 @@ class Faults(Interceptor):
         context = RequestContext(
             broker, self.sockets, connection, header, size, api.throttled, now, probe, throttled_ms
         )
-        request = api.decode(header.api_version, asked.frame, header.body_offset)  # in the form that its handler knows
+        request = api.decode(header.api_version, asked.frame, header.body_offset)  # decoded as its handler does it
         slices = api.error_response(context, request, code)
         if slices is not None:
             finish(slices)
@@ -309,14 +310,14 @@ class Faults(Interceptor):
         self._ear.request = plan
         self._dispatcher.handle(broker, connection, self._lives.now)
 
-    # Inside.
+    # Internal methods.
 
     @property
     def _elapsed_ms(self) -> int:
         return self._lives.now.mono_ms - self._start_ms
 
     def _resolve(self, topic_id: UUID | None, name: str | None) -> tuple[UUID | None, str | None]:
-        """Both, as far as they are known."""
+        """Return both the id and the name of a topic, as far as they are known."""
         if name:
             topic = self._lives.metadata.topic(name)
             return (None if topic is None else topic.topic_id), name

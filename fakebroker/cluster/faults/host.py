@@ -1,4 +1,4 @@
-"""What a request on its way needs from the engine."""
+"""The interface of the engine for the plan of a request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fakebroker.protocol.produce_response import TopicProduceResponse
 
 @final
 class Wait:
-    """For time, or for somebody's `release`; `end` is called once."""
+    """A wait for a deadline or for `release`; `end` wakes the plan once."""
 
     __slots__ = ("_is_over", "_wake")
 
@@ -37,37 +37,37 @@ class Wait:
 
 
 class Host(Protocol):
-    """The engine, as a request sees it."""
+    """The engine, as a request's plan sees it."""
 
     sockets: SocketServer
     changes: Changes
 
     def is_due(self, plan: Plan) -> None:
-        """It goes on at the end of this step."""
+        """Continue the plan at the end of this step."""
 
     def fired(self, armed: Armed, connection: int, point: str) -> None:
-        """A fault acts."""
+        """Report that a fault fires."""
 
     def asks(self, armed: Armed, seen: Seen) -> bool:
-        """What its predicate says."""
+        """Return the result of its predicate."""
 
     def after(self, ms: int, wake: Callable[[], None]) -> Wait:
-        """A wait of so long."""
+        """Return a wait of `ms` milliseconds."""
 
     def hold(self, armed: Armed, wake: Callable[[], None]) -> Wait:
-        """A wait at its barrier."""
+        """Return a wait until the fault releases it."""
 
     def close(self, connection: Connection, why: str, how: str) -> None:
         """Close a connection, "fin" or "reset"."""
 
     def write(self, connection: Connection, data: bytes, size: int | None) -> None:
-        """Write bytes; `size` is that of the answer that they begin, None if they go on with one."""
+        """Write bytes. `size` is that of the response that they begin; None if they continue one."""
 
     def coalesce(self, connection: Connection, answers: int, within_ms: int) -> None:
-        """Keep this answer and the next ones."""
+        """Collect this response and the next ones, and send them together."""
 
     def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
-        """An action cannot be done."""
+        """Report that an action is impossible."""
 
     def fail(
         self,
@@ -77,10 +77,10 @@ class Host(Protocol):
         code: ErrorCode,
         is_template: bool,
     ) -> None:
-        """Answer a request with an error; a template is looked at by nobody else."""
+        """Respond to a request with an error. A template is not sent to the client, and no listener sees it."""
 
     def produce_answered(self, connection: Connection, topics: tuple[TopicProduceResponse, ...]) -> None:
-        """A Produce is answered otherwise than its handler said."""
+        """Report a response to Produce that a fault has changed."""
 
     def handle(self, broker: Broker, connection: Connection) -> None:
-        """Handle the connection's request."""
+        """Have the connection's request handled."""

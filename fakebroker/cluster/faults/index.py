@@ -1,4 +1,4 @@
-"""An index of the faults that may fit a request.
+"""An index of the faults that may match a request.
 
 Theory   Faults are found by API key. Faults of Produce that name topics are found by topic and partition, too, so that
          thousands of faults for other topics cost almost nothing.
@@ -21,14 +21,14 @@ _PRODUCE: Final = 0
 _FLEXIBLE: Final = 9
 _BY_ID: Final = 13
 _ONE: Final = b"\0\0\0\1"
-_NEGATIVE: Final = 0x8000  # and above, of an i16
-_COMPACT_ONE: Final = 2  # counts are one too large
-_SHORT: Final = 127  # of a length that takes one byte
+_NEGATIVE: Final = 0x8000  # this and above: negative as an i16
+_COMPACT_ONE: Final = 2  # Compact counts are one too large.
+_SHORT: Final = 127  # the largest length that takes one byte
 _ID: Final = 16
 _INDEX: Final = Struct(">i")
 _INDEX_BYTES: Final = 4
 _LONGEST_NAME: Final = 249
-_ANY: Final = b""  # partition
+_ANY: Final = b""  # the key of faults for any partition
 _ANYWHERE: Final = (b"", b"")
 _KEPT: Final = 10_000
 Key = TypeVar("Key")
@@ -36,7 +36,7 @@ Key = TypeVar("Key")
 
 @final
 class Index:
-    """Faults in the order in which they were installed. `asks_always`: the engine is also asked if no fault fits."""
+    """Faults in the order in which they were installed. `asks_always`: the engine is also asked if no fault matches."""
 
     def __init__(self, resolve: Callable[[UUID | None, str | None], tuple[UUID | None, str | None]]) -> None:
         self.asks_always = False
@@ -44,9 +44,9 @@ class Index:
         self._produce: dict[bytes, dict[bytes, list[Armed]]] = {}  # by topic and partition
         self._resolve = resolve
         self._none: list[Armed] = []
-        self._known: dict[bytes, list[Armed]] = {}  # by place, of topics by name
-        self._known_by_id: dict[bytes, list[Armed]] = {}  # an id has one name for ever
-        # The answer to the last Produce. The next one is often for the same partition, and comparing the bytes of its
+        self._known: dict[bytes, list[Armed]] = {}  # by place, for topics by name
+        self._known_by_id: dict[bytes, list[Armed]] = {}  # never stale, since the name of an id never changes
+        # The result for the last Produce. The next one is often for the same partition, and comparing the bytes of its
         # place is cheaper than hashing them.
         self._last_known: dict[bytes, list[Armed]] | None = None
         self._last_place = b""
@@ -77,7 +77,7 @@ class Index:
                 del self._produce[topic]
 
     def find(self, header: RequestHeader, frame: bytes | LargeFrame) -> list[Armed]:
-        """Return the faults that may fit this request."""
+        """Return the faults that may match this request."""
         key = header.api_key
         if key != _PRODUCE or not self._produce:
             return self._by_key.get(key, self._none)
@@ -99,7 +99,7 @@ class Index:
         topic, partition = only_place(version, place)
         if topic and version >= _BY_ID:
             topic = (self._resolve(UUID(bytes=topic), None)[1] or "").encode()
-            if not topic:  # no topic has it, so no fault by name fits
+            if not topic:  # no such topic, so no fault by name matches
                 return self._by_key.get(_PRODUCE, self._none)
         if len(known) >= _KEPT:
             known.clear()
@@ -123,8 +123,8 @@ class Index:
 
 
 def place_in(version: int, frame: bytes, offset: int) -> tuple[int, int]:
-    """Where in a frame of Produce stands what `only_place` reads, if it is for one partition of one topic: from, to.
-    Nowhere, (0, 0), if it is out of the ordinary: long names, and what cannot be read."""
+    """Return the start and end of the bytes that `only_place` reads, if a frame of Produce is for one partition of one
+    topic. Return (0, 0) for the unusual: long names, and frames that cannot be read."""
     try:
         if version < _FLEXIBLE:
             size = frame[offset] << 8 | frame[offset + 1]
@@ -136,7 +136,7 @@ def place_in(version: int, frame: bytes, offset: int) -> tuple[int, int]:
             offset += 6 + size if size else 7
             if size > _SHORT:
                 return 0, 0
-            size = _ID if version >= _BY_ID else frame[offset + 1]  # which is one too large, and takes one byte itself
+            size = _ID if version >= _BY_ID else frame[offset + 1]  # a name's compact size includes its own byte
             end = offset + 1 + size + 1 + _INDEX_BYTES
     except IndexError:
         return 0, 0
@@ -144,8 +144,8 @@ def place_in(version: int, frame: bytes, offset: int) -> tuple[int, int]:
 
 
 def only_place(version: int, place: bytes) -> tuple[bytes, bytes]:
-    """The topic, by name or, from version 13 on, id, and the partition (i32) of a Produce that is for one; both are
-    empty for any other."""
+    """Return the topic (name, or from version 13 on id) and the partition (i32) of a Produce that is for one. Both are
+    empty for any other Produce."""
     index = len(place) - _INDEX_BYTES
     if version < _FLEXIBLE:
         if place[:4] != _ONE or place[index - 4 : index] != _ONE:

@@ -1,14 +1,15 @@
-"""One request that faults fit: its way from point to point.
+"""The plan of one request that faults match, from point to point.
 
-Theory   The way is a generator that stops where it has to wait: for time, for somebody's `release`, for the append, for
-         the answer. Whoever brings that about only notes it; the way goes on when the cluster is between two requests
-         (`Faults.run`), or as work of its connection before it is handled. So no action runs inside a handler, and none
-         inside another. The connection is BUSY all the way: its next request waits, as in Kafka.
-
-         An error before the work: the parts that it is for are taken out of the request, the rest is handled as ever,
-         and the parts are put into the answer as Kafka's `getErrorResponse` has them. A Fetch is answered at once, and
-         changed: it does nothing, and its session knows of more than it asks for. An error after the work: its parts of
-         the answer are changed, and what was done stays; if it is for all that waits in the purgatory, nobody waits on.
+Theory   The plan is a generator that stops where it has to wait: for time, `release`, the append, the response. Such an
+         event only makes it due. It continues between two requests (`Faults.run`), or, before it is handled, as work of
+         its connection. So no action runs inside a handler or another action. The connection is BUSY until the end: its
+         next request waits, as in Kafka.
+         An error before the work: the parts that it selects are removed from the request, and the rest is handled as
+         usual. Then the parts are added to the response as in Kafka's `getErrorResponse`. A Fetch is instead handled
+         whole and at once, and its response is changed: it has no side effects, and its session may contain more than
+         the request.
+         An error after the work changes its parts of the response; the work is kept. A parked request is completed if
+         all of its parts failed.
 """
 
 from __future__ import annotations
@@ -38,34 +39,34 @@ _AT_ONCE: Final = 32  # faults that act on a request in one turn
 
 @final
 class FaultyRequest(Plan):
-    """It takes the answer; and says whom an action is about (changes.py)."""
+    """A plan that receives the response, and supplies the default targets of actions (changes.py)."""
 
     def __init__(
         self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
     ) -> None:
-        """`faults` are those that fit the header, in the order in which they were installed."""
+        """`faults` are those that match the header, in the order of their installation."""
         self.connection = connection
         self.broker = broker
         self.broker_id = broker.broker_id
         self.asked = asked
-        self.operation: object = None  # in which it waits
+        self.operation: object = None  # the operation in which the request is parked
         self._host = host
         self._faults = {at: [armed for armed in faults if armed.fault.when.at == at] for at in points.POINTS}
-        self._here: list[Path] = WHOLE  # the parts that the fault at hand is for
+        self._here: list[Path] = WHOLE  # the parts that the current fault selects
         self._errors: list[tuple[Armed, Error, str]] = []
         self._byte_actions: list[Action] = []
         self._collects_errors = False
-        self._errors_frame: bytes | None = None  # how all of it would fail
+        self._errors_frame: bytes | None = None  # a response in which every part has failed
         self._told: Told | None = None
         self._throttle_ms = 0
         self._is_answered = self._is_handled = self._is_over = self._is_going = False
         self._appended: set[Place] = set()
         self._way = self._go()
 
-    # From outside.
+    # Calls from outside.
 
     def go_on(self) -> None:
-        """As far as it can."""
+        """Run until the next wait."""
         if not self._is_going and not self.has_ended():
             self._is_going = True
             try:
@@ -75,7 +76,7 @@ class FaultyRequest(Plan):
                 self._is_going = False
 
     def wake(self) -> None:
-        """What it waited for has come: go on when nobody is in the middle of something."""
+        """Continue between two events: a wait has ended."""
         if self._is_handled:
             self._host.is_due(self)
         else:
@@ -90,16 +91,16 @@ class FaultyRequest(Plan):
         self._host.is_due(self)
 
     def appended(self, topic: str, partition: int) -> None:
-        """It has appended to a log, its own or the coordinator's."""
+        """Note an append to a log of the request, or of its coordinator."""
         self._appended.add((topic, partition))
         if self._faults[AFTER_APPEND]:
             self._host.is_due(self)
 
     def has_ended(self) -> bool:
-        """Nothing more becomes of it."""
+        """Return True if the plan is complete."""
         return self._is_over
 
-    # What the fault at hand is for.
+    # Targets of the current fault.
 
     @property
     def partitions(self) -> list[Place]:
@@ -113,7 +114,7 @@ class FaultyRequest(Plan):
     def transactional_ids(self) -> list[str]:
         return self.asked.names("transactional_id", self._here)
 
-    # The way.
+    # The steps of the plan.
 
     def _go(self) -> Iterator[None]:
         for point in _BEFORE:
@@ -154,7 +155,7 @@ class FaultyRequest(Plan):
                 self._host.sockets.responded(self.connection)
 
     def _finish_unanswered(self) -> None:
-        """acks=0 is not answered, and an error closes the connection."""
+        """Finish a Produce with acks=0: it gets no response, and an error closes the connection."""
         self._end()
         if self._errors:
             errors = [(armed, error.error) for armed, error, _ in self._errors]
@@ -183,7 +184,7 @@ class FaultyRequest(Plan):
                     return
 
     def _matches(self, armed: Armed, point: str) -> bool:
-        """Whether the rest of what is said fits too, here and now."""
+        """Return True if the selectors beyond the header match too, at this point."""
         when = armed.fault.when
         if point != REQUEST_READ and not self.asked.matches(armed):
             return False
@@ -229,12 +230,12 @@ class FaultyRequest(Plan):
 
     def _stand(self, has_ended: Callable[[], bool]) -> Iterator[None]:
         while not has_ended():
-            if not self._is_handled:  # its memory is kept until it is
+            if not self._is_handled:  # its memory stays reserved until it is handled
                 self.connection.work = GoOn(self.connection, self)
             yield
 
     def _let_others(self) -> Iterator[None]:
-        """Of very many faults some act now; others have their turn before the rest."""
+        """Pause after a number of faults, so that other connections have their turn."""
         connection = self.connection
         if connection.work is None and not connection.is_closed:
             turn = connection.work = GoOn(connection, self)
@@ -242,7 +243,7 @@ class FaultyRequest(Plan):
             while connection.work is turn:
                 yield
 
-    # Handled, with errors before the work.
+    # Handling, with errors before the work.
 
     def _handle(self) -> None:
         self._is_handled = True
@@ -267,7 +268,7 @@ class FaultyRequest(Plan):
         self._host.fail(self.broker, self.connection, self.asked, code, is_template)
 
     def _errors_before_work(self) -> tuple[ErrorCode | None, list[Path] | None]:
-        """The first error, and for which parts; None for all of them. Each part is given its own error later."""
+        """Return the first error, and its parts; None for all parts. Each part gets its own error later."""
         code: ErrorCode | None = None
         found: list[Path] = []
         for armed, error, point in self._errors:
@@ -279,10 +280,10 @@ class FaultyRequest(Plan):
                 found += paths
         return code, found
 
-    # The answer.
+    # The response.
 
     def _fails_as_a_whole(self) -> bool:
-        """Whether every part has its error already: then nobody needs to wait for the answer."""
+        """Return True if every part has its error already, so that there is nothing to wait for."""
         failed = [path for armed, _, point in self._errors if point == AFTER_APPEND for path in self.asked.paths(armed)]
         return self.asked.is_covered(failed)
 
@@ -293,7 +294,7 @@ class FaultyRequest(Plan):
             paths = self.asked.paths(armed)
             if point not in _BEFORE or not paths or (self.asked.api == "Fetch" and () not in paths):
                 told.fail(armed, error)
-            elif self._errors_frame is not None:  # or all of it has failed, and says so
+            elif self._errors_frame is not None:  # None if every part has failed: the response says so already
                 told.put_in(armed, error, self._errors_frame)
         if self._throttle_ms:
             told.throttle(self._throttle_ms)

@@ -1,4 +1,4 @@
-"""What a request is told: its answer, changed by faults."""
+"""The response to a request, changed by faults."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ROLES = ("group", "member", "transactional_id")
 
 @final
 class Told:
-    """`frame` is the whole answer; it may be changed very often before it is written anew."""
+    """A response. `frame` is all of it; several changes are made before it is encoded again."""
 
     def __init__(self, asked: Asked, frame: bytes) -> None:
-        self._frame: bytes | None = frame  # None once it is another answer, until somebody wants its bytes
+        self._frame: bytes | None = frame  # None after a change, until its bytes are needed
         self._asked = asked
         self._tree = asked.tree
         self._decoded: Any = None
 
     @property
     def frame(self) -> bytes:
-        """The whole answer as it is now."""
+        """Return the whole response as it is now."""
         if self._frame is None:
             self._frame = encode_response(self._decoded, self._asked.header.correlation_id)
         return self._frame
@@ -52,7 +52,7 @@ class Told:
         self._frame = None
 
     def paths(self, response: Any, armed: Armed) -> list[Path]:
-        """The parts of an answer that a fault is for."""
+        """Return the parts of a response that a fault selects."""
         when = armed.fault.when
         if not when.entity_selectors:
             return WHOLE
@@ -60,7 +60,7 @@ class Told:
         return self._tree.matched(response, when, {name: top[name] for name in _ROLES if name in top})
 
     def is_good(self, armed: Armed) -> bool:
-        """Whether any of these parts has no error."""
+        """Return True if any of these parts has no error."""
         response = self._response
         for top in self.paths(response, armed):
             for leaf in self._tree.leaves(at(response, top), top):
@@ -69,7 +69,8 @@ class Told:
         return False
 
     def put_in(self, armed: Armed, error: Error, errors_frame: bytes) -> None:
-        """The parts that were taken out of the request, failed; `errors_frame` is how all of it would fail."""
+        """Add the parts that were removed from the request, with their error. `errors_frame` is a response in which
+        every part has failed."""
         errors = self._read(errors_frame)
         paths = self.paths(errors, armed)
         for path in paths:
@@ -77,9 +78,10 @@ class Told:
         self._becomes(self._tree.merged(self._response, errors, paths))
 
     def fail(self, armed: Armed, error: Error) -> None:
-        """What was done stays done; of a Produce the base offset as well. What failed by itself is told as it is."""
+        """Set the error of the selected parts. The work is kept, and so is the base offset of a Produce. Errors that
+        parts have already stay."""
         over: tuple[ErrorCode, ...] | None = None
-        if self._asked.api == "Produce":  # whose wait was ended has 7 by now
+        if self._asked.api == "Produce":  # a Produce that was completed early has 7 by now
             over = (ErrorCode.none, ErrorCode.request_timed_out)
         response = self._response
         for path in WHOLE if error.level == "top" else self.paths(response, armed):
@@ -87,7 +89,7 @@ class Told:
         self._becomes(_without_records(response) if self._asked.api == "Fetch" else response)
 
     def throttle(self, ms: int) -> None:
-        """Say that the client is throttled."""
+        """Set the throttle time of the response."""
         if hasattr(self._response, "throttle_time"):
             self._becomes(replaced(self._response, throttle_time=timedelta(milliseconds=ms)))
 
@@ -96,7 +98,7 @@ class Told:
         self._becomes(wire.corrupted(self._tree, self._response, self.paths(self._response, armed)))
 
     def bytes_before(self, cut: Cut) -> int:
-        """How many are written of it."""
+        """Return how many bytes are written of it."""
         start = 0
         if cut.part:
             correlation_id = self._asked.header.correlation_id
@@ -104,11 +106,11 @@ class Told:
         return start + cut.bytes
 
     def changed(self, actions: Sequence[Action]) -> bytes:
-        """What is written in its place."""
+        """Return the bytes that are written in its place."""
         return wire.changed(self.frame, actions)
 
     def produce_topics(self) -> tuple[TopicProduceResponse, ...]:
-        """Of a Produce: what it says, for whoever listens."""
+        """Return the content of a Produce response, for listeners."""
         found = []
         for topic in self._response.responses:
             roles = self._tree.roles_of(topic)
@@ -121,7 +123,8 @@ class Told:
 
 
 def _without_records(response: Any) -> Any:
-    """A Fetch answer whose failed partitions have nothing but their error, as FetchResponse.partitionResponse."""
+    """Return a Fetch response in which failed partitions have nothing but their error, as
+    FetchResponse.partitionResponse."""
     topics = []
     for topic in response.responses:
         partitions = []

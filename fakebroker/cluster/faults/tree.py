@@ -1,9 +1,9 @@
-"""The parts of a request and of its answer: which of them a fault means, taken out, put in, given an error.
+"""The parts of a request and of its response: which of them a fault selects, how to remove, add and fail them.
 
-Theory   A message is a tree: topics with partitions, groups with members. A part is told by what its own struct and
-         those above it name (its roles). What `when` says is known at some depth: with a topic alone that is the topic,
-         with all its partitions. A path is how one comes there: (field, index) from the top, () the whole message.
-         One walk serves all APIs: fields have the same names in them, or one of a few.
+Theory   A message is a tree: topics with partitions, groups with members. A part is identified by the fields of its own
+         struct and of those above it (its roles). The selectors of `when` are decided at some depth: with a topic alone
+         that is the topic, with all its partitions. A path leads to a part: (field, index) from the top; () is the
+         whole message. One walk serves all APIs: fields have the same names in them, or one of a few.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BRANCHES: Final = frozenset(
         "matching_acls",
     }
 )  # fmt: skip
-# What bears such a name and is no part of the request: who is in a group, what a topic has.
+# Arrays with such names that are not parts of the request: the members of a group, the details of a topic.
 _NO_BRANCHES: Final[dict[str, frozenset[str]]] = {
     "JoinGroup": frozenset({"members"}),
     "SyncGroup": frozenset({"members"}),
@@ -58,7 +58,7 @@ _ROLE_OF_FIELD: Final = {
     "v3_and_below_transactional_id": "transactional_id",
     "resource_name": "resource",
 }
-_ROLE_OF_ITEMS: Final = {  # of arrays of plain values
+_ROLE_OF_ITEMS: Final = {  # arrays of plain values
     "partitions": "partition",
     "partition_indexes": "partition",
     "topic_names": "topic",
@@ -72,12 +72,12 @@ _RESOURCE_TYPES: Final = {2: "topic", 4: "broker", 8: "broker_logger", 16: "clie
 
 
 def replaced(message: Any, **changes: Any) -> Any:
-    """The message with other values in some of its fields."""
+    """Return the message with other values in some of its fields."""
     return replace(message, **changes)
 
 
 class Tree:
-    """How the messages of one API are walked. `resolve` completes id and name of a topic, as far as they are known."""
+    """The walk over the messages of one API. `resolve` completes id and name of a topic, as far as they are known."""
 
     def __init__(self, api: str, resolve: Resolve) -> None:
         self._selectors = TABLE[api].selectors
@@ -86,7 +86,8 @@ class Tree:
         self._resolve = resolve
 
     def matched(self, message: Any, when: When, base: Roles) -> list[Path]:
-        """Where the parts are that are meant; [()] if that is the whole message. `base` are roles that hold for all."""
+        """Return the paths of the parts that `when` selects; [()] for the whole message. `base` are roles that apply to
+        all."""
         said = when.entity_selectors
         return list(self._matched(message, when, said, {**base, **self.roles_of(message)}, ()))
 
@@ -102,7 +103,7 @@ class Tree:
             yield from self._matched(item, when, said, {**roles, **own}, (*path, (field, index)))
 
     def children(self, node: Any) -> Iterator[tuple[str, int, Any]]:
-        """The parts right below a part: field, index, and the part."""
+        """Yield the parts right below a part: field, index, and the part."""
         if not is_dataclass(node):
             return
         for field in fields(node):
@@ -113,7 +114,7 @@ class Tree:
                         yield field.name, index, item
 
     def leaves(self, node: Any, path: Path = ()) -> Iterator[Path]:
-        """The smallest parts, in order."""
+        """Yield the smallest parts, in order."""
         below = list(self.children(node))
         if not below:
             yield path
@@ -121,7 +122,7 @@ class Tree:
             yield from self.leaves(item, (*path, (field, index)))
 
     def partitions(self, message: Any, path: Path, base: Roles) -> list[tuple[str, int]]:
-        """(topic, partition) of all that lies in a part."""
+        """Return (topic, partition) of all that lies in a part."""
         found = []
         for leaf in self.leaves(at(message, path), path):
             roles = self.roles(message, leaf, base)
@@ -130,7 +131,7 @@ class Tree:
         return found
 
     def roles(self, message: Any, path: Path, base: Roles) -> Roles:
-        """All that is known of the part at a path."""
+        """Return all roles of the part at a path."""
         roles = {**base, **self.roles_of(message)}
         node = message
         for field, index in path:
@@ -148,7 +149,7 @@ class Tree:
         return {} if name is None else self._complete({name: item})
 
     def roles_of(self, struct: Any) -> dict[str, Any]:
-        """What a struct says by itself."""
+        """Return the roles in the fields of a struct."""
         roles: dict[str, Any] = {}
         for field in fields(struct):
             name = _ROLE_OF_FIELD.get(field.name)
@@ -166,10 +167,11 @@ class Tree:
             roles["topic_id"], roles["topic"] = topic_id, name
         return roles
 
-    # Other messages.
+    # Changed messages.
 
     def without(self, message: Any, paths: list[Path]) -> Any:
-        """The message without those parts, and without what has lost all of its parts; None if nothing is left."""
+        """Return the message without those parts, and without structs that have lost all of their parts; None if
+        nothing is left."""
         if () in paths:
             return None
         if not paths:
@@ -189,7 +191,7 @@ class Tree:
         return left if any(True for _ in self.children(left)) else None
 
     def merged(self, answer: Any, errors: Any, paths: list[Path]) -> Any:
-        """The answer, with the parts of `errors` at these paths put in, or in place of those that are there."""
+        """Return the response with the parts of `errors` at these paths added, or in place of existing ones."""
         if () in paths:
             return errors
         below: dict[str, dict[int, list[Path]]] = {}
@@ -216,8 +218,8 @@ class Tree:
         return None
 
     def with_errors(self, message: Any, path: Path, code: ErrorCode, over: tuple[ErrorCode, ...] | None = None) -> Any:
-        """The message with that error in all that lies at the path and can have one, in place of one of `over`, or of
-        any."""
+        """Set the error of all that lies at the path and can have one. With `over` only errors in that list are
+        replaced."""
         if path:
             (field, index), *rest = path
             items = list(getattr(message, field))
@@ -236,14 +238,14 @@ class Tree:
 
 
 def at(message: Any, path: Path) -> Any:
-    """The part at a path."""
+    """Return the part at a path."""
     for field, index in path:
         message = getattr(message, field)[index]
     return message
 
 
 def error_at(message: Any, path: Path) -> ErrorCode | None:
-    """The error that the part at a path has; None if it can have none."""
+    """Return the error of the part at a path; None if it can have none."""
     node = at(message, path)
     for name in _ERROR_FIELDS:
         if hasattr(node, name):

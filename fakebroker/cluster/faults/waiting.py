@@ -1,4 +1,4 @@
-"""What is left for later: to go on at a time, and answers that go out together."""
+"""Deferred steps of plans: continue later, and responses that are sent together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from timingwheel import TimerTask
 
 @final
 class GoOn(Work):
-    """A plan has its turn."""
+    """The turn of a plan, as work of its connection."""
 
     def __init__(self, connection: Connection, plan: Plan) -> None:
         self._connection = connection
@@ -25,7 +25,7 @@ class GoOn(Work):
 
 @final
 class Alarm(TimerTask):
-    """Calls `tell` when its delay is over."""
+    """A timer that calls `tell` after its delay."""
 
     def __init__(self, delay_ms: int, tell: Callable[[], None]) -> None:
         super().__init__(delay_ms)
@@ -37,7 +37,7 @@ class Alarm(TimerTask):
 
 @final
 class Kept:
-    """Answers of a connection that are to go out together."""
+    """Responses of a connection that are to be sent together."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted

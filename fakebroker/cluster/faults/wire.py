@@ -1,4 +1,4 @@
-"""What a fault does to the bytes of an answer: its length, 4 bytes, the correlation id, 4 more, and the rest."""
+"""Actions on the bytes of a response: 4 bytes of length, 4 of correlation id, and the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ERRORS: Final = ("error_code", "partition_error_code")
 
 
 def changed(frame: bytes, actions: Sequence[Action]) -> bytes:
-    """The bytes that are written in place of a frame: other ids and lengths, or once more for each that says so."""
+    """Return the bytes to write in place of a frame: with another id or length, and once more for each Duplicate."""
     again = 0
     for action in actions:
         if isinstance(action, WrongCorrelationId):
@@ -32,12 +32,12 @@ def changed(frame: bytes, actions: Sequence[Action]) -> bytes:
 
 
 def is_of_bytes(action: Action) -> bool:
-    """Whether it is about how an answer is written."""
+    """Return True if the action changes how a response is written."""
     return isinstance(action, WrongCorrelationId | Oversize | Duplicate | Cut | Drip)
 
 
 def position_of_part(tree: Tree, response: Any, correlation_id: int, part: int) -> int:
-    """Where in the frame the error code of the n-th part stands; its end, if there are not so many."""
+    """Return where in the frame the error code of the n-th part is; the frame's end if there are fewer parts."""
     paths = [path for path in tree.leaves(response) if path]
     frame = encode_response(response, correlation_id)
     if part > len(paths):
@@ -65,7 +65,7 @@ def _with_other_error(node: Any, path: Path) -> Any:
 
 
 def corrupted(tree: Tree, response: Any, paths: Sequence[Path]) -> Any:
-    """A Fetch answer with a bit flipped at the end of the records of these parts."""
+    """Return a Fetch response with a bit flipped at the end of the records of these parts."""
     for top in paths:
         for leaf in tree.leaves(at(response, top), top):
             records = getattr(at(response, leaf), "records", None)

@@ -1,1 +1,1 @@
-"""The journal of a cluster, read once for all who ask about it: expectations, and streams of events."""
+"""The journal of a cluster, read once for all requests: expectations, and streams of events."""

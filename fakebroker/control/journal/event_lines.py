@@ -1,4 +1,4 @@
-"""The events of a cluster as server-sent events, encoded once for all who read them.
+"""The events of a cluster as server-sent events, encoded once for all readers.
 
 Source   https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -14,14 +14,14 @@ from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import kind_of, to_json
 from fakebroker.protocol.slices import Slices
 
-_KEPT: Final = 10_000  # encoded events, for readers that follow; one that is further behind has them encoded anew
-_AT_ONCE: Final = 1_000  # events in a write; what a reader is further behind comes with the next
+_KEPT: Final = 10_000  # encoded events in the cache; for readers further behind they are encoded again
+_AT_ONCE: Final = 1_000  # events in a write; the rest follows with the next one
 _ENCODED_OF_A_SLICE: Final = 16
-_LOOKED_AT: Final = 256  # events in a slice that are not encoded
+_LOOKED_AT: Final = 256  # events in a slice that does not encode
 
 
 class Lines(NamedTuple):
-    """What a reader is sent next. `number` is that of the event after it, `missed` events before it are gone, and
+    """The next data of a reader. `number` is that of the event after it, `missed` events before it are gone, and
     `is_all` says that there are no more."""
 
     text: bytes
@@ -36,10 +36,10 @@ class EventLines:
     def __init__(self) -> None:
         self._told: Told | None = None
         self._kept: OrderedDict[int, bytes] = OrderedDict()  # by the number of the event, in the order of encoding
-        self.encoded = 0  # how often an event was
+        self.encoded = 0  # how often an event was encoded
 
     def read(self, told: Told, number: int, matches: Callable[[Event], bool]) -> Slices[Lines]:
-        """Return the events from that number on that match."""
+        """Return the matching events from that number on."""
         if told is not self._told:
             self._told = told
             self._kept.clear()

@@ -1,4 +1,4 @@
-"""Expectations of Produce requests: the journal is read once for all of them, and each looks at new answers only."""
+"""Expectations of Produce requests: the journal is read once for all of them, and each reads only new responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Topics = Callable[[], list[str]]
 
 
 class ProducesSoFar:
-    """The Produce requests of a cluster, as far as its journal has them. `told` returns what listens to it now."""
+    """The Produce requests of a cluster in its journal so far. `told` returns its present observer."""
 
     def __init__(self, told: Callable[[], Told], work: SlicedWork) -> None:
         self._now = told
@@ -29,8 +29,8 @@ class ProducesSoFar:
         self._reading: asyncio.Future[None] | None = None
 
     async def now(self) -> Produces:
-        """Return those that the journal has by now. It is another object after a reset, and when the journal was
-        cleared."""
+        """Return the requests that the journal has by now. After a reset, or when the journal was cleared, it is
+        another object."""
         told = self._now()
         wanted = told.total
         while self._told is not told or self._read < wanted:
@@ -47,7 +47,7 @@ class ProducesSoFar:
             if self._told is not told:
                 self._told, self._read = told, 0
             first, events = told.since(self._read)
-            if told.first >= self._read:  # nothing is there any more of what was read
+            if told.first >= self._read:  # all events read so far are gone
                 self._produces = Produces()
             await self._work.do(self._produces.read(events, first, told.first))
             self._read = first + len(events)
@@ -56,7 +56,7 @@ class ProducesSoFar:
 
 
 class Expecting:
-    """One expectation, and what of it was found so far. `topics` returns those that exist."""
+    """One expectation, and its matches so far. `topics` returns the existing topics."""
 
     def __init__(self, body: Expectation, topics: Topics) -> None:
         """Raises ValueError for an error that Kafka does not have."""
@@ -65,11 +65,11 @@ class Expecting:
         self._count = body.count
         self._topics = topics
         self._produces: Produces | None = None
-        self._answers = 0  # that were looked at
+        self._answers = 0  # responses that were read
         self._found: dict[int, ProducedPartition] = {}
 
     def look(self, produces: Produces, dropped: int) -> Slices[ProduceView | None]:
-        """Return what matches, if that is what is expected."""
+        """Return the matches if the expectation holds, else None."""
         if produces is not self._produces:
             self._produces, self._answers, self._found = produces, 0, {}
         new = produces.answered_since(self._answers)
@@ -87,7 +87,7 @@ class Expecting:
         return view
 
     def tell(self, produces: Produces, dropped: int) -> Slices[tuple[ProduceView, str | None]]:
-        """Return what there is, and why it is not what is expected; None if it is."""
+        """Return the matches, and the reason why the expectation does not hold; None if it does."""
         there = yield from view_in_slices(produces, self._wanted, dropped, self._topics())
         found, reason = yield from self._judge(there)
         return (there, reason) if found is None else (found, None)

@@ -1,1 +1,1 @@
-"""Numbers for Prometheus, under the names that Kafka's metrics have there."""
+"""Metrics for Prometheus, under the names that Kafka's metrics have there."""

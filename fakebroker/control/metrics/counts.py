@@ -1,7 +1,7 @@
-"""How many partitions are as they should be, and how many are not, counted in turns: a cluster may have very many of
-them, and nobody is to wait until all have been looked at.
+"""Counts of partitions in good and bad states, in turns: a cluster may have very many, and no client is to wait for
+all.
 
-Units    partitions; what changes meanwhile is counted as it is when its turn comes.
+Units    partitions; one that changes meanwhile is counted in its state at its turn.
 Source   ReplicaManager.scala's gauges, KafkaController's OfflinePartitionsCount @ 4.0
 """
 
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 1_000  # a millisecond or two
 
 
 class PartitionCounts:
-    """Of all brokers, and by broker: what it has, leads, and leads with too few replicas in sync."""
+    """The counts in total, and by broker: partitions hosted, led, and led with too few replicas in sync."""
 
     __slots__ = ("hosted", "led", "offline", "partitions", "under_min_isr", "under_replicated")
 
@@ -43,7 +43,7 @@ class PartitionCounts:
 
 
 def is_under_replicated(partition: Partition) -> bool:
-    """Kafka's UnderReplicatedPartitions: fewer are in sync than there are replicas."""
+    """Return True if fewer replicas are in sync than there are: Kafka's UnderReplicatedPartitions."""
     return len(partition.isr_ids) < len(partition.replicas) - len(partition.adding)
 
 
@@ -52,7 +52,7 @@ def is_under_min_isr(partition: Partition) -> bool:
 
 
 async def count_partitions(core: Cluster) -> PartitionCounts:
-    """All of them; the loop goes round after each few."""
+    """Count all partitions; the loop goes round after each few."""
     counts = PartitionCounts()
     for few in by_few(core):
         for partition in few:
@@ -62,7 +62,7 @@ async def count_partitions(core: Cluster) -> PartitionCounts:
 
 
 def by_few(core: Cluster) -> Iterator[list[Partition]]:
-    """All partitions; topics may come and go between two of the lists."""
+    """Yield all partitions in short lists; topics may be created and deleted in between."""
     found: list[Partition] = []
     for topic in list(core.controller.metadata.topics()):
         if core.metadata.topic(topic.name) is not topic:

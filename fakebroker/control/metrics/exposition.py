@@ -1,8 +1,8 @@
-"""What GET /metrics tells, under the names that the JMX exporter gives Kafka's metrics in Prometheus.
+"""The content of GET /metrics, under the names that the JMX exporter gives Kafka's metrics in Prometheus.
 
 Names    kafka.network:type=RequestMetrics,name=TotalTimeMs is kafka_network_requestmetrics_totaltimems, and so on:
-         domain, type and name in lower case. The broker is a label, since all are in one process. What Kafka does not
-         have begins with fakebroker_.
+         domain, type and name in lower case. The broker is a label, since all are in one process. Metrics that Kafka
+         lacks begin with fakebroker_.
 Units    as Kafka's: times in milliseconds, sizes in bytes.
 Source   docs/ops.html Monitoring @ 4.0; the exporter's example configuration for Kafka brokers.
 """
@@ -30,7 +30,7 @@ _CONTROLLER = "kafka_controller_kafkacontroller_"
 
 
 async def exposition(here: Hosted) -> bytes:
-    """All numbers of a cluster, as text."""
+    """Return all metrics of a cluster, as text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Numbers(here, await count_partitions(here.core)))
     return generate_latest(registry)

@@ -1,15 +1,15 @@
-"""What is counted of a cluster while somebody listens.
+"""The counts of a cluster, while the control observes it.
 
 Theory   A request's time has Kafka's parts, each from where it can be known:
-             RequestQueueTimeMs    from its last byte to its handling     the broker's clock
-             LocalTimeMs           the handling                           the machine's clock, measured
-             RemoteTimeMs          parked in a purgatory                  the broker's clock
-             ThrottleTimeMs        muted by a quota                       what it was told
-             ResponseQueueTimeMs   from the answer to handing it over     the machine's clock, measured
-             ResponseSendTimeMs    from there to having written it        the machine's clock, measured
-             TotalTimeMs           the sum of these
-         In Kafka a processor takes answers from its queue; here the server does, at the end of each door, so an answer
-         waits for what else the door has to do.
+         | RequestQueueTimeMs   | from its last byte to its handling     | the broker's clock            |
+         | LocalTimeMs          | the handling                           | the machine's clock, measured |
+         | RemoteTimeMs         | parked in a purgatory                  | the broker's clock            |
+         | ThrottleTimeMs       | muted by a quota                       | the throttle time             |
+         | ResponseQueueTimeMs  | from the response to handing it over   | the machine's clock, measured |
+         | ResponseSendTimeMs   | from there to having written it        | the machine's clock, measured |
+         | TotalTimeMs          | the sum of these                       |                               |
+         In Kafka a processor takes responses from its queue. Here the server does, at the end of each door, so a
+         response waits for the rest of the door's work.
 Units    milliseconds, bytes.
 Source   core/.../network/RequestChannel.scala updateRequestMetrics; storage/.../log/metrics/BrokerTopicMetrics.java;
          ReplicaManager.scala @ 4.0.
@@ -34,7 +34,7 @@ QUEUE, LOCAL, REMOTE, THROTTLE, ANSWER_QUEUE, SEND, TOTAL = (
 )  # fmt: skip
 PARTS: Final = (QUEUE, LOCAL, REMOTE, THROTTLE, ANSWER_QUEUE, SEND, TOTAL)
 
-# What is the client's mistake, or only bad luck: ReplicaManager.appendRecordsToLeader does not count it as failed.
+# Errors of the client, or transient ones: ReplicaManager.appendRecordsToLeader does not count them as failed.
 _NOT_FAILED: Final = frozenset(
     (
         "UNKNOWN_TOPIC_OR_PARTITION",
@@ -49,7 +49,7 @@ _NOT_FAILED: Final = frozenset(
 
 
 class _Timing:
-    """Of the request of a connection that is in hand."""
+    """The times of a connection's current request."""
 
     __slots__ = (
         "answer_queue_ms", "api", "begun_s", "broker", "local_ms", "parked_ms", "queue_ms", "remote_ms", "throttle_ms",
@@ -68,32 +68,33 @@ class _Timing:
 
 
 class Meter(Listener):
-    """Hears the points that no event tells in full; the rest is told to it by whoever reads the events."""
+    """A listener for the points that events do not report in full. The reader of the journal's events reports the
+    rest."""
 
     def __init__(self) -> None:
-        # By broker and API.
+        # Counts by broker and API.
         self.times: defaultdict[tuple[int, str], dict[str, Histogram]] = defaultdict(
             lambda: {part: Histogram() for part in PARTS}
         )
         self.requests: Counter[tuple[int, str, int]] = Counter()  # and its version
         self.request_bytes: Counter[tuple[int, str]] = Counter()
         self.response_bytes: Counter[tuple[int, str]] = Counter()
-        # By broker and topic.
+        # Counts by broker and topic.
         self.bytes_in: Counter[tuple[int, str]] = Counter()
         self.messages_in: Counter[tuple[int, str]] = Counter()
         self.failed_produce: Counter[tuple[int, str]] = Counter()
-        # By broker.
+        # Counts by broker.
         self.isr_shrinks: Counter[int] = Counter()
         self.isr_expands: Counter[int] = Counter()
         self.elections = 0
-        self.connections: dict[int, int] = {}  # the broker of each that is open
-        self._isr: dict[TopicPartition, tuple[int, int]] = {}  # leader, and how many are in sync
-        self._in_hand: dict[int, _Timing] = {}  # by connection
-        self._of_request: dict[int, int] = {}  # the connection
-        self._answered: list[tuple[_Timing, float]] = []  # since when
+        self.connections: dict[int, int] = {}  # the broker of each open connection.
+        self._isr: dict[TopicPartition, tuple[int, int]] = {}  # The leader, and the size of the ISR.
+        self._in_hand: dict[int, _Timing] = {}  # Current requests by connection.
+        self._of_request: dict[int, int] = {}  # The connection of each request.
+        self._answered: list[tuple[_Timing, float]] = []  # Responses, and when they were made.
         self._handed_over: list[tuple[_Timing, float]] = []
 
-    # Requests, told by whoever reads the events.
+    # Requests, from the journal's events.
 
     def begun(self, event: events.Request) -> None:
         self._in_hand[event.connection] = _Timing(event.api, event.broker, event.mono_ms - event.received_mono_ms)
@@ -125,12 +126,12 @@ class Meter(Listener):
             self._count(timing, 0.0)
 
     def handed_over(self) -> None:
-        """The answers so far are written now."""
+        """Note that the responses so far are handed over to be written."""
         if not self._answered:
             return
         now_s = perf_counter()
         if not self._handed_over:
-            asyncio.get_running_loop().call_soon(self._written)  # the door is over then
+            asyncio.get_running_loop().call_soon(self._written)  # runs after the door has ended
         for timing, at_s in self._answered:
             timing.answer_queue_ms = (now_s - at_s) * 1000
             self._handed_over.append((timing, now_s))
@@ -157,12 +158,12 @@ class Meter(Listener):
         times[TOTAL].observe(sum(parts.values()))
 
     def forget(self, request: int) -> None:
-        """It is never answered."""
+        """Forget a request that gets no response."""
         connection = self._of_request.pop(request, None)
         if connection is not None:
             self._in_hand.pop(connection, None)
 
-    # Points.
+    # Probe points.
 
     def throttled(self, connection: int, broker_id: int, throttle_time_ms: int) -> None:
         timing = self._in_hand.get(connection)
@@ -190,7 +191,7 @@ class Meter(Listener):
             self.messages_in[leader_id, topic_partition.topic] += last_offset - first_offset + 1
 
     def refused(self, event: events.Append) -> None:
-        """Told by whoever reads the events."""
+        """Count a failed append, from the journal's events."""
         if event.error not in _NOT_FAILED:
             self.failed_produce[event.broker, event.topic] += 1
 
@@ -207,7 +208,7 @@ class Meter(Listener):
         self._isr[topic_partition] = leader_id, len(isr)
 
     def isr_is(self, topic_partition: TopicPartition, leader_id: int, size: int) -> None:
-        """How it is when nothing has been heard of it yet."""
+        """Note the present ISR of a partition, before any change was observed."""
         self._isr.setdefault(topic_partition, (leader_id, size))
 
     def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:

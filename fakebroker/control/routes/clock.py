@@ -15,13 +15,13 @@ router = APIRouter(prefix="/clock", tags=["clock"], route_class=Route)
 
 @router.get("")
 async def get_clock(here: Here) -> ClockNow:
-    """What the broker takes for the time, and when something is pending next."""
+    """The broker's time, and the next deadline."""
     return clock_now(here)
 
 
 @router.put("")
 async def set_clock(here: Here, body: ClockTo) -> Advanced:
-    """Let it be so late; a clock does not go back."""
+    """Set the clock; it does not go back."""
     if (body.elapsed_ms is None) == (body.wall_ms is None):
         raise ControlError(422, "INVALID_BODY", "one of elapsed_ms and wall_ms is to be given")
     clock = here.cluster.clock
@@ -39,7 +39,7 @@ async def set_clock(here: Here, body: ClockTo) -> Advanced:
 
 @router.post("/advance")
 async def advance(here: Here, body: Advance) -> Advanced:
-    """Let time pass for the broker, each deadline at its own time; what is answered is written when this returns."""
+    """Advance the clock, deadline by deadline; all responses are written when this returns."""
     if (body.ms is None) == (body.to is None):
         raise ControlError(422, "INVALID_BODY", 'one of ms and to is to be given, as in {"ms": 30000}')
     clock, ms = here.cluster.clock, body.ms

@@ -30,28 +30,28 @@ class BrokerList(BaseModel):
 
 @router.get("/cluster", tags=["cluster"])
 async def get_cluster(here: Here) -> ClusterNow:
-    """The cluster: brokers, clock, and how many partitions are not as they should be."""
+    """The cluster: brokers, clock, and how many partitions are in a bad state."""
     return await cluster_now(here)
 
 
 @router.post("/reset", tags=["cluster"])
 async def reset(here: Here) -> ClusterNow:
-    """Be as at the start, on the same ports: no topics but those it was started with. Connections are closed, and
-    what was parked is not answered."""
+    """Reset the cluster to its initial state, on the same ports, with only its initial topics. Connections are closed,
+    and parked requests get no response."""
     await here.cluster.reset()
     return await cluster_now(here)
 
 
 @router.get("/brokers", tags=["brokers"])
 async def get_brokers(here: Here) -> BrokerList:
-    """All brokers, whether they run or not."""
+    """All brokers, running or not."""
     return BrokerList(brokers=brokers_now(here, (await count_partitions(here.core)).led))
 
 
 @router.post("/brokers/{broker_id}/{action}", tags=["brokers"])
 async def change_broker(here: Here, broker_id: BrokerId, action: Action) -> BrokerNow:
-    """Stop a broker in order, kill its process, let it stand still and go on, or start it again on the same port. A
-    killed one is in sync, and leads, until its session ends (broker.session.timeout.ms)."""
+    """Change the state of a broker: stop (controlled shutdown), kill, pause, resume, or start on the same port. A
+    killed broker stays in sync, and leader, until its session expires (broker.session.timeout.ms)."""
     if broker_id not in here.cluster.brokers:
         there_are = ids_in_words(list(here.cluster.brokers))
         raise not_found(f"there is no broker {broker_id}: the ids are {there_are}")
@@ -65,7 +65,7 @@ async def change_broker(here: Here, broker_id: BrokerId, action: Action) -> Brok
     }
     try:
         await acts[action]()
-    except ValueError as error:  # not in the state that it is in
+    except ValueError as error:  # not possible in its present state
         raise conflict(str(error)) from None
     except OSError as error:
         raise conflict(f"broker {broker_id} cannot listen: {error.strerror}") from None
@@ -75,7 +75,7 @@ async def change_broker(here: Here, broker_id: BrokerId, action: Action) -> Brok
 
 @router.post("/clusters", tags=["clusters"], status_code=201)
 async def make_cluster(clusters: All, new: NewCluster) -> ClusterNow:
-    """Make a cluster beside the main one. Its `id` is that of /v1/clusters/{id}/..., where all other paths are
+    """Make a cluster beside the main one. Its `id` is that of /v1/clusters/{id}/..., which has all other paths
     again."""
     hosted = await clusters.make(new)
     return await cluster_now(hosted, new.lease_ms)
@@ -89,7 +89,7 @@ async def get_clusters(clusters: All) -> ClusterList:
 
 @router.put("/clusters/{cluster_id}", tags=["clusters"])
 async def renew_cluster(clusters: All, cluster_id: str, lease: Lease) -> ClusterNow:
-    """Renew the lease of a cluster, which any call about it does too."""
+    """Renew the lease of a cluster, as any call about it does."""
     return await cluster_now(clusters.renew(cluster_id, lease.lease_ms), lease.lease_ms)
 
 

@@ -1,4 +1,4 @@
-"""What happens, as it happens: server-sent events.
+"""Events as they happen: server-sent events.
 
 Source   https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -25,14 +25,14 @@ from fakebroker.core.journal.events import Event
 log = logging.getLogger("fakebroker")
 router = APIRouter(tags=["journal"], route_class=Route)
 
-MAX_STREAMS = 20  # of a cluster
+MAX_STREAMS = 20  # per cluster
 _PAUSE_S = 0.05  # between two writes
-_OVERVIEW_S = 0.25  # between two of the whole
-_ALIVE_S = 15.0  # a comment, so that nobody in between closes a quiet stream
+_OVERVIEW_S = 0.25  # between two overviews
+_ALIVE_S = 15.0  # a comment, so that no proxy closes a quiet stream
 
 
 class EventsQuery(JournalQuery):
-    """Which events, as of the journal; and whether the whole is told too."""
+    """A selection of the journal's events; and whether the overview is sent too."""
 
     overview: bool = Query(
         False, description="also brokers, partitions, what waits and the clock, whenever they may have changed"
@@ -42,9 +42,8 @@ class EventsQuery(JournalQuery):
 @router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
 async def get_events(here: Here, request: Request, query: Annotated[EventsQuery, Query()]) -> StreamingResponse:
     """A stream of the journal's events: `event:` is the kind, `id:` the number, `data:` the JSON. It begins behind
-    `after` (or the header Last-Event-ID), else with what happens next; if events behind that are gone, `dropped` says
-    how many. A stream whose reader is so slow that events are gone before it reads them ends with `end`, which says
-    so."""
+    `after` (or the header Last-Event-ID), else with the next event. If events behind that are gone, `dropped` says how
+    many. A stream that loses events because its reader is too slow ends with `end`, which says so."""
     matches = matcher(query)
     last_id = request.headers.get("last-event-id", "")
     after = query.after
@@ -76,7 +75,7 @@ async def _lines(
     has_begun = False
     yield ": the events of a cluster\n\n"
     while not here.changes.ended.is_set():
-        if here.told is not told:  # it was reset
+        if here.told is not told:  # the cluster was reset
             told, number = here.told, 0
             yield "event: reset\ndata: {}\n\n"
         changes = here.changes.count

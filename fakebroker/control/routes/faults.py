@@ -46,9 +46,9 @@ NewFault = Annotated[
 
 
 class FaultNow(BaseModel):
-    """`id` is its name in the journal. `hits` is on how many requests it has acted, `matches` how many it has fitted,
-    `held` how many stand at its barrier; `installed` whether it may act again. One that has arisen (`preset`) acts on
-    brokers, and says whether it is `done`."""
+    """`id` is its name in the journal. `hits` is how often it has fired, `matches` how many requests it has matched,
+    `held` how many it holds; `installed` says if it may act again. A state fault (`preset`) acts on brokers, and says
+    if it is `done`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -64,13 +64,13 @@ class FaultList(BaseModel):
 
 
 class FaultWaited(FaultNow):
-    """`matched` is false if a limit was over first."""
+    """`matched` is false if a limit was reached first."""
 
     matched: bool
 
 
 class Released(FaultNow):
-    """`released` went on."""
+    """`released` requests continue."""
 
     released: int
 
@@ -81,8 +81,9 @@ class Removed(BaseModel):
 
 @router.post("", status_code=201)
 async def add_fault(here: Here, fault: NewFault) -> FaultNow:
-    """Install a fault: when, do, times (docs/faults.md). What can never match or act is refused, with the reason. With
-    a `preset` a fault arises: full_disk, slow_disk, gc_pause, partition, rolling_restart, unclean_shutdown."""
+    """Install a fault: when, do, times (docs/faults.md). A fault that can never match or act is refused, with the
+    reason. With a `preset` it is a state fault: full_disk, slow_disk, gc_pause, partition, rolling_restart,
+    unclean_shutdown."""
     if len(here.cluster.faults) + len(here.cluster.faults.arisen()) >= MAX_FAULTS:
         raise ControlError(429, "TOO_MANY", f"there are {MAX_FAULTS} faults already: remove some")
     if "preset" in fault:
@@ -92,19 +93,18 @@ async def add_fault(here: Here, fault: NewFault) -> FaultNow:
         return _now(arisen)
     with given():
         handle = here.cluster.faults.add(Fault.from_json(fault))
-    handle._armed.on_change.append(here.changes.tell)  # who waits looks then
+    handle._armed.on_change.append(here.changes.tell)  # waiting requests check it then
     return _now(handle)
 
 
 @router.get("", response_model=FaultList)
 async def get_faults(here: Here) -> Response:
-    """All that were installed, those that have acted for the last time as well; and those that have arisen and are not
-    over."""
+    """All faults, including those that have fired for the last time, and all state faults that are not over."""
     return Response(await here.work.do(_list(here.cluster.faults)), media_type="application/json")
 
 
 def _list(faults: AsyncFaults) -> Slices[str]:
-    """A FaultList."""
+    """Return a FaultList."""
     lines: list[str] = []
     handles: list[AsyncFault | AsyncArisen] = [*faults.list(), *_lasting(faults)]
     for handle in handles:
@@ -116,7 +116,7 @@ def _list(faults: AsyncFaults) -> Slices[str]:
 
 @router.delete("")
 async def remove_faults(here: Here) -> Removed:
-    """Remove all, and let those go on that they hold."""
+    """Remove all faults, and release the requests that they hold."""
     count = len(here.cluster.faults) + len(_lasting(here.cluster.faults))
     here.cluster.faults.clear()
     return Removed(removed=count)
@@ -124,19 +124,19 @@ async def remove_faults(here: Here) -> Removed:
 
 @router.get("/{fault_id}")
 async def get_fault(here: Here, fault_id: FaultId) -> FaultNow:
-    """One of them: how often it has acted."""
+    """One fault: how often it has fired."""
     return _now(_find(here, fault_id))
 
 
 @router.delete("/{fault_id}", status_code=204)
 async def remove_fault(here: Here, fault_id: FaultId) -> None:
-    """Remove one, and let those go on that it holds."""
+    """Remove a fault, and release the requests that it holds."""
     _find(here, fault_id).remove()
 
 
 @router.post("/{fault_id}/wait")
 async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> FaultWaited:
-    """Wait until it has acted `hits` times, and holds `held` requests. One that has arisen has to be done as well."""
+    """Wait until a fault has fired `hits` times, and holds `held` requests. A state fault has to be done as well."""
     handle = _find(here, fault_id)
 
     def look() -> Slices[bool | None]:
@@ -151,7 +151,7 @@ async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> Faul
 
 @router.post("/{fault_id}/release")
 async def release(here: Here, fault_id: FaultId, body: Release) -> Released:
-    """Let those go on that it holds, or the first `count`; those that come later are held."""
+    """Release the requests that a fault holds, or the first `count`; later ones are held."""
     handle = _find(here, fault_id)
     if isinstance(handle, AsyncArisen):
         raise conflict(f"fault {fault_id} has arisen, and holds nothing: it can be removed")

@@ -1,4 +1,4 @@
-"""The journal: what happened, and whether that is what was expected."""
+"""The journal: events, and expectations of Produce responses."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _FIELDS = (
     "transactional_id",
     "fault",
 )
-_IS_SHOWN = 1000  # entries of an answer
+_IS_SHOWN = 1000  # entries of a response
 _LOOKED_AT = 256  # events in a slice
 _ENCODED = 16  # events in a slice
 
 
 class JournalPage(BaseModel):
     """`events` with their numbers (`seq`), the oldest first. `next` is the `after` of the next page, `total` the number
-    of the next event that will happen; `dropped` events before these are not kept any more."""
+    of the next event to come; `dropped` earlier events are gone."""
 
     events: list[dict[str, Any]]
     next: int
@@ -50,8 +50,8 @@ class JournalPage(BaseModel):
 
 
 class Expected(BaseModel):
-    """`entries` are the partitions of requests that matched, or, if it does not hold, what was there instead; the last
-    1,000 of them. `reason` says why it does not hold."""
+    """`entries` are the last 1,000 partitions of requests that matched, or, if the expectation does not hold, those
+    that were there instead. `reason` says why it does not hold."""
 
     matches: bool
     reason: str | None
@@ -61,13 +61,13 @@ class Expected(BaseModel):
 
 @router.get("", response_model=JournalPage)
 async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> Response:
-    """Events, filtered and page by page. Without `after` the last ones. They are kept from the first call on (from the
-    start with --control-port), the last 100,000 of them."""
+    """Events, filtered and page by page. Without `after` the last ones. The last 100,000 are kept, from the first call
+    on (from the start with --control-port)."""
     return Response(await here.work.do(_page(here.told, query)), media_type="application/json")
 
 
 def _page(told: Told, query: JournalQuery) -> Slices[str]:
-    """A JournalPage."""
+    """Return a JournalPage."""
     matches = matcher(query)
     first, events = told.since(query.after or 0)
     total = following = told.total
@@ -93,13 +93,14 @@ def _page(told: Told, query: JournalQuery) -> Slices[str]:
 
 @router.delete("", status_code=204)
 async def clear_journal(here: Here) -> None:
-    """Forget all events so far."""
+    """Drop all events so far."""
     here.journal.clear()
 
 
 @router.post("/expect")
 async def expect(here: Here, body: Expectation) -> Expected:
-    """Whether Produce requests were answered so. With `timeout_ms` it waits until it holds, for so long at most."""
+    """Check the responses to Produce requests. With `timeout_ms` it waits until the expectation holds, for so long at
+    most."""
     with given():
         expecting = Expecting(body, lambda: list(here.core.metadata.topic_names()))
 
@@ -120,7 +121,7 @@ def _entries(view: ProduceView) -> list[dict[str, Any]]:
 
 
 def matcher(query: JournalQuery) -> Callable[[Event], bool]:
-    """Which events are meant."""
+    """Return the filter of a query."""
     kinds = None if query.event is None else {kind.strip() for kind in query.event.split(",")}
     wanted = {name: value for name in _FIELDS if (value := getattr(query, name)) is not None}
     if kinds is not None and not kinds <= KINDS.keys():
@@ -144,7 +145,7 @@ def matcher(query: JournalQuery) -> Callable[[Event], bool]:
 def _has(event: Event, name: str, value: object) -> bool:
     if hasattr(event, name):
         return bool(getattr(event, name) == value)
-    if name in ("topic", "partition"):  # of a Produce, or its answer
+    if name in ("topic", "partition"):  # of a Produce request, or its response
         place = 0 if name == "topic" else 1
         partitions = getattr(event, "partitions", ())
         return any(isinstance(one, tuple) and one[place] == value for one in partitions)

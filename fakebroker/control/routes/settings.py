@@ -16,7 +16,7 @@ router = APIRouter(tags=["settings"], route_class=Route)
 
 
 class BrokerConfigs(BaseModel):
-    """What was altered of all brokers; what they started with is not in it."""
+    """Settings of all brokers that were altered, without those from the start."""
 
     configs: dict[str, str]
 
@@ -38,7 +38,7 @@ async def get_configs(here: Here) -> BrokerConfigs:
 
 @router.put("/configs")
 async def alter_configs(here: Here, body: Configs) -> BrokerConfigs:
-    """Set some settings of all brokers, or have them as at the start with null; the others stay."""
+    """Set some settings of all brokers, or reset them to their value at the start with null; the others stay."""
     with given():
         here.cluster.alter_broker_configs(settings(body.configs))
     return await get_configs(here)
@@ -46,13 +46,13 @@ async def alter_configs(here: Here, body: Configs) -> BrokerConfigs:
 
 @router.get("/quotas")
 async def get_quotas(here: Here) -> QuotaList:
-    """What each user, client id and address may use."""
+    """The quotas of each user, client id and address."""
     return _quotas(here)
 
 
 @router.put("/quotas")
 async def set_quota(here: Here, body: Quota) -> QuotaList:
-    """Set some quotas of an entity; takes effect with the next request."""
+    """Set some quotas of an entity; they apply from the next request on."""
     given_ = body.model_dump(exclude_none=True, exclude=set(Entity.model_fields))
     if not given_:
         known = ", ".join(name for name in Quota.model_fields if name not in Entity.model_fields)

@@ -1,4 +1,4 @@
-"""What waits, groups and transactions."""
+"""Parked requests, groups and transactions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fakebroker.protocol.slices import Slices
 router = APIRouter(route_class=Route)
 
 _IS_SHOWN = 1000
-_LOOKED_AT = 512  # of what waits, in a slice
+_LOOKED_AT = 512  # parked requests in a slice
 
 
 class WaitingRequest(BaseModel):
-    """A request that waits. `partitions` are those of a Produce; `left_ms` is until its time is over."""
+    """A parked request. `partitions` are those of a Produce; `left_ms` is the time until it expires."""
 
     request: int
     connection: int
@@ -38,7 +38,7 @@ class WaitingRequest(BaseModel):
 
 
 class PurgatorySize(BaseModel):
-    """Of one broker: how many operations wait in each purgatory."""
+    """The number of operations in each purgatory of one broker."""
 
     broker: int
     produce: int
@@ -47,8 +47,8 @@ class PurgatorySize(BaseModel):
 
 
 class PurgatoryNow(BaseModel):
-    """`waiting` are the first 1,000 of `count`. Those that had been parked before anybody listened are in `sizes`
-    alone."""
+    """`waiting` are the first 1,000 of `count`. Requests that were parked before the control observed the cluster are
+    only in `sizes`."""
 
     count: int
     waiting: list[WaitingRequest]
@@ -56,7 +56,7 @@ class PurgatoryNow(BaseModel):
 
 
 class PurgatoryWaited(PurgatoryNow):
-    """`matches` is false if a limit was over first. `waiting` are those that were asked for."""
+    """`matches` is false if a limit was reached first. `waiting` are the selected requests."""
 
     matches: bool
 
@@ -66,7 +66,7 @@ class GroupList(BaseModel):
 
 
 class GroupWaited(BaseModel):
-    """`matches` is false if a limit was over first; then `reason` says how it was."""
+    """`matches` is false if a limit was reached first; then `reason` describes the group."""
 
     matches: bool
     reason: str | None
@@ -91,13 +91,13 @@ class TransactionList(BaseModel):
 
 @router.get("/purgatory", tags=["waiting"])
 async def get_purgatory(here: Here) -> PurgatoryNow:
-    """The requests that wait: acks=all for replication, a Fetch for records."""
+    """The parked requests: acks=all waits for replication, a Fetch for records."""
     return purgatory_now(here)
 
 
 @router.post("/purgatory/wait", tags=["waiting"])
 async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
-    """Wait until at least `count` requests are parked: then it is time to stop a broker, or to advance the clock."""
+    """Wait until at least `count` requests are parked, for example before you stop a broker or advance the clock."""
 
     def found() -> Slices[list[Waits]]:
         meant: list[Waits] = []
@@ -128,14 +128,14 @@ def _is_meant(waits: Waits, body: ParkedWait) -> bool:
 
 
 def purgatory_now(here: Hosted) -> PurgatoryNow:
-    """All that wait."""
+    """Return all parked requests."""
     return _purgatory(here, list(here.told.waits.values()))
 
 
 def waiting_request(here: Hosted, waits: Waits) -> WaitingRequest:
-    """The request as it waits now."""
+    """Return the parked request as of now."""
     now_ms = here.driver.clock.reached().mono_ms
-    if waits.api == "Fetch":  # a skip brings the end of its wait no nearer
+    if waits.api == "Fetch":  # a skip does not shorten its wait
         now_ms -= here.core.skipped_ms - waits.skipped_ms
     return WaitingRequest(
         request=waits.request,
@@ -175,7 +175,7 @@ async def get_groups(here: Here) -> GroupList:
 
 @router.post("/groups/wait", tags=["groups"])
 async def wait_for_group(here: Here, body: GroupWait) -> GroupWaited:
-    """Wait until a group is in a state, and has so many members."""
+    """Wait until a group is in a state, and has that many members."""
 
     def look() -> Slices[GroupNow | None]:
         yield
@@ -199,7 +199,7 @@ def _is_so(group: GroupNow, body: GroupWait) -> bool:
 
 @router.get("/groups/{group_id:path}", tags=["groups"])
 async def get_group(here: Here, group_id: Annotated[str, Path(max_length=1000)]) -> GroupNow:
-    """A group: its state, its members, what it has committed."""
+    """A group: its state, its members, its committed offsets."""
     group = find_group(here.core, group_id)
     if group is None:
         raise KafkaError(ErrorCode.group_id_not_found, f"there is no group {group_id!r}")
@@ -208,7 +208,7 @@ async def get_group(here: Here, group_id: Annotated[str, Path(max_length=1000)])
 
 @router.get("/transactions", tags=["transactions"])
 async def get_transactions(here: Here) -> TransactionList:
-    """All transactional ids that are known, with the state of their transactions."""
+    """All known transactional ids, with the state of their transactions."""
     found = [
         TransactionNow(
             transactional_id=each.transaction.transactional_id,

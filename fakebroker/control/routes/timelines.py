@@ -27,7 +27,8 @@ _SVG = "image/svg+xml"
 
 
 class Step(BaseModel):
-    """`elapsed_ms` counts from when the request came, `text` says it in words, `event` is that of the journal."""
+    """`elapsed_ms` counts from the receipt of the request, `text` describes the step, `event` is that of the
+    journal."""
 
     elapsed_ms: int
     where: str
@@ -36,8 +37,8 @@ class Step(BaseModel):
 
 
 class Timeline(BaseModel):
-    """`parked` is the request as it waits now, null if it does not. `until_ms` is when the time line ends: now for a
-    request that is parked, else at its last step; it counts as `elapsed_ms` does."""
+    """`parked` is the request while it is parked, else null. `until_ms` is the end of the time line: now for a parked
+    request, else its last step; it counts as `elapsed_ms` does."""
 
     steps: list[Step]
     parked: WaitingRequest | None
@@ -46,21 +47,21 @@ class Timeline(BaseModel):
 
 @router.get("/timeline")
 async def get_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) -> Timeline:
-    """What brokers did with one request, step by step, and what became of its partitions meanwhile. The request is that
-    of a number (`request` in the journal's events), or who wrote that offset."""
+    """The steps of one request at the brokers, and what happened to its partitions meanwhile. Select it by its number
+    (`request` in the journal's events), or by an offset that it wrote."""
     steps = _steps(here, query)
     parked = _parked(here, steps)
     return Timeline(steps=[_told(step) for step in steps], parked=parked, until_ms=_until_ms(here, steps, parked))
 
 
 def _told(step: TimelineStep) -> Step:
-    event = cast(Event, step.event)  # there are none of producers
+    event = cast(Event, step.event)  # producers are no source here
     return Step(elapsed_ms=step.elapsed_ms, where=step.where, text=step.text, event=json.loads(to_json(event)))
 
 
 @router.get("/timeline.svg", response_class=Response, responses={200: {"content": {_SVG: {}}}})
 async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) -> Response:
-    """The same of a Produce as a picture, light or dark as its reader."""
+    """The time line of a Produce as a picture, light or dark as its reader prefers."""
     steps = _steps(here, query)
     asked = steps[0].event
     if not isinstance(asked, Request) or asked.api != "Produce":

@@ -35,7 +35,7 @@ class Compacted(BaseModel):
 
 @router.post("/topics", tags=["topics"], status_code=201)
 async def create_topic(here: Here, new: NewTopic) -> TopicNow:
-    """Make a topic."""
+    """Create a topic."""
     with given():
         here.cluster.create_topic(
             new.name, new.partitions, new.replication_factor, settings(new.configs), new.assignments
@@ -59,19 +59,19 @@ async def get_topics(
 
 @router.get("/topics/{topic}", tags=["topics"])
 async def get_topic(here: Here, topic: TopicName) -> TopicNow:
-    """A topic: leaders, in-sync replicas, offsets, and what its followers do."""
+    """A topic: leaders, in-sync replicas, offsets, and the behaviour of its followers."""
     return _topic(here, topic)
 
 
 @router.delete("/topics/{topic}", tags=["topics"], status_code=204)
 async def delete_topic(here: Here, topic: TopicName) -> None:
-    """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+    """Delete a topic; requests parked for it get UNKNOWN_TOPIC_OR_PARTITION."""
     here.cluster.delete_topic(topic)
 
 
 @router.put("/topics/{topic}/configs", tags=["settings"])
 async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> TopicNow:
-    """Set some settings of a topic, or take them back with null; the others stay."""
+    """Set some settings of a topic, or reset them with null; the others stay."""
     with given():
         here.cluster.alter_topic_configs(topic, settings(body.configs))
     return _topic(here, topic)
@@ -79,14 +79,14 @@ async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> To
 
 @router.post("/topics/{topic}/compact", tags=["topics"])
 async def compact(here: Here, topic: TopicName) -> Compacted:
-    """Compact a topic with cleanup.policy=compact now. How many partitions were cleaned."""
+    """Compact a topic with cleanup.policy=compact now. Returns how many partitions were cleaned."""
     cluster = here.cluster
     return Compacted(partitions=await cluster._change(lambda _: here.work.do(cluster._compact_in_slices(topic))))
 
 
 @router.put("/partitions/{topic}/{index}/leader", tags=["topics"])
 async def move_leader(here: Here, topic: TopicName, index: Index, body: NewLeader) -> PartitionNow:
-    """Let an in-sync replica lead. Who waits at the old leader is answered NOT_LEADER_OR_FOLLOWER."""
+    """Make an in-sync replica the leader. Requests parked at the old leader get NOT_LEADER_OR_FOLLOWER."""
     with given():
         here.cluster.move_leader(topic, index, body.broker)
     return _partition(here, topic, index)
@@ -94,7 +94,7 @@ async def move_leader(here: Here, topic: TopicName, index: Index, body: NewLeade
 
 @router.put("/partitions/{topic}/{index}/replicas", tags=["topics"])
 async def reassign(here: Here, topic: TopicName, index: Index, body: NewReplicas) -> PartitionNow:
-    """Give a partition other replicas; new ones copy the log at their followers' pace."""
+    """Reassign a partition to other replicas; new ones copy the log as their follower behaviour says."""
     with given():
         here.cluster.reassign(topic, index, body.brokers)
     return _partition(here, topic, index)
@@ -102,7 +102,7 @@ async def reassign(here: Here, topic: TopicName, index: Index, body: NewReplicas
 
 @router.put("/followers", tags=["followers"], status_code=204)
 async def set_followers(here: Here, body: Followers) -> None:
-    """Change what followers do: freeze them, and acks=all on their partitions times out."""
+    """Change the behaviour of followers; if they are frozen, acks=all on their partitions times out."""
     followers, whom = here.cluster.followers, (body.topic, body.partition, body.broker)
     if (body.behaviour is None) == (body.script is None):
         raise ControlError(422, "INVALID_BODY", "one of behaviour and script is to be given")

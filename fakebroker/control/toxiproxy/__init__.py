@@ -1,1 +1,1 @@
-"""The part of toxiproxy's API that the suites of clients use: each broker stands behind a proxy."""
+"""The part of toxiproxy's API that test suites of clients use: each broker is behind a proxy."""

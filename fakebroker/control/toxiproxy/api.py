@@ -1,7 +1,7 @@
 """toxiproxy's HTTP API, with its paths, bodies and errors: {"error": ..., "status": ...}.
 
-Shape    GET|POST /proxies, GET|POST|PATCH|DELETE /proxies/{proxy}, GET|POST /proxies/{proxy}/toxics,
-         GET|POST|PATCH|DELETE /proxies/{proxy}/toxics/{toxic}, POST /populate, POST /reset, GET /version.
+Shape    GET|POST /proxies; GET|POST|PATCH|DELETE /proxies/{proxy}; GET|POST /proxies/{proxy}/toxics;
+         GET|POST|PATCH|DELETE /proxies/{proxy}/toxics/{toxic}; POST /populate; POST /reset; GET /version.
 Source   toxiproxy 2.x api.go, proxy_collection.go.
 """
 
@@ -21,11 +21,11 @@ from fakebroker.control.json_body import read_json
 from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.control.toxiproxy.toxics import ApiError, Toxic, bad_request
 
-VERSION = "2.12.0"  # whose API this is
+VERSION = "2.12.0"  # the release that has this API
 
 
 def new_api(proxies: Proxies) -> Starlette:
-    """The application."""
+    """Return the application."""
 
     async def index(request: Request) -> Response:
         return JSONResponse({name: proxy.to_json() for name, proxy in proxies.all.items()})

@@ -1,9 +1,9 @@
 """One connection through a proxy, in one direction: its bytes go through the toxics one after the other.
 
-Theory   What is read waits with the time at which it came, so that latency delays and does not slow down. The toxics
-         are looked at anew for each piece: who adds one has it act at once, on connections that are open too.
-         `timeout` and `reset_peer` drop what comes, and end the connection when their time is over.
-Units    seconds of the event loop; toxics say milliseconds.
+Theory   Each piece is queued with the time of its receipt, so that latency delays and does not slow down. The toxics
+         are looked up for each piece: a new one acts at once, on open connections too. `timeout` and `reset_peer` drop
+         all bytes, and close the connection after their time.
+Units    seconds of the event loop; toxics have milliseconds.
 Source   toxiproxy 2.x link.go, toxics/*.go.
 """
 
@@ -18,13 +18,14 @@ from random import Random
 from fakebroker.control.toxiproxy.toxics import Toxic
 
 _READ_BYTES = 65_536
-_PIECES = 1_024  # that wait; then nothing more is read
-_BYTES_AT_ONCE = 100  # of each KB a second: what passes in 100 ms
+_PIECES = 1_024  # queued pieces; then reading stops
+_BYTES_AT_ONCE = 100  # for each KB/s of the rate: the bytes of 100 ms
 _DROPS = ("timeout", "reset_peer")
 
 
 class Link:
-    """`toxics` are those of its direction now; `end` closes the whole connection, with RST if it is told so."""
+    """One direction. `toxics` are its present toxics; `end` closes the whole connection, with RST if its argument is
+    True."""
 
     def __init__(self, toxics: Callable[[], list[Toxic]], end: Callable[[bool], None], random: Random) -> None:
         self._toxics = toxics
@@ -33,11 +34,11 @@ class Link:
         self._draws: dict[str, float] = {}  # by the name of a toxic
         self._sent: dict[str, int] = {}  # bytes, by the name of a limit_data
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._timed_out: set[str] = set()  # names of `timeout` toxics that it has
+        self._timed_out: set[str] = set()  # names of its `timeout` toxics
         self._pieces: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue(_PIECES)
 
     def mine(self) -> list[Toxic]:
-        """Those that this connection has, by chance."""
+        """Return the toxics of this connection, drawn by chance."""
         found = []
         for toxic in self._toxics():
             draw = self._draws.setdefault(toxic.name, self._random.random())
@@ -46,13 +47,13 @@ class Link:
         return found
 
     def update(self) -> None:
-        """The toxics are others: begin or end what has a time of its own."""
+        """Handle a change of the toxics: start or end their timers."""
         mine = {toxic.name: toxic for toxic in self.mine()}
         for name in list(self._timers):
             self._timers.pop(name).cancel()
         gone = self._timed_out - mine.keys()
         self._timed_out = {name for name, toxic in mine.items() if toxic.type == "timeout"}
-        if gone:  # as in toxiproxy: whoever had one is closed when it is removed
+        if gone:  # as in toxiproxy: its removal closes the connections that had it
             self._end(False)
             return
         loop = asyncio.get_running_loop()
@@ -67,7 +68,7 @@ class Link:
             timer.cancel()
 
     async def read_from(self, reader: asyncio.StreamReader) -> None:
-        """Until its end."""
+        """Read until the end of the stream."""
         loop = asyncio.get_running_loop()
         try:
             while data := await reader.read(_READ_BYTES):
@@ -77,7 +78,7 @@ class Link:
         await self._pieces.put(None)
 
     async def write_to(self, writer: asyncio.StreamWriter) -> None:
-        """What came through, until there is no more."""
+        """Write the bytes that pass, until there are no more."""
         while (piece := await self._pieces.get()) is not None:
             if not await self._pass(writer, *piece):
                 return
@@ -87,7 +88,7 @@ class Link:
         self._end(False)
 
     async def _pass(self, writer: asyncio.StreamWriter, came_s: float, data: bytes) -> bool:
-        """Whether the connection goes on."""
+        """Pass one piece through the toxics. Return True if the connection goes on."""
         loop = asyncio.get_running_loop()
         sizes = [len(data)]
         rate, pause_s = 0, 0.0
@@ -132,7 +133,7 @@ class Link:
         return not is_last
 
     async def _until_it_changes(self, toxic: Toxic) -> None:
-        """A rate of 0 lets nothing through until somebody says another one."""
+        """Wait while the rate is 0, until the toxic is changed."""
         while toxic in self.mine():
             await asyncio.sleep(0.01)
 
@@ -146,7 +147,7 @@ class Link:
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """Close with RST: what was not read by the peer is lost."""
+    """Close with RST; unread bytes are lost."""
     sock = writer.get_extra_info("socket")
     if sock is not None and sock.fileno() >= 0:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""The proxies of a process: kafka1, kafka2 ... for its brokers, and what somebody makes besides."""
+"""The proxies of a process: kafka1, kafka2 ... for its brokers, and those that clients create."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_PROXIES = 1_000
 
 
 class Proxies:
-    """By name."""
+    """The proxies by name."""
 
     def __init__(self, seed: int = 0) -> None:
         self.all: dict[str, Proxy] = {}
@@ -24,7 +24,8 @@ class Proxies:
         self._turn = asyncio.Lock()
 
     async def stand_before(self, cluster: AsyncFakeCluster, host: str, first_port: int) -> None:
-        """A proxy before each broker, of the n-th at first_port + n - 1; 0 takes free ones. Raises OSError."""
+        """Create a proxy before each broker, that of the n-th at first_port + n - 1; 0 takes free ones. Raises
+        OSError."""
         there = _reached(cluster._arguments.place.host)
         for number, broker_port in enumerate(cluster._running_listeners.ports, 1):
             port = first_port and first_port + number - 1
@@ -37,8 +38,8 @@ class Proxies:
             self.all[proxy.name] = proxy
 
     def advertise(self, cluster: AsyncFakeCluster) -> None:
-        """Have clients told of the proxies in place of the brokers, as far as they were not deleted: from now on, and
-        again after a reset."""
+        """Advertise the proxies in place of the brokers, as far as they were not deleted: now, and again after a
+        reset."""
         core = cluster._running.cluster
         for number, broker_id in enumerate(core.registry.broker_ids, 1):
             if (proxy := self.all.get(f"kafka{number}")) is not None:
@@ -52,7 +53,7 @@ class Proxies:
         return found
 
     async def create(self, body: Mapping[str, Any]) -> Proxy:
-        """Raises ApiError."""
+        """Create a proxy. Raises ApiError."""
         async with self._turn:
             return await self._create(body)
 
@@ -74,7 +75,7 @@ class Proxies:
         return proxy
 
     async def put(self, body: Mapping[str, Any]) -> Proxy:
-        """Have it so: made if it is not there; without its toxics, as if made anew, if it is another one."""
+        """Create the proxy, or update it. With another address its toxics are removed, as if it were created anew."""
         async with self._turn:
             old = self.all.get(name_of(body))
             if old is None:
@@ -125,6 +126,6 @@ def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def _reached(host: str) -> str:
-    """Return where an address that is listened on is reached from here."""
+    """Return the address at which a listening host is reached from here."""
     host = told_of(host).host
     return f"[{host}]" if ":" in host else host

@@ -20,8 +20,8 @@ _ADDRESS = 260  # characters; a name has 253 at most
 
 
 class Proxy:
-    """`listen` and `upstream` are "host:port"; port 0 takes a free one, which `listen` has then. Once it has listened,
-    the port is kept while it is stopped, until `close` or another `listen`."""
+    """A proxy. `listen` and `upstream` are "host:port"; port 0 takes a free one, which `listen` then names. Once it has
+    listened, the port is kept while it is stopped, until `close` or another `listen`."""
 
     def __init__(self, name: str, listen: str, upstream: str, random: Random) -> None:
         self.name = name
@@ -62,14 +62,14 @@ class Proxy:
         return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._accept)
 
     async def close(self) -> None:
-        """Stop, and give up its port."""
+        """Stop, and release the port."""
         await self.stop()
         port, self._port = self._port, None
         if port is not None:
             port.close()
 
     async def stop(self) -> None:
-        """Refuse connections, and close all that are open."""
+        """Refuse connections, and close all open ones."""
         if self._port is not None:
             await self._port.refuse()
         for passage in list(self._open):
@@ -80,7 +80,7 @@ class Proxy:
             await asyncio.wait(list(self._tasks))
 
     async def update(self, listen: str, upstream: str, enabled: bool) -> None:
-        """Anything but being stopped or started closes the connections, as in toxiproxy."""
+        """Change the proxy. Any change but stop and start closes the connections, as in toxiproxy."""
         if (listen, upstream) != (self.listen, self.upstream):
             await (self.stop() if listen == self.listen else self.close())
             self.listen, self.upstream = listen, upstream
@@ -100,7 +100,7 @@ class Proxy:
         self.set([*self.toxics, toxic])
 
     def set(self, toxics: list[Toxic]) -> None:
-        """They act at once, on connections that are open too."""
+        """Replace the toxics; they act at once, on open connections too."""
         self.toxics = toxics
         for passage in list(self._open):
             passage.update()
@@ -129,7 +129,7 @@ class Proxy:
                 return
             finally:
                 self._connecting.discard(task)
-            if not self.enabled:  # meanwhile
+            if not self.enabled:  # stopped meanwhile
                 reset(writer)
                 reset(there[1])
                 return
@@ -192,7 +192,7 @@ class _Passage:
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of "host:port". Raises ApiError."""
+    """Return host and port of "host:port". Raises ApiError."""
     host, _, port = text.rpartition(":")
     if not _PORT.fullmatch(port) or int(port) > 65535 or len(text) > _ADDRESS or not _is_host(host.strip("[]")):
         shown = text if len(text) <= _ADDRESS else f"{text[:_ADDRESS]}..."

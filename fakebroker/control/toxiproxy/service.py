@@ -12,7 +12,7 @@ from fakebroker.server.running.one_port import Port
 
 
 class Toxiproxy:
-    """Of a cluster that runs, until `stop`."""
+    """toxiproxy for a running cluster, until `stop`."""
 
     def __init__(self, cluster: AsyncFakeCluster) -> None:
         self._cluster = cluster
@@ -22,7 +22,7 @@ class Toxiproxy:
         self.url = ""
 
     async def start(self, host: str, first_port: int, api_port: int) -> None:
-        """Stand before the brokers, at `host`, and listen. Raises OSError."""
+        """Create the proxies of the brokers at `host`, and listen. Raises OSError."""
         await self.proxies.stand_before(self._cluster, host, first_port)
         self.advertise()
         self._port = await Port.take(LOOPBACK, api_port)
@@ -30,7 +30,7 @@ class Toxiproxy:
         self.url = f"http://{LOOPBACK}:{self._port.number}"
 
     def advertise(self) -> None:
-        """Have clients told of the proxies; again after a reset."""
+        """Advertise the proxies; again after a reset."""
         self.proxies.advertise(self._cluster)
 
     async def stop(self) -> None:

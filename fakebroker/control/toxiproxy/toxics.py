@@ -1,4 +1,4 @@
-"""What a proxy does to the bytes that pass: toxiproxy's toxics, by its names and with its attributes.
+"""Toxics: changes of a proxy to the bytes that pass, with toxiproxy's names and attributes.
 
 Units    as toxiproxy's: milliseconds, but microseconds for a slicer's delay; bytes; a bandwidth is KB a second.
 Source   toxiproxy 2.x toxics/, toxic_collection.go, api.go.
@@ -26,7 +26,7 @@ _MOST: Final = 2**53
 
 
 class ApiError(Exception):
-    """As toxiproxy answers it."""
+    """An error in toxiproxy's form."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ def bad_request(why: str) -> ApiError:
 
 @dataclass
 class Toxic:
-    """`toxicity` is how likely it is that a connection has it."""
+    """A toxic. `toxicity` is the probability that a connection has it."""
 
     name: str
     type: str
@@ -50,7 +50,7 @@ class Toxic:
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Toxic:
-        """Raises ApiError."""
+        """Read a toxic. Raises ApiError."""
         kind = text(body, "type", "")
         stream = text(body, "stream", "") or DOWNSTREAM
         if stream not in (DOWNSTREAM, UPSTREAM):
@@ -63,7 +63,7 @@ class Toxic:
         return made
 
     def updated(self, body: Mapping[str, Any]) -> Toxic:
-        """With other attributes or another toxicity. Raises ApiError."""
+        """Return the toxic with other attributes or another toxicity. Raises ApiError."""
         attributes = self.attributes | _attributes(self.type, body)
         return Toxic(self.name, self.type, self.stream, _toxicity(body, self.toxicity), attributes)
 
@@ -78,7 +78,7 @@ class Toxic:
 
 
 def name_of(body: Mapping[str, Any]) -> str:
-    """The name of a proxy or toxic, "" if there is none. Raises ApiError for one that no path could have."""
+    """Return the name of a proxy or toxic, "" if there is none. Raises ApiError for one that no path could have."""
     name = text(body, "name", "")
     if "/" in name or name in (".", ".."):
         raise bad_request(f"{name!a} is no name: a path /proxies/NAME has no / in it, and does not end in . or ..")
@@ -104,7 +104,7 @@ def _toxicity(body: Mapping[str, Any], default: float) -> float:
 
 
 def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, int]:
-    """Those that the type has; toxiproxy ignores others too."""
+    """Return the attributes that the type has; others are ignored, as in toxiproxy."""
     given = body.get("attributes")
     if given is None:
         return {}

@@ -1,1 +1,1 @@
-"""Answers written by hand, and answers that are never in memory as a whole."""
+"""Responses that are written by hand, and responses that are never in memory as a whole."""

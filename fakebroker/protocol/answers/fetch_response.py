@@ -1,8 +1,8 @@
-"""Write a Fetch response, versions 4 to 18, by hand, and in pieces: its records are not copied.
+"""A writer of Fetch responses, versions 4 to 18, by hand, and in pieces: their records are not copied.
 
-kio's writer wants every struct as a dataclass and the records of each partition as one `bytes`. Here each partition is
-written when it is known, by whoever goes through them, and large records are put behind what was written before as
-they are. docs/speed.md has what a Fetch takes.
+kio's writer needs a dataclass for every struct, and the records of each partition as one `bytes`. Here each partition
+is written as soon as it is known. Large records are appended to the parts as they are. The time of a Fetch is in
+docs/speed.md.
 
 tests/protocol/test_fetch_response_properties.py ties it to kio, byte for byte.
 
@@ -26,7 +26,7 @@ from fakebroker.protocol.varint import encode_unsigned_varint
 
 VERSIONS: Final = range(4, 19)
 
-_COPIED_BYTES: Final = 4_096  # records of that size are cheaper to copy than to keep apart
+_COPIED_BYTES: Final = 4_096  # records below that size are cheaper to copy than to keep apart
 _NO_EPOCH: Final = (-1, -1)
 _EPOCH: Final = Struct(">iq")
 _LEADER: Final = Struct(">ii")
@@ -35,10 +35,11 @@ _LEADER: Final = Struct(">ii")
 @mypyc_attr(acyclic=True)
 @final
 class PartitionFetchResponse:
-    """What became of one partition. What its version has no field for is left out.
+    """The result of one partition. Fields that its version lacks are left out.
 
-    aborted_transactions    (producer id, first offset) of each; None if nobody looked for them
-    diverging_epoch         (epoch, end offset), v12 and later; current_leader is (leader id, leader epoch), the same
+    aborted_transactions    (producer id, first offset) of each; None if they were not looked up
+    diverging_epoch         (epoch, end offset), v12 and later; current_leader is (leader id, leader epoch), v12 and
+                            later
     preferred_read_replica  a broker id, v11 and later; -1 for none
     """
 
@@ -74,7 +75,8 @@ class PartitionFetchResponse:
 
 @final
 class FetchResponseWriter:
-    """Writes one answer: `topic`, its `partition`s, the next topic, and so on; `finish` gives the frame."""
+    """A writer of one response: call `topic`, its `partition`s, the next topic, and so on; `finish` returns the
+    frame."""
 
     __slots__ = ("_flexible", "_open", "_out", "_parts", "_size", "_version")
 
@@ -93,8 +95,8 @@ class FetchResponseWriter:
         self._version = version
         self._flexible = version >= 12
         self._parts: list[bytes | Piece] = []
-        self._size = 0  # of them
-        self._open = False  # a topic
+        self._size = 0  # of the parts
+        self._open = False  # a topic is open
         out = self._out = BytesWriter()
         write_i32_be(out, correlation_id)
         if self._flexible:
@@ -106,7 +108,7 @@ class FetchResponseWriter:
         self._count(number_of_topics)
 
     def topic(self, name: str, topic_id: bytes, number_of_partitions: int) -> None:
-        """The name is written up to v12, the id from v13, which has sixteen bytes."""
+        """Begin a topic. The name is written up to v12, from v13 the id, which has sixteen bytes."""
         self._end_topic()
         self._open = True
         if self._version >= 13:
@@ -149,7 +151,7 @@ class FetchResponseWriter:
             self._partition_tags(response)
 
     def finish(self, endpoints: Sequence[NodeEndpoint] = ()) -> FrameInPieces:
-        """The whole frame, its length included; `endpoints` are told in v16 and later."""
+        """Return the whole frame, including its length. `endpoints` are written in v16 and later."""
         self._end_topic()
         if self._flexible:
             if self._version >= 16 and endpoints:
@@ -188,7 +190,7 @@ class FetchResponseWriter:
             self._out.append(0)
 
     def _partition_tags(self, response: PartitionFetchResponse) -> None:
-        """Tagged fields that have their defaults are left out."""
+        """Write the tagged fields; those with default values are left out."""
         out = self._out
         diverging, leader = response.diverging_epoch, response.current_leader
         if diverging == _NO_EPOCH:

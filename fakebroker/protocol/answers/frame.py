@@ -1,7 +1,4 @@
-"""An answer, field by field: a whole frame.
-
-Source   https://kafka.apache.org/protocol#protocol_types; KIP-482
-"""
+"""A writer of a response, field by field, which returns a whole frame."""
 
 from __future__ import annotations
 
@@ -14,20 +11,20 @@ from mypy_extensions import mypyc_attr
 from fakebroker.protocol.answers.pieces import FrameInPieces, Piece
 from fakebroker.protocol.varint import encode_unsigned_varint
 
-_LARGE_BYTES: Final = 65_536  # so large a value is not copied into the frame
+_LARGE_BYTES: Final = 65_536  # values of this size or more are not copied into the frame
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Frame:
-    """Of a flexible version or not. The header is that of all answers but those to ApiVersions."""
+    """A response of a flexible version or not. The header is that of all responses but ApiVersions."""
 
     __slots__ = ("_before", "_flexible", "_out")
 
     def __init__(self, correlation_id: int, flexible: bool) -> None:
         self._flexible = flexible
         self._out = BytesWriter()
-        self._before: list[bytes] | None = None  # what comes before `_out`, if there is a large value
+        self._before: list[bytes] | None = None  # the parts before `_out`, once there is a large value
         self.i32(correlation_id)
         self.end()
 
@@ -44,7 +41,7 @@ class Frame:
         self._out.append(1 if value else 0)
 
     def text(self, value: str | None) -> None:
-        """Whether null may be is not asked."""
+        """Write a string or null, without a check whether null is allowed."""
         if value is None:
             if self._flexible:
                 self._out.append(0)
@@ -59,11 +56,11 @@ class Frame:
         self._out.write(encoded)
 
     def raw(self, value: bytes) -> None:
-        """As it is, without its length."""
+        """Write bytes as they are, without their length."""
         self._out.write(value)
 
     def i32s(self, values: Sequence[int]) -> None:
-        """An array of them."""
+        """Write an array of numbers."""
         self.count(len(values))
         for value in values:
             write_i32_be(self._out, value)
@@ -80,14 +77,14 @@ class Frame:
         self._out = BytesWriter()
 
     def count(self, value: int) -> None:
-        """Of an array, or of bytes."""
+        """Write the count of an array, or of bytes."""
         if self._flexible:
             self._compact(value)
         else:
             self.i32(value)
 
     def end(self) -> None:
-        """Of a struct: nothing is tagged."""
+        """End a struct, with an empty tagged section."""
         if self._flexible:
             self._out.append(0)
 
@@ -108,7 +105,7 @@ class Frame:
         return FrameInPieces(parts)
 
     def whole(self) -> bytes:
-        """Return the frame with its length, of values that are not large."""
+        """Return the frame with its length, if it has no large values."""
         assert self._before is None
         body = self._out.getvalue()
         framed = BytesWriter()

@@ -1,10 +1,5 @@
-"""Write the answers to JoinGroup (versions 0 to 9), SyncGroup (0 to 5) and Heartbeat (0 to 4) by hand: whole frames.
-
-tests/protocol/answers/test_group_answers.py ties it to kio.
-
-Units    milliseconds.
-Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat}Response.json @ 4.4
-"""
+"""Writers of responses to JoinGroup (versions 0 to 9), SyncGroup (0 to 5) and Heartbeat (0 to 4) by hand: whole
+frames."""
 
 from __future__ import annotations
 
@@ -27,7 +22,8 @@ def encode_join_group(
     member_id: str,
     members: Sequence[tuple[str, str | None, bytes]],
 ) -> bytes | FrameInPieces:
-    """Members are (member id, group instance id, metadata). No protocol name is empty before version 7."""
+    """Return the frame. Members are (member id, group instance id, metadata). A missing protocol name is empty before
+    version 7."""
     frame = Frame(correlation_id, version >= 6)
     if version >= 2:
         frame.i32(throttle_time_ms)

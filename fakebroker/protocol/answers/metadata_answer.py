@@ -1,10 +1,7 @@
-"""Write the answer to Metadata, versions 0 to 13, by hand: a whole frame, topic by topic.
+"""A writer of Metadata responses, versions 0 to 13, by hand: a whole frame, topic by topic.
 
-Every client asks for it again and again, and of a large cluster it is long. tests/protocol/answers/
-test_metadata_answer.py ties it to kio.
-
-Units    milliseconds.
-Source   clients/src/main/resources/common/message/MetadataResponse.json @ 4.4
+Every client requests metadata repeatedly, and of a large cluster it is long.
+tests/protocol/answers/test_metadata_answer.py ties it to kio.
 """
 
 from __future__ import annotations
@@ -22,7 +19,8 @@ _NO_ID: Final = bytes(16)
 
 @final
 class MetadataAnswer:
-    """Call `topic` as often as was announced, and for each `partition` as often as that announced; then `whole`."""
+    """A Metadata response. Call `topic` as often as announced, and `partition` as often as that announced; then
+    `whole`."""
 
     __slots__ = ("_frame", "_topic_operations", "_version")
 
@@ -38,7 +36,7 @@ class MetadataAnswer:
     ) -> None:
         frame = self._frame = Frame(correlation_id, version >= _FLEXIBLE_SINCE)
         self._version = version
-        self._topic_operations: int | None = None  # of the topic that is open
+        self._topic_operations: int | None = None  # of the open topic
         if version >= 3:
             frame.i32(throttle_time_ms)
         frame.count(len(brokers))
@@ -64,7 +62,7 @@ class MetadataAnswer:
         partitions: int,
         authorized_operations: int,
     ) -> None:
-        """The next. Before v12 a name has to be there."""
+        """Begin the next topic. Before v12 it must have a name."""
         self._end_topic()
         frame = self._frame
         frame.i16(error_code)
@@ -86,7 +84,7 @@ class MetadataAnswer:
         isr: Sequence[int],
         offline: Sequence[int],
     ) -> None:
-        """The next of the topic."""
+        """Write the next partition of the topic."""
         frame, version = self._frame, self._version
         frame.i16(error_code)
         frame.i32(index)
@@ -100,7 +98,7 @@ class MetadataAnswer:
         frame.end()
 
     def whole(self, cluster_authorized_operations: int, error_code: int = 0) -> bytes:
-        """With its length."""
+        """Return the frame with its length."""
         self._end_topic()
         if 8 <= self._version <= 10:
             self._frame.i32(cluster_authorized_operations)

@@ -1,9 +1,9 @@
-"""Bytes that are not put together until somebody takes them: what a log has, and an answer that is made of it.
+"""Bytes that are joined only when they are read: parts of a log, and a response that contains them.
 
-Theory   An answer of 55 MiB is some bytes of ours and then what the log keeps anyway, in memory or in a store. It is a
-         list of parts: `bytes`, which are there, and pieces, which know their size and give their bytes when they are
-         asked. Whoever writes it to a socket takes as much as the socket takes at a time (`FrameInPieces.take`), so an
-         answer that nobody reads costs what is asked for next, and not what is announced.
+Theory   A response of 55 MiB is some bytes of ours and records that the log keeps anyway, in memory or in a store. It
+         is a list of parts: `bytes`, and pieces, which know their size and return their bytes on demand. The writer
+         takes as much as its socket takes at a time (`FrameInPieces.take`). So an unread response costs only the part
+         in flight.
 Units    sizes are bytes.
 """
 
@@ -18,7 +18,7 @@ Part = bytes | memoryview
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Piece:
-    """So many bytes from somewhere. What they are never changes."""
+    """An immutable range of bytes in a store."""
 
     __slots__ = ("size",)
 
@@ -26,13 +26,13 @@ class Piece:
         self.size = size
 
     def read(self, start: int, size: int) -> list[Part]:
-        """The bytes from `start` on, `size` of them: there are so many. Memoryviews are of what stays as it is."""
+        """Return `size` existing bytes from `start` on. Memoryviews are of immutable bytes."""
         raise NotImplementedError
 
 
 @final
 class Pieces:
-    """A row of them. `size` is that of all."""
+    """A sequence of parts with their total `size`."""
 
     __slots__ = ("pieces", "size")
 
@@ -50,7 +50,7 @@ class Pieces:
         return len(self) > 0
 
     def join(self) -> bytes:
-        """All of it."""
+        """Return all bytes."""
         parts: list[Part] = []
         for piece in self.pieces:
             parts += piece.read(0, piece.size)
@@ -62,15 +62,15 @@ NOTHING: Final = Pieces([])
 
 @final
 class FrameInPieces:
-    """A whole frame, its length included, to be taken from its beginning to its end. `size` is that of all of it,
-    `left` of what was not taken."""
+    """A whole frame, including its length, which is taken from beginning to end. `size` is the total, `left` the
+    rest."""
 
     __slots__ = ("_next", "_parts", "_taken", "left", "size")
 
     def __init__(self, parts: list[bytes | Piece]) -> None:
         self._parts = parts
-        self._next = 0  # the part that is taken next
-        self._taken = 0  # of that one
+        self._next = 0  # index of the part that is taken next
+        self._taken = 0  # bytes taken of that part
         size = 0
         for part in parts:
             size += len(part) if isinstance(part, bytes) else part.size
@@ -84,7 +84,7 @@ class FrameInPieces:
         return len(self) > 0
 
     def take(self, max_bytes: int) -> list[Part]:
-        """What comes next, `max_bytes` or all that is left; nothing once all is taken. It lets go of what was taken."""
+        """Return the next `max_bytes`, or all that is left; empty at the end. Parts that were taken are released."""
         taken: list[Part] = []
         room = min(max_bytes, self.left)
         self.left -= room
@@ -107,5 +107,5 @@ class FrameInPieces:
         return taken
 
     def join(self) -> bytes:
-        """All that is left, in one."""
+        """Return all that is left, joined."""
         return b"".join(self.take(self.left))

@@ -1,10 +1,4 @@
-"""Write the answers to AddPartitionsToTxn and EndTxn (versions 0 to 5) by hand: whole frames.
-
-tests/protocol/answers/test_transaction_answers.py ties it to kio.
-
-Units    milliseconds.
-Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Response.json @ 4.4
-"""
+"""Writers of responses to AddPartitionsToTxn and EndTxn (versions 0 to 5) by hand: whole frames."""
 
 from __future__ import annotations
 
@@ -22,7 +16,7 @@ TopicErrors = tuple[str, Sequence[tuple[int, int]]]
 def encode_end_txn(
     version: int, correlation_id: int, throttle_time_ms: int, error_code: int, producer_id: int, producer_epoch: int
 ) -> bytes:
-    """The producer's id and epoch are told from version 5 on."""
+    """Return the frame. It has the producer's id and epoch from version 5 on."""
     frame = Frame(correlation_id, version >= 3)
     frame.i32(throttle_time_ms)
     frame.i16(error_code)
@@ -36,7 +30,7 @@ def encode_end_txn(
 def encode_add_partitions_to_txn(
     version: int, correlation_id: int, throttle_time_ms: int, topics: Sequence[TopicErrors]
 ) -> bytes:
-    """Versions 0 to 3: by topic, partitions with their errors."""
+    """Return the frame of versions 0 to 3: partitions with their errors, by topic."""
     frame = Frame(correlation_id, version >= 3)
     frame.i32(throttle_time_ms)
     frame.count(len(topics))
@@ -59,8 +53,8 @@ def encode_add_partitions_in_slices(
     error_code: int,
     transactions: Sequence[tuple[str, Collection[TopicErrors]]],
 ) -> Slices[bytes]:
-    """The same of any version. Before version 4 there is one transaction, which is not named, and no error of the
-    whole."""
+    """Return the frame of any version, in slices. Before version 4 there is one transaction without a name, and no
+    top-level error."""
     frame = Frame(correlation_id, version >= 3)
     frame.i32(throttle_time_ms)
     is_batched = version >= 4

@@ -1,1 +1,1 @@
-"""Bodies of messages, looked over before kio reads them: what it cannot read is refused, or put right in a copy."""
+"""A check of message bodies before kio reads them: unreadable bytes are refused, or repaired in a copy."""

@@ -1,26 +1,25 @@
-"""Look over the body of a message before kio reads it, and hand kio only what it can read.
+"""A check of message bodies before kio reads them: kio gets only what it can read.
 
-Theory   kio 0.6.5 is fast and trusting. What it gets wrong with bytes from strangers, and what happens here:
-           an array count above what is left   kio allocates for it first; a count in the billions aborts the whole
-                                               process, and no exception can be caught   -> ProtocolError, as in Kafka
-           null for an array that has no null  kio gives None                            -> ProtocolError, as in Kafka
-           a tagged field it does not know     kio raises; KIP-482 says to skip it       -> cut out of a copy
-           a boolean that is neither 0 nor 1   kio raises; Kafka takes it for true       -> made 1 in a copy
-           a struct marked null, but not by -1 kio reads on; Kafka looks at the sign     -> made -1 in a copy
-           a length of -2 or less              kio raises; Kafka takes it for null       -> made -1 in a copy
-           a varint with bits above the 32nd   kio raises; Kafka lets them fall off      -> written again in a copy
-           text above 32 KiB, length as varint kio reads it                              -> ProtocolError, as in Kafka
-           text that is no UTF-8               kio raises; Kafka puts U+FFFD for it      -> `text_repair`, the same in
-                                                                                            a copy, when kio has raised
-         Everything else, such as null strings where none may be, kio reports by itself.
+Theory   kio 0.6.5 is fast and trusting. This is what it gets wrong with untrusted bytes, and what happens here:
+         | bytes                               | kio                                    | here                       |
+         | an array count above the bytes left | allocates first; may abort the process | ProtocolError, as in Kafka |
+         | null for an array that has no null  | returns None                           | ProtocolError, as in Kafka |
+         | a tagged field it does not know     | raises; KIP-482 says to skip it        | cut out of a copy          |
+         | a boolean that is neither 0 nor 1   | raises; Kafka takes it for true        | made 1 in a copy           |
+         | a struct marked null, but not by -1 | reads on; Kafka checks the sign        | made -1 in a copy          |
+         | a length of -2 or less              | raises; Kafka takes it for null        | made -1 in a copy          |
+         | a varint with bits above the 32nd   | raises; Kafka drops these bits         | written again in a copy    |
+         | text above 32 KiB, length as varint | reads it                               | ProtocolError, as in Kafka |
+         | text that is no UTF-8               | raises; Kafka replaces it by U+FFFD    | `text_repair` in a copy    |
+         Everything else, such as null strings where none are allowed, kio reports by itself.
 
-         A check is a chain of steps made once per message class. A step takes the frame and an offset and gives the
-         offset behind its field, and so walks exactly as kio does: the size of a known tagged field is not believed by
-         kio, by Kafka, or here. Fields of fixed size in a row are one step.
+         A check is a chain of steps made once per message class. A step takes the frame and an offset and returns the
+         offset behind its field. So it walks exactly as kio does: kio, Kafka and this check all ignore the size of a
+         known tagged field. Fields of fixed size in a row are one step.
 Units    offsets and sizes are bytes, from the start of the frame.
 Source   clients/src/main/java/org/apache/kafka/common/protocol/Readable.java, and the readers that
          generator/src/main/java/org/apache/kafka/message/MessageDataGenerator.java writes; KIP-482
-Differs  Text of 32 KiB or more after its repair is an error; Kafka reads it, but cannot write an answer that holds it.
+Differs  Text of 32 KiB or more after its repair is an error; Kafka reads it, but cannot write a response with it.
 """
 
 from __future__ import annotations
@@ -76,11 +75,11 @@ Check = Callable[[bytes, int], tuple[bytes, int]]
 
 ENDS_WITHIN = "the bytes end within it"
 
-_COUNT = Layout(">i")  # of an array
+_COUNT = Layout(">i")  # the count of an array
 
 
 def body_check(message_type: type[Payload]) -> Check:
-    """The check for one message class: (frame, offset) to what kio is to read, mostly the same frame and offset.
+    """Return the check for one message class: from (frame, offset) to the frame and offset for kio, mostly unchanged.
 
     The check raises ProtocolError when a count is not possible or the bytes end within the body.
     """
@@ -89,7 +88,7 @@ def body_check(message_type: type[Payload]) -> Check:
 
 @cache
 def text_repair(message_type: type[Payload]) -> Check:
-    """The same check, which also puts U+FFFD into the copy for what is no UTF-8."""
+    """Return the check that also puts U+FFFD into the copy for what is no UTF-8."""
     return _check(body_walk(message_type), TextEdits)
 
 
@@ -106,18 +105,18 @@ def _check(walk: Step, edits_type: type[Edits]) -> Check:
 
 
 def body_walk(message_type: type[Payload]) -> Step:
-    """The steps of one message class: (frame, offset, edits) to the offset behind its body."""
+    """Return the walk over one message class: from (frame, offset, edits) to the offset behind its body."""
     return message_part(message_type).step
 
 
 @cache
 def message_part(message_type: type[Entity]) -> Part:
-    """The whole of one message class as one part."""
+    """Return the whole of one message class as one part."""
     return _struct(message_type)
 
 
 def edited(frame: bytes, offset: int, end: int, edits: Edits) -> bytes:
-    """A copy of what is between, with what is different in it."""
+    """Return a copy of the bytes between the offsets, with the edits applied."""
     parts: list[bytes] = []
     for start, behind, instead in sorted(edits):
         parts += frame[offset:start], instead
@@ -127,7 +126,7 @@ def edited(frame: bytes, offset: int, end: int, edits: Edits) -> bytes:
 
 
 def _struct(message_type: type[Entity]) -> Part:
-    """All fields of a message or a nested struct in order, and its tagged section."""
+    """Return all fields of a message or a nested struct in order, and its tagged section."""
     flexible: bool = message_type.__flexible__
     parts: list[tuple[str, Part]] = []
     tagged: dict[int, tuple[str, Part]] = {}
@@ -160,7 +159,7 @@ def _field(field: Field[object], flexible: bool, is_tagged: bool = False) -> Par
     kind, nullable = _without_none(field.type)
     if get_origin(kind) is tuple:
         element, _ = _without_none(get_args(kind)[0])
-        # kio reads a tagged field as if it had no null, whatever its type says.
+        # kio reads a tagged field as not nullable, whatever its type says.
         return _array(_value(element, field, flexible), element, field, flexible, nullable and not is_tagged)
     value = _value(kind, field, flexible)
     return _nullable_struct(value) if nullable and not is_tagged and is_dataclass(kind) else value
@@ -192,7 +191,7 @@ def _array(element: Part, kind: object, field: Field[object], flexible: bool, nu
     array = Array(element, struct, field.metadata.get("kafka_type", ""), flexible, nullable)
 
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
-        if flexible and 0 < frame[offset] < 128:  # the usual head, and many arrays are small
+        if flexible and 0 < frame[offset] < 128:  # the usual header, and many arrays are small
             count = frame[offset] - 1
             offset += 1
             if count * smallest > len(frame) - offset:
@@ -214,7 +213,7 @@ def _array(element: Part, kind: object, field: Field[object], flexible: bool, nu
 
 
 def array_head(array: Array, frame: bytes, offset: int, edits: Edits) -> tuple[int, int]:
-    """How many elements there are, at most -1 for null, and where the first begins."""
+    """Return the number of elements (at most -1 for null), and the offset of the first."""
     if array.flexible:
         count, offset = compact_length(frame, offset, edits)
     else:
@@ -244,7 +243,7 @@ def _nullable_struct(struct: Part) -> Part:
 
 
 def is_there(frame: bytes, offset: int, edits: Edits) -> bool:
-    """Whether behind this marker there is a struct."""
+    """Return True if a struct follows this marker."""
     marker = frame[offset]
     if 128 <= marker < 0xFF:
         edits.append((offset, offset + 1, b"\xff"))

@@ -1,6 +1,6 @@
-"""The fields of a message, each a step: from where it begins to where it ends, and what has to be put right on the way.
+"""The fields of a message, each a step: from its beginning to its end, with the repairs on the way.
 
-What is put right, and why, is in check.py.
+check.py lists the repairs and their reasons.
 
 Units    offsets and sizes are bytes, from the start of the frame.
 """
@@ -17,12 +17,12 @@ from fakebroker.protocol.varint import decode_kept_bits, encode_unsigned_varint
 
 
 class TooMany(Exception):
-    """A walk came upon more elements than it was to look at."""
+    """A walk found more elements than its limit."""
 
 
 class Edits(list[tuple[int, int, bytes]]):
-    """What is different in the copy: from, to, what stands there instead. And how many elements were walked over: those
-    of arrays and tagged fields. An array that would lead beyond the `limit` raises TooMany before it is walked over."""
+    """The differences of the copy: from, to, and the bytes in between. Also the number of elements in arrays and tagged
+    fields so far. An array that would exceed the `limit` raises TooMany before the walk."""
 
     repairs_text = False
     elements = 0
@@ -55,8 +55,8 @@ FIXED_SIZES = {
 
 
 class Part(NamedTuple):
-    """A step, the fewest bytes its field can take, and whether it always takes that many. `inside`: what it is made of,
-    if it may take long (layout.py)."""
+    """A step, the fewest bytes its field can take, and whether it always takes that many. `inside`: the parts of a
+    field that may take long (shape.py)."""
 
     step: Step
     smallest: int
@@ -121,10 +121,10 @@ def compact_bytes(frame: bytes, offset: int, edits: Edits) -> int:
 
 
 def compact_length(frame: bytes, offset: int, edits: Edits) -> tuple[int, int]:
-    """The length of a compact field, -1 for null, and the offset behind it."""
+    """Return the length of a compact field, -1 for null, and the offset behind it."""
     raw, end = decode_kept_bits(frame, offset)
     if raw < 0:
-        # Java's int: the smallest number minus one is the largest.
+        # As a Java int: the smallest number minus one is the largest.
         edits.append((offset, end, b"\0"))
         return (_INT32_MAX if raw == _INT32_MIN else -1), end
     if has_lost_bits(frame, offset, end):
@@ -137,7 +137,7 @@ def has_lost_bits(frame: bytes, offset: int, end: int) -> bool:
 
 
 def _repaired(text: bytes) -> bytes | None:
-    """The text with U+FFFD for what is no UTF-8; None if nothing is wrong with it."""
+    """Return the text with U+FFFD for what is no UTF-8; None if the text is valid."""
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""The classes of messages are modules of kio, imported when the first request of its kind and version comes: a process
-that has no file left to open could not read it.
+"""The import of kio's modules with message classes, when the first request of a kind and version arrives. A process
+without free file descriptors could not read them.
 
-Theory   Descriptors are kept for that. asyncio accepts as many connections at once as there are descriptors, so for a
-         moment there are none, whatever becomes of those connections.
+Theory   Some descriptors are reserved for that. The loop of asyncio accepts as many connections at once as there are
+         free descriptors. So for a moment there are none, even if those connections are refused.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import os
 
 
 class _Files:
-    """Open files of which nothing is read. As a context: they are free meanwhile."""
+    """Open files that are never read. As a context manager it frees them for a while."""
 
     def __init__(self) -> None:
         self._most = 0
         self._kept: list[int] = []
 
     def keep(self, number: int) -> None:
-        """From now on; as many as there are."""
+        """Reserve this number of files from now on, or as many as there are."""
         self._most = number
         self._adjust(number)
 
@@ -34,7 +34,7 @@ class _Files:
         try:
             while len(self._kept) < number:
                 self._kept.append(os.open(os.devnull, os.O_RDONLY))
-        except OSError:  # somebody else was faster; there may be some next time
+        except OSError:  # other code took the descriptor first; there may be one next time
             pass
 
 

@@ -1,17 +1,15 @@
-"""Read the body of a large message in slices.
+"""A reader of large message bodies in slices.
 
-Theory   The same as in one go: first a check of all of it, then kio reads (check.py). What is not much is still walked
-         over and read as a whole. Where a step comes upon more elements than a slice has, it raises TooMany, and the
-         walk goes into what it was about to walk over: of a struct its fields one by one, of an array runs of elements.
-
-         What comes of the check is a plan: an array is a list of runs, where they begin and how many elements they
-         have; an element too long for a run is a plan of its own. The elements of a planned array are cut out of the
-         bytes that kio reads for the struct around it, and are put into its field afterwards. So nothing is copied but
-         what has to be put right, and that of one run at a time.
-
+Theory   As in one go, all is checked first, then kio reads (check.py). Small parts are still checked and read as a
+         whole. If a step finds more elements than a slice has, it raises TooMany, and the walk goes into its part: the
+         fields of a struct one by one, the elements of an array in runs.
+         The check makes a plan. A planned array is a list of runs with their offsets and numbers of elements; an
+         element too long for a run has a plan of its own. The elements of a planned array are cut out of the bytes that
+         kio reads for the enclosing struct. They are put into its field afterwards. So only repaired bytes are copied,
+         one run at a time.
          The check counts the elements of the whole request, and no object is made before all are counted.
 Units    offsets and sizes are bytes, from the start of the frame. A slice is a run.
-Differs  If there are two things wrong with the values in a message, another one of them may be told than in one go.
+Differs  If two values in a message are wrong, the error may be about the other one than in one go.
 """
 
 from __future__ import annotations
@@ -41,13 +39,13 @@ __all__ = ["RUN", "read_in_slices"]
 
 P = TypeVar("P", bound=Payload)
 
-RUN = 128  # elements, and those in them; one alone that has more than twice as many is planned
+RUN = 128  # elements, nested ones included; a single element of more than twice as many is planned
 _RUN_BYTES = 65_536
-_LARGE_BYTES = 524_288  # what is larger is planned, however few elements it has
+_LARGE_BYTES = 524_288  # larger parts are planned, however few elements they have
 
 
 class _Run:
-    """Elements in a row: where they are, how many, and whether there is something to put right."""
+    """Elements in a row: their offsets, their number, and whether they need repairs."""
 
     __slots__ = ("count", "end", "is_edited", "start")
 
@@ -59,7 +57,7 @@ class _Run:
 
 
 class _StructPlan:
-    """A struct with much in it. `fields`: what was cut out, by the field that it belongs to."""
+    """The plan of a large struct. `fields`: the parts that were cut out, by field."""
 
     __slots__ = ("edits", "end", "fields", "start", "struct")
 
@@ -83,8 +81,8 @@ _Fields = dict[str, "_ArrayPlan | _Fields"]
 
 
 def read_in_slices(kind: type[P], frame: bytes, offset: int, max_elements: int) -> Slices[P]:
-    """A message that starts at the offset. Raises what `body_check` and kio do, and ProtocolError for more elements
-    than that."""
+    """Read the message at the offset. Raises what `body_check` and kio raise, and ProtocolError for more than
+    `max_elements`."""
     try:
         return (yield from _read(kind, frame, offset, max_elements, Edits))
     except InvalidUnicode:
@@ -149,7 +147,7 @@ class _Checking:
         return offset
 
     def _part(self, name: str, part: Part, offset: int, edits: Edits, fields: _Fields) -> Slices[int]:
-        """Walk over a field of a struct that is planned."""
+        """Walk over a field of a planned struct."""
         if edits.elements >= RUN:
             edits.elements = 0
             yield
@@ -239,7 +237,7 @@ class _Checking:
             try:
                 offset, found = tagged_fields(known, frame, offset, edits, most)
             except TooMany:
-                del edits[max(put_right - 1, 0) :]  # of cuts in a row the last one may have grown
+                del edits[max(put_right - 1, 0) :]  # the last one of adjacent cuts may have grown
                 edits += last
                 edits.elements = elements
                 break
@@ -253,7 +251,7 @@ class _Checking:
             if tag in known:
                 _, offset, _ = tagged_field_head(known, frame, offset, edits)
                 name, part = known[tag]
-                fields.pop(name, None)  # it comes again, and the last one counts
+                fields.pop(name, None)  # a repeated field: the last one counts
                 offset = yield from self._part(name, part, offset, edits, fields)
             else:
                 offset, found = tagged_fields(known, frame, offset, edits, 1)
@@ -268,7 +266,7 @@ class _Checking:
 
 @final
 class _Reading:
-    """What was planned, read by kio."""
+    """The reading of a plan by kio."""
 
     def __init__(self, frame: bytes, edits_type: type[Edits]) -> None:
         self._frame = frame
@@ -283,10 +281,10 @@ class _Reading:
         return message
 
     def _fill(self, struct: Any, fields: _Fields) -> Slices[None]:
-        """Put what was cut out where it belongs."""
+        """Put the parts that were cut out into their fields."""
         for name, cut in fields.items():
             if isinstance(cut, _ArrayPlan):
-                # It is frozen, and nobody has seen it yet.
+                # The dataclass is frozen, but no other code has it yet.
                 object.__setattr__(struct, name, (yield from self._array(cut)))
             else:
                 yield from self._fill(getattr(struct, name), cut)

@@ -1,7 +1,7 @@
-"""What may take long to read of a message: structs, arrays and tagged sections, for who reads them piece by piece.
+"""The parts of a message that may take long to read: structs, arrays and tagged sections, for reading piece by piece.
 
-A step (check.py) walks over all of its field at once. These say what is inside, so that the walk can be taken apart
-where there is much of it, and which of kio's readers makes what of it.
+A step (check.py) walks over its whole field at once. These classes describe the inside of a field, so that a long walk
+can be divided, and name kio's reader for each part.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLAIN_READERS: dict[str, Reader[Any]] = {
 
 @final
 class Struct:
-    """A message or a struct in it: its fields in order, each with its name, and its tagged section."""
+    """A message or a nested struct: its fields in order, each with its name, and its tagged section."""
 
     def __init__(self, kind: type[Entity], parts: list[tuple[str, Part]]) -> None:
         self.kind = kind
@@ -48,7 +48,7 @@ class Struct:
 
 @final
 class NullableStruct:
-    """A struct behind its marker."""
+    """A struct behind its null marker."""
 
     def __init__(self, struct: Part) -> None:
         self.struct = struct
@@ -69,12 +69,12 @@ class Array:
 
     @property
     def empty(self) -> bytes:
-        """The count of an array without elements."""
+        """Return the count of an empty array."""
         return b"\x01" if self.flexible else b"\0\0\0\0"
 
     @cached_property
     def read(self) -> Reader[Any]:
-        """Of one element."""
+        """Return the reader of one element."""
         if self._kind is not None:
             return entity_reader(self._kind)
         if self._kafka_type == "string":
@@ -86,7 +86,7 @@ class Array:
 
 @final
 class Section:
-    """The tagged section of a struct: the names and parts of the fields that it may have."""
+    """The tagged section of a struct: names and parts of its possible fields."""
 
     def __init__(self, known: dict[int, tuple[str, Part]]) -> None:
         self.known = known

@@ -1,9 +1,9 @@
-"""The tagged section of a struct, walked over: what kio does not know is cut out (check.py).
+"""A walk over the tagged section of a struct: fields that kio does not know are cut out (check.py).
 
 Units    offsets and sizes are bytes, from the start of the frame.
 Source   KIP-482
-Differs  One section has at most a thousand fields that are known: each may come again, and the last one counts. kio
-         reads each of them, and Kafka as many as there are.
+Differs  One section has at most a thousand known fields: each may be repeated, and the last one counts. kio reads each
+         of them, and Kafka any number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def tagged_section(known: dict[int, tuple[str, Part]]) -> Step:
 
 
 def section_head(frame: bytes, offset: int) -> tuple[int, int]:
-    """How many tagged fields there are, and where the first begins."""
+    """Return the number of tagged fields, and the offset of the first."""
     count, offset = decode_kept_bits(frame, offset)
     if count * 2 > len(frame) - offset:
         raise ProtocolError(f"a section claims {count} tagged fields, and only {len(frame) - offset} bytes are left")
@@ -43,7 +43,7 @@ def section_head(frame: bytes, offset: int) -> tuple[int, int]:
 def tagged_fields(
     known: dict[int, tuple[str, Part]], frame: bytes, offset: int, edits: Edits, count: int
 ) -> tuple[int, int]:
-    """So many tagged fields: the offset behind them, and how many of them were unknown."""
+    """Walk over `count` tagged fields. Return the offset behind them, and the number of unknown ones."""
     unknown = 0
     for _ in range(count):
         field_start = offset
@@ -56,7 +56,7 @@ def tagged_fields(
         if size < 0 or offset > len(frame):
             raise ProtocolError(f"a tagged field claims {size} bytes, {offset - len(frame)} more than there are")
         if edits and edits[-1][1:] == (field_start, b""):
-            # One cut for all in a row: a frame full of tags must not become a list of millions.
+            # One cut for all fields in a row: a frame full of tags must not become a list of millions.
             field_start = edits.pop()[0]
         edits.append((field_start, offset, b""))
         unknown += 1
@@ -66,17 +66,17 @@ def tagged_fields(
 def tagged_field_head(
     known: dict[int, tuple[str, Part]], frame: bytes, offset: int, edits: Edits
 ) -> tuple[int, int, int]:
-    """Its tag, where its value begins, and its size, which of a known one is not to be believed."""
+    """Return the tag of a field, the offset of its value, and its size, which is not reliable for a known field."""
     tag, size_start = decode_kept_bits(frame, offset)
     size, start = decode_kept_bits(frame, size_start)
     if tag in known and (has_lost_bits(frame, offset, size_start) or has_lost_bits(frame, size_start, start)):
-        # The size is not believed, so any will do.
+        # The size is not used, so any will do.
         edits.append((offset, start, encode_unsigned_varint(tag) + b"\0"))
     return tag, start, size
 
 
 def end_section(frame: bytes, start: int, count_end: int, edits: Edits, count: int, unknown: int) -> None:
-    """All fields of a section are walked over: what is left for kio to read?"""
+    """Correct the count for kio, after the walk over all fields of a section."""
     if count - unknown > _MOST_KNOWN:
         raise ProtocolError(f"a section has {count - unknown} tagged fields that are known, most of them again")
     if unknown or has_lost_bits(frame, start, count_end):

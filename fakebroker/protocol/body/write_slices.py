@@ -1,12 +1,11 @@
-"""Write a large message in slices.
+"""A writer of large messages in slices.
 
-Theory   What is not much kio writes at once. Of a struct with much in it kio writes everything but the elements of its
-         arrays: instead of those it is given a `_Gap`, which has a length and notes where it is asked for its elements.
-         Then these are written there, one after another. An array may be an `Each` (build.py), whose elements are made
-         as they are asked for.
-         Long arrays of strings are written in the same way.
+Theory   Small structs are written by kio at once. In place of a large array kio gets a `_Gap`, which has a length and
+         notes the position where kio asks for its elements. Then the elements are written there, one after another. An
+         array may be an `Each` (build.py), which makes its elements on demand. Long arrays of strings are written in
+         the same way.
 Units    a slice is some 30 structs, as many times four strings, or some bytes. Arrays of numbers, and those in tagged
-         fields, are written at once: no response that may be large has much in them.
+         fields, are written at once: they are small in every response that may be large.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ __all__ = ["write_in_slices"]
 
 WriteString = Callable[[BytesIO, str], None]
 
-_RUN = 32  # structs, and those in them
-_STRINGS = 4  # they take as long as a struct
+_RUN = 32  # structs, nested ones included
+_STRINGS = 4  # strings that take as long as a struct
 _LONG = 2 * _RUN
 _RUN_BYTES = 262_144
 
 
 def write_in_slices(buffer: BytesIO, struct: Entity) -> Slices[None]:
-    """The same bytes as kio writes."""
+    """Write the same bytes as kio."""
     if _weight(struct) > _LONG:
         yield from _long(buffer, struct)
     else:
@@ -45,7 +44,7 @@ def write_in_slices(buffer: BytesIO, struct: Entity) -> Slices[None]:
 
 @final
 class _Gap:
-    """Takes the place of an array while kio writes what is around it."""
+    """A placeholder for an array, while kio writes the fields around it."""
 
     __slots__ = ("_buffer", "at", "items", "write_string")
 
@@ -107,7 +106,7 @@ def _strings(buffer: BytesIO, strings: Collection[str], write: WriteString) -> S
 
 
 def _weight(struct: Entity) -> int:
-    """How many structs there are in arrays in it; many, if they are not made yet."""
+    """Return the number of structs in arrays of this struct; many, if they are not made yet."""
     weight = 0
     for array in _arrays(type(struct)):
         items = getattr(struct, array.name)
@@ -121,7 +120,7 @@ def _weight(struct: Entity) -> int:
 
 
 class _Array(NamedTuple):
-    """A field that is an array of structs, which may have such arrays, or of strings."""
+    """A field with an array of strings, or of structs, which may have such arrays."""
 
     name: str
     has_arrays: bool

@@ -1,14 +1,14 @@
 """The codecs of a record batch: one block of bytes becomes another, at once or piece by piece.
 
 Theory   gzip; snappy in the blocks of xerial's snappy-java, or raw; one lz4 frame of independent blocks; zstd frames.
-         What comes out is bounded by the caller: a megabyte of zstd can stand for thirty gigabytes. What is behind the
-         end is read or left alone as by Kafka's clients: gzip members, xerial streams and zstd frames follow each
-         other, lz4 ends with its first frame. The time that it takes is linear in what goes in and what comes out.
+         The caller limits the size of the output: a megabyte of zstd can expand to thirty gigabytes. Bytes behind the
+         end are read or ignored as by Kafka's clients: gzip members, xerial streams and zstd frames follow each other,
+         lz4 ends with its first frame. The time is linear in the sizes of input and output.
 Units    sizes are bytes.
 Source   clients/.../compress/{Gzip,Snappy,Lz4,Zstd}Compression.java and Lz4BlockInputStream.java @ 4.0;
          org.xerial.snappy SnappyInputStream and SnappyOutputStream 1.1.10.5.
-Differs  Kafka knows no bound. Compressed bytes differ from Kafka's, which uses other implementations and levels; they
-         decompress to the same. Refused, where Kafka does not look: reserved bits in a gzip header.
+Differs  Kafka has no limit. Compressed bytes differ from Kafka's, which uses other implementations and levels; they
+         decompress to the same. Reserved bits in a gzip header are refused; Kafka ignores them.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ _XERIAL_BLOCK = 32 * 1024
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """The records of a batch as `codec` has them."""
+    """Return the records of a batch, compressed by `codec`."""
     return _COMPRESS[codec](data)
 
 
 def decompress(codec: int, data: bytes, max_bytes: int) -> bytes:
-    """The records of a batch of that codec. Raises DecompressionError or DecompressedTooLargeError."""
+    """Return the decompressed records of a batch. Raises DecompressionError or DecompressedTooLargeError."""
     return b"".join(decompress_pieces(codec, data, max_bytes))
 
 
 def decompress_pieces(codec: int, data: bytes, max_bytes: int) -> Iterator[bytes]:
-    """The same, a piece at a time: of 256 KiB, or of one block if the codec has larger ones (lz4 up to 4 MiB, snappy
-    without a bound of its own, but 22 times what it takes). Pieces may be empty: a place to stop after much was read.
+    """Yield the decompressed bytes in pieces: of 256 KiB, or of one block if the codec has larger ones. An lz4 block
+    has up to 4 MiB; a snappy block has no limit but 22 times its compressed size. A piece may be empty: a place to stop
+    after much input.
 
     Raises DecompressionError or DecompressedTooLargeError when it gets there.
     """

@@ -1,4 +1,4 @@
-"""Which codecs there are, and what may be wrong with what they are given."""
+"""The codecs, and the errors of decompression."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Codec(IntEnum):
-    """Bits 0 to 2 of a batch's attributes. The names are those of compression.type, but for NONE."""
+    """The value of bits 0 to 2 of a batch's attributes. The names are those of compression.type, but for NONE."""
 
     NONE = 0
     GZIP = 1
@@ -16,8 +16,8 @@ class Codec(IntEnum):
 
 
 class DecompressionError(Exception):
-    """The bytes are not what the codec writes."""
+    """The bytes are not output of the codec."""
 
 
 class DecompressedTooLargeError(Exception):
-    """The bytes stand for more than the bound allows."""
+    """The decompressed bytes exceed the limit."""

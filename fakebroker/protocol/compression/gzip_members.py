@@ -1,8 +1,8 @@
-"""Decompress gzip, piece by piece.
+"""A decompressor of gzip, piece by piece.
 
-Theory   Members follow each other; something else behind a member is left alone. zlib is shown a window of the input,
-         never all that is left of it: it hands back what it did not use as a copy, so with very many small members
-         that would take the square of the time. A new member begins with a small window, which grows.
+Theory   Members follow each other; other bytes behind a member are ignored. zlib gets a window of the input, never all
+         of the rest: it returns unused input as a copy, which takes quadratic time for very many small members. A new
+         member begins with a small window, which grows.
 Units    sizes are bytes.
 Source   java.util.zip.GZIPInputStream, which Kafka's clients use.
 """
@@ -22,11 +22,11 @@ _NEXT_INPUT = 512
 _LARGEST_INPUT = 64 * 1024
 _MEMBERS_PER_PIECE = 64
 _FLAGS_AT = 3
-_KNOWN_FLAGS = 0x1F  # java.util.zip looks at no others, zlib refuses them
+_KNOWN_FLAGS = 0x1F  # java.util.zip ignores the other flags, zlib refuses them
 
 
 def gunzip(data: bytes) -> Iterator[bytes]:
-    """What `data` stands for, in pieces of at most 64 KiB; an empty one where much was read that stands for nothing."""
+    """Yield the decompressed bytes in pieces of at most 64 KiB; an empty one where much input has no output."""
     position = 0
     size = _FIRST_INPUT
     members = 0
@@ -34,7 +34,7 @@ def gunzip(data: bytes) -> Iterator[bytes]:
         member = zlib.decompressobj(_WINDOW_BITS)
         is_header = True
         left = b""
-        is_full = False  # so there may be more to come out without more to go in
+        is_full = False  # if it is full, more output may follow without more input
         while not member.eof:
             if not left and not is_full:
                 if position >= len(data):
@@ -51,7 +51,7 @@ def gunzip(data: bytes) -> Iterator[bytes]:
             if piece:
                 yield piece
         position -= len(member.unused_data)
-        if not data.startswith(_MAGIC, position):  # as java.util.zip does: another member, or something to leave alone
+        if not data.startswith(_MAGIC, position):  # as java.util.zip does: another member, or bytes to ignore
             return
         size = _NEXT_INPUT
         members += 1

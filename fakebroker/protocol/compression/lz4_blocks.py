@@ -1,10 +1,10 @@
-"""Decompress one lz4 frame, a few blocks at a time.
+"""A decompressor of one lz4 frame, a few blocks at a time.
 
-Theory   Kafka's clients write blocks that do not depend on each other, and read no others. So a few of them make a
-         frame of their own, which the library decompresses; it looks at their checksums too. How many: as long as they
-         cannot stand for more than 256 KiB, at least one. The largest block that a frame may announce has 4 MiB.
-         Kafka's stream ends with its first frame. The checksum of the frame's header is looked at; of the whole
-         content neither the checksum nor the size is, as in Kafka.
+Theory   Kafka's clients write independent blocks, and read no others. So a few blocks form a frame of their own, which
+         the library decompresses, including its block checksums. The number of blocks is limited so that they cannot
+         expand to more than 256 KiB, but it is at least one. The largest block that a frame may announce has 4 MiB.
+         Kafka's stream ends with its first frame. The checksum of the frame's header is verified, but not checksum and
+         size of the whole content, as in Kafka.
 Units    sizes are bytes.
 Source   clients/.../compress/Lz4BlockInputStream.java @ 4.0; lz4_Frame_format.md; xxhash_spec.md (XXH32, short input).
 """
@@ -23,9 +23,9 @@ _BLOCK_SIZE = Struct("<I")
 _UNCOMPRESSED = 1 << 31
 _END = bytes(4)
 _AT_ONCE_BYTES = 256 * 1024
-_MOST_EXPANSION = 255  # of a byte of a compressed block: it can at best prolong a match by that
+_MOST_EXPANSION = 255  # of one compressed byte: it can lengthen a match by at most that
 _BLOCKS_PER_PIECE = 1_024
-# The flags, and the bits of a block descriptor that name the size of the largest block.
+# The flags, and the bits of a block descriptor for the size of the largest block.
 _VERSION = 1 << 6
 _VERSION_MASK = 3 << 6
 _INDEPENDENT_BLOCKS = 1 << 5
@@ -37,7 +37,7 @@ _LARGEST_BLOCK = {0x40: 1 << 16, 0x50: 1 << 18, 0x60: 1 << 20, 0x70: 1 << 22}
 
 
 def unlz4(data: bytes) -> Iterator[bytes]:
-    """What the frame stands for, in pieces of at most 256 KiB, or of a block if it is larger."""
+    """Yield the decompressed bytes in pieces of at most 256 KiB, or of one larger block."""
     if len(data) < len(_MAGIC) + 3 or not data.startswith(_MAGIC):
         raise DecompressionError("not an lz4 frame")
     flags, descriptor = data[4], data[5]
@@ -86,7 +86,7 @@ def _decompress(frame: bytes, room: int) -> bytes:
 
 
 def _header_checksum(descriptor: bytes) -> int:
-    """The second byte of the XXH32 of fewer than 16 bytes."""
+    """Return the second byte of the XXH32 of fewer than 16 bytes."""
     word = 0xFFFFFFFF
     total = 374761393 + len(descriptor)
     whole = len(descriptor) // 4 * 4

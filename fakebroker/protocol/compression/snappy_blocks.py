@@ -1,8 +1,8 @@
-"""Decompress snappy, block by block: the blocks of xerial's snappy-java, or one raw block.
+"""A decompressor of snappy, block by block: the blocks of xerial's snappy-java, or one raw block.
 
-Theory   Streams of blocks follow each other. A block cannot be cut: it is decompressed whole, as SnappyInputStream
-         does. Its writers put 32 KiB into each; three bytes of it stand for 64 at most, so that a block which claims
-         more is refused before there is a place for it.
+Theory   Streams of blocks follow each other. A block cannot be divided: it is decompressed whole, as by
+         SnappyInputStream. Its writers put 32 KiB into each. Three bytes of a block expand to 64 at most, so a block
+         that claims more is refused before memory is allocated for it.
 Units    sizes are bytes.
 Source   org.xerial.snappy SnappyInputStream 1.1.10.5; google/snappy format_description.txt.
 """
@@ -24,7 +24,7 @@ _BLOCKS_PER_PIECE = 64
 
 
 def unsnappy(data: bytes, max_bytes: int) -> Iterator[bytes]:
-    """What `data` stands for, a piece for each block; no block may be larger than what is left of `max_bytes`."""
+    """Yield the decompressed bytes, a piece for each block. No block may be larger than the rest of `max_bytes`."""
     if not data.startswith(MAGIC):
         yield _decompress_block(data, max_bytes)
         return
@@ -35,8 +35,8 @@ def unsnappy(data: bytes, max_bytes: int) -> Iterator[bytes]:
     while position + I32.size <= len(data):
         length = I32.unpack_from(data, position)[0]
         if length == _MAGIC_HEAD:
-            # Another stream. SnappyInputStream looks at the version of this header, but not of the first; and what
-            # begins like the magic and is not is where it ends.
+            # Another stream. SnappyInputStream checks the version of this header, but not of the first. Bytes that only
+            # begin like the magic are the end.
             if len(data) - position < len(HEADER):
                 raise DecompressionError("a xerial header is cut")
             if not data.startswith(MAGIC, position):

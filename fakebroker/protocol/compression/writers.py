@@ -1,7 +1,7 @@
-"""Compress piece by piece: what a codec gives out while more is to come.
+"""Compressors that work piece by piece: they return output while more input is to come.
 
-Theory   Whoever writes very much compressed wants to see how much it has become, and to hold no more than that. What
-         comes out decompresses to what went in; it need not be the bytes of `compress`.
+Theory   Code that compresses very much can see how large the output is so far, and need not hold it. The output
+         decompresses to the input; it may differ from the bytes of `compress`.
 Units    sizes are bytes.
 """
 
@@ -22,7 +22,8 @@ _LZ4_BLOCK = 64 * 1024
 
 
 class Writer(Protocol):
-    """`compress` takes more and gives out what is ready, `flush` all the rest; then it is over."""
+    """A compressor. `compress` takes input and returns the output that is ready, `flush` returns the rest and ends
+    it."""
 
     def compress(self, data: bytes, /) -> bytes: ...
 
@@ -42,7 +43,7 @@ class _Uncompressed:
 
 
 class _InBlocks:
-    """Puts what comes into blocks of one size, but for the last."""
+    """A writer that divides the input into blocks of one size; the last one may be smaller."""
 
     def __init__(self, size: int, head: bytes) -> None:
         self._size = size

@@ -1,8 +1,8 @@
-"""Decompress zstd frames, a piece at a time.
+"""A decompressor of zstd frames, a piece at a time.
 
 Theory   Frames follow each other; skippable frames are skipped. Each call of the library takes at most 16 KiB and
-         returns at most 256 KiB. The library also holds the window of the frame, as far as the frame has filled it. A
-         frame with a window above 128 MiB is refused by the library, as by Kafka's.
+         returns at most 256 KiB. The library also holds the window of the frame, as far as the frame has filled it.
+         Like Kafka's, the library refuses a frame with a window above 128 MiB.
 Units    sizes are bytes.
 Source   RFC 8878, 3.1; com.github.luben.zstd ZstdInputStreamNoFinalizer 1.5.6.
 """

@@ -1,4 +1,4 @@
-"""Python's own zstd (PEP 784), which Python 3.11 to 3.13 have as the package backports.zstd."""
+"""Python's own zstd (PEP 784); for Python 3.11 to 3.13 it is the package backports.zstd."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Byte layouts as tables, in construct: slow, complete, and the judge of every fast path.
+"""Byte layouts as tables, in construct: slow, complete, and the oracle of every fast path.
 
-A declaration parses and builds, so it is documentation that cannot drift from the bytes. It takes tens of
-microseconds a message and belongs in tools and tests, never on the way of a request. So the bare install does not
-bring construct: `pip install construct`, or the extra `test`.
+A declaration parses and builds, so this documentation cannot differ from the bytes. It takes tens of microseconds a
+message and belongs in tools and tests, never in the path of a request. So the bare install lacks construct: `pip
+install construct`, or the extra `test`.
 """
 
 from fakebroker.protocol.declarations.layout import Layout

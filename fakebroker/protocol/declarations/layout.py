@@ -1,10 +1,10 @@
-"""The words in which a Kafka message is declared: strings, arrays and structs of one version.
+"""The elements of declarations of Kafka messages: strings, arrays and structs of one version.
 
-Theory   A flexible version differs from an older one in three ways only: a length or count is one more than the number,
-         as an unsigned varint, so that 0 is null (older: the number itself, -1 is null); and every struct ends with a
-         tagged section. `Layout` knows the version and hides the difference.
+Theory   A flexible version differs from an older one in two ways. A length or count is an unsigned varint of the number
+         plus one, and 0 is null (older: the number itself, -1 is null). Every struct ends with a tagged section.
+         `Layout` knows the version and hides the difference.
 
-         A tagged section is a list of (tag, value). Whoever builds leaves out the fields that have their default.
+         A tagged section is a list of (tag, value). A builder leaves out fields with their default value.
 Source   clients/src/main/resources/common/message/README.md; KIP-482
 """
 
@@ -42,7 +42,7 @@ UUID_BYTES = ExprAdapter(
 
 
 def sized_bytes(length: Construct) -> Construct:
-    """Bytes behind their length; -1 is null."""
+    """Return the type of bytes behind their length; -1 is null."""
     return FocusedSeq(
         "data",
         "size" / Rebuild(length, lambda context: -1 if context.data is None else len(context.data)),
@@ -51,7 +51,7 @@ def sized_bytes(length: Construct) -> Construct:
 
 
 def sized_string(length: Construct) -> Construct:
-    """UTF-8 behind the number of its bytes; -1 is null."""
+    """Return the type of UTF-8 behind the number of its bytes; -1 is null."""
     return ExprAdapter(
         sized_bytes(length),
         lambda raw, context: None if raw is None else bytes(raw).decode(),
@@ -60,7 +60,7 @@ def sized_string(length: Construct) -> Construct:
 
 
 def sized_array(length: Construct, element: Construct) -> Construct:
-    """Elements behind their number; -1 is null."""
+    """Return the type of elements behind their number; -1 is null."""
     return FocusedSeq(
         "items",
         "count" / Rebuild(length, lambda context: -1 if context["items"] is None else len(context["items"])),
@@ -69,7 +69,7 @@ def sized_array(length: Construct, element: Construct) -> Construct:
 
 
 class Tag(NamedTuple):
-    """A field of a struct that goes into its tagged section."""
+    """A tagged field of a struct."""
 
     number: int
     value: Construct
@@ -85,19 +85,20 @@ class Layout:
         self.bytes = sized_bytes(COMPACT_LENGTH if self.is_flexible else Int32sb)
 
     def since(self, version: int, field: Construct | Tag) -> Construct | Tag | None:
-        """The field, if this version has it already."""
+        """Return the field if this version has it already."""
         return field if self.version >= version else None
 
     def until(self, version: int, field: Construct | Tag) -> Construct | Tag | None:
-        """The field, if this version still has it."""
+        """Return the field if this version still has it."""
         return field if self.version <= version else None
 
     def array(self, element: Construct) -> Construct:
-        """An array; None is null."""
+        """Return the type of an array; None is null."""
         return sized_array(COMPACT_LENGTH if self.is_flexible else Int32sb, element)
 
     def struct(self, *rows: Construct | Tag | None) -> Struct:
-        """The fields in order, without those this version lacks, and the tagged section of a flexible version."""
+        """Return the struct of the fields in order, without those this version lacks, and with the tagged section of a
+        flexible version."""
         fields = [row for row in rows if row is not None and not isinstance(row, Tag)]
         if self.is_flexible:
             fields.append(tagged_section(*(row for row in rows if isinstance(row, Tag))))
@@ -105,7 +106,7 @@ class Layout:
 
 
 def tagged_section(*tags: Tag) -> Construct:
-    """The fields `tagged_fields`: a list of (tag, value), where the value of a tag unknown here is bytes."""
+    """Return the field `tagged_fields`: a list of (tag, value), where the value of a tag unknown here is bytes."""
     known = {tag.number: tag.value for tag in tags}
     field = Struct("tag" / VarInt, "value" / Prefixed(VarInt, Switch(this.tag, known, default=GreedyBytes)))
     return "tagged_fields" / PrefixedArray(VarInt, field)

@@ -1,7 +1,4 @@
-"""What every message has: the frame and the headers.
-
-Source   clients/src/main/resources/common/message/RequestHeader.json and ResponseHeader.json
-"""
+"""Declarations shared by all messages: the frame and the headers."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ __all__ = ["frame", "request_header", "response_header"]
 
 
 def frame(header: Construct, body: Construct) -> Construct:
-    """A length that excludes itself, a header, a body, and nothing behind them."""
+    """Return a length that excludes itself, a header, a body, and nothing behind them."""
     return Prefixed(Int32sb, Struct("header" / header, "body" / body, Terminated))
 
 
 def request_header(version: int) -> Struct:
-    """Version 1 or 2; the client id keeps its plain length in both."""
+    """Return version 1 or 2; the client id keeps its fixed-size length in both."""
     return Struct(
         "api_key" / Int16sb,
         "api_version" / Int16sb,
@@ -29,7 +26,7 @@ def request_header(version: int) -> Struct:
 
 
 def response_header(version: int) -> Struct:
-    """Version 0 or 1."""
+    """Return version 0 or 1."""
     return Struct(
         "correlation_id" / Int32sb,
         *([tagged_section()] if version >= 1 else []),

@@ -15,7 +15,7 @@ _FIRST_FLEXIBLE = 9
 
 
 def produce_request(version: int) -> Struct:
-    """The body of a request."""
+    """Return the body of a request."""
     kafka = Layout(version, _FIRST_FLEXIBLE)
     partition = kafka.struct(
         "index" / Int32sb,
@@ -35,7 +35,7 @@ def produce_request(version: int) -> Struct:
 
 
 def produce_response(version: int) -> Struct:
-    """The body of a response."""
+    """Return the body of a response."""
     kafka = Layout(version, _FIRST_FLEXIBLE)
     record_error = kafka.struct(
         "batch_index" / Int32sb,

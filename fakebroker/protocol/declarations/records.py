@@ -1,7 +1,7 @@
 """The record batch of magic 2, its records, and the control records of transactions.
 
-Theory   Inside a batch every length and delta is a zigzag varint. The CRC covers what comes behind it, so building it
-         means building that part first, and checking it means looking ahead.
+Theory   Inside a batch every length and delta is a zigzag varint. The CRC covers the bytes behind it. So a builder
+         needs that part first, and a check looks ahead.
 Source   clients/src/main/java/org/apache/kafka/common/record/DefaultRecordBatch.java, DefaultRecord.java,
          ControlRecordType.java
 """
@@ -66,7 +66,7 @@ ATTRIBUTES = BitStruct(
 COVERED_BY_CRC = Struct(
     "attributes" / ATTRIBUTES,
     "last_offset_delta" / Int32sb,
-    "base_timestamp_ms" / Int64sb,  # or the delete horizon, if the attributes say so
+    "base_timestamp_ms" / Int64sb,  # or the delete horizon, if that attribute is set
     "max_timestamp_ms" / Int64sb,
     "producer_id" / Int64sb,
     "producer_epoch" / Int16sb,
@@ -92,7 +92,7 @@ RECORD_BATCH = Struct(
     ),
 )
 
-# A control batch holds one record; its key says what it controls.
+# A control batch holds one record; its key has its type.
 CONTROL_KEY = Struct(
     "version" / Int16sb,
     "type" / Int16sb,  # 0 abort, 1 commit

@@ -1,1 +1,1 @@
-"""What a Fetch asks for, and how it is read."""
+"""Fetch requests and their readers."""

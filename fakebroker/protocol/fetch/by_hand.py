@@ -1,11 +1,7 @@
-"""Read a Fetch request, versions 4 to 18, by hand, as produce_reader.py reads a Produce request.
+"""A reader of Fetch requests, versions 4 to 18, by hand, as produce_reader.py reads Produce requests.
 
-Whatever is out of the ordinary (a null, a tagged field, a long count, bytes that end) is left to the general way, which
-says what is wrong with it. Followers tell who they are in a tagged field from v15 on, and go that way.
-
-tests/protocol/test_fetch_request_properties.py ties it to kio.
-
-Source   clients/src/main/resources/common/message/FetchRequest.json @ 4.4
+Unusual requests (a null, a tagged field, a long count, bytes that end) are left to the general reader, which reports
+errors. A follower's id is a tagged field from v15 on, so its requests go there too.
 """
 
 from __future__ import annotations
@@ -24,13 +20,13 @@ from fakebroker.protocol.fetch.request import (
 )
 from fakebroker.protocol.large_frame import LargeFrame
 
-_FEW: Final = 127  # topics or partitions; of more, or fewer than none, the general reader decides
-_MANY: Final = 512  # partitions of all topics: of more too, since that can do it in slices
+_FEW: Final = 127  # topics or partitions; other counts are left to the general reader
+_MANY: Final = 512  # partitions of all topics; more are left to the general reader, which works in slices
 
 
 def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> FetchRequest | None:
-    """The body that starts at the offset, of a request without nulls, tags and large counts; None for any other, and
-    for what is malformed."""
+    """Read the body at the offset, of a request without nulls, tags and large counts. Return None for any other, and
+    for a malformed one."""
     if not isinstance(frame, bytes):
         return None
     try:
@@ -40,7 +36,7 @@ def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> FetchR
 
 
 def _read_fixed(version: int, frame: bytes, offset: int) -> FetchRequest | None:
-    """Versions 4 to 11: lengths and counts of fixed size, no tags."""
+    """Read versions 4 to 11: lengths and counts of fixed size, no tags."""
     replica_id: int = read_i32_be(frame, offset)
     max_wait_ms: int = read_i32_be(frame, offset + 4)
     min_bytes: int = read_i32_be(frame, offset + 8)
@@ -117,8 +113,8 @@ def _read_fixed(version: int, frame: bytes, offset: int) -> FetchRequest | None:
 
 
 def _read_flexible(version: int, frame: bytes, offset: int) -> FetchRequest | None:
-    """Versions 12 and later: compact lengths and counts, which are one too large, and a tagged section behind every
-    struct."""
+    """Read versions 12 and later: compact lengths and counts, which are one too large, and a tagged section behind
+    every struct."""
     replica_id: int = -1
     if version < 15:
         replica_id = read_i32_be(frame, offset)
@@ -158,7 +154,7 @@ def _read_flexible(version: int, frame: bytes, offset: int) -> FetchRequest | No
             epoch: int = read_i32_be(frame, offset + 4)
             fetch_offset: int = read_i64_be(frame, offset + 8)
             last_epoch: int = read_i32_be(frame, offset + 16)
-            # Between the two is the log start offset of a follower.
+            # In between is the log start offset of a follower.
             partition_max_bytes: int = read_i32_be(frame, offset + 28)
             partitions.append(FetchPartitionData(index, fetch_offset, partition_max_bytes, epoch, last_epoch))
             if frame[offset + 32] != 0:

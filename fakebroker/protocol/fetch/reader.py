@@ -1,7 +1,4 @@
-"""Read a Fetch request: by hand if it is an ordinary one, else by kio.
-
-Source   clients/src/main/resources/common/message/FetchRequest.json @ 4.4
-"""
+"""The reader of Fetch requests: by hand for usual ones, else by kio."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _PARTITIONS_OF_A_SLICE: Final = 128
 
 
 def read_fetch_request(version: int, frame: bytes | LargeFrame, offset: int) -> FetchRequest:
-    """The body that starts at the offset. Raises ProtocolError like `messages.decode_request`."""
+    """Read the body at the offset. Raises ProtocolError like `messages.decode_request`."""
     request = read_by_hand(version, frame, offset)
     if request is not None:
         return request
@@ -37,14 +34,14 @@ def read_fetch_request(version: int, frame: bytes | LargeFrame, offset: int) -> 
 def read_fetch_request_in_slices(
     version: int, frame: bytes | LargeFrame, offset: int, max_elements: int
 ) -> Slices[FetchRequest]:
-    """The same in slices, and never by hand. ProtocolError also for more elements than that."""
+    """Read the body in slices, never by hand. Raises ProtocolError also for more elements than `max_elements`."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     read = yield from decode_request_in_slices(_FETCH, version, whole, offset, max_elements)
     return (yield from of_kio(version, read))
 
 
 def of_kio(version: int, request: Any) -> Slices[FetchRequest]:
-    """What kio has read, as a FetchRequest."""
+    """Convert kio's request into a FetchRequest."""
     by_id = version >= 13
     topics: list[FetchTopicData] = []
     read = 0

@@ -1,8 +1,8 @@
-"""What a Fetch request asks for, of all versions.
+"""A Fetch request of any version.
 
 Units    offsets count records, sizes are bytes, `_ms` is milliseconds.
 Source   clients/src/main/resources/common/message/FetchRequest.json @ 4.4
-Differs  What a follower tells of its log start, its directory and its high watermark is not read.
+Differs  A follower's log start, directory and high watermark are not read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_TOPIC_ID: Final = bytes(16)
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 class FetchPartitionData:
-    """Where to read one partition, and how much at most. An epoch below 0 is none."""
+    """The offset to read in one partition, and the maximum of bytes. An epoch below 0 means none."""
 
     __slots__ = ("current_leader_epoch", "fetch_offset", "index", "last_fetched_epoch", "max_bytes")
 
@@ -32,7 +32,7 @@ class FetchPartitionData:
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 class FetchTopicData:
-    """Partitions of a topic; it has a name up to v12, and from v13 on an id, of sixteen bytes."""
+    """Partitions of a topic. It has a name up to v12, and from v13 on an id of sixteen bytes."""
 
     __slots__ = ("name", "partitions", "topic_id")
 
@@ -44,7 +44,7 @@ class FetchTopicData:
 
 @mypyc_attr(acyclic=True)
 class ForgottenTopic:
-    """Partitions that are to leave the session."""
+    """Partitions to remove from the session."""
 
     __slots__ = ("name", "partitions", "topic_id")
 
@@ -56,8 +56,8 @@ class ForgottenTopic:
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 class FetchRequest:
-    """The body of a Fetch request. `replica_id` is -1 for a consumer. What its version has no field for has the value
-    that stands for none."""
+    """The body of a Fetch request. `replica_id` is -1 for a consumer. Fields that its version lacks have the value for
+    none."""
 
     __slots__ = (
         "forgotten", "isolation_level", "max_bytes", "max_wait_ms", "min_bytes", "rack_id", "replica_epoch",

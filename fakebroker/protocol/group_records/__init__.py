@@ -1,1 +1,1 @@
-"""The records of __consumer_offsets: what they are about, and their layouts."""
+"""The records of __consumer_offsets and their layouts."""

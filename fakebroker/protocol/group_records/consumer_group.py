@@ -1,11 +1,11 @@
-"""What is known of consumer groups (KIP-848): kinds 3 to 8, and 16.
+"""Records of consumer groups (KIP-848): kinds 3 to 8, and 16.
 
-Theory   3: the epoch of a group. 5: a member, as it said of itself. 6 and 7: up to which epoch partitions were given
-         out, and who is to have which. 8: where a member is on its way there. 16: the topics that a pattern matched.
-         4 was written until 4.0; one that is found is done away with.
+Theory   3: the epoch of a group. 5: a member's own metadata. 6 and 7: the target assignment, its epoch and that of each
+         member. 8: the current assignment of a member. 16: the topics that match a pattern. 4 was written until 4.0;
+         one that is found is deleted.
 Source   group-coordinator/src/main/resources/common/message/ConsumerGroup{Metadata,PartitionMetadata,MemberMetadata,
-         TargetAssignmentMetadata,TargetAssignmentMember,CurrentMemberAssignment,RegularExpression}{Key,Value}.json
-         @ 4.4.
+         TargetAssignmentMetadata,TargetAssignmentMember,CurrentMemberAssignment,RegularExpression}{Key,Value}.json @
+         4.4.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class ConsumerGroupCurrentMemberAssignmentKey:
 
 
 class CurrentTopicPartitions(NamedTuple):
-    """`assignment_epochs` has one for each partition; what 4.3 and earlier wrote has none."""
+    """Partitions of a topic. `assignment_epochs` has one for each partition; records of 4.3 and earlier have none."""
 
     topic_id: UUID
     partitions: Sequence[int]
@@ -190,7 +190,7 @@ class ConsumerGroupRegularExpressionValue(NamedTuple):
 
 
 def _value(make: Any, *fields: Field) -> Layout[Any]:
-    """All of them have one version, which is flexible."""
+    """Return the layout of a value. All have one version, which is flexible."""
     return Layout(make, fields, highest_version=0, flexible_since=0)
 
 

@@ -1,7 +1,7 @@
-"""What consumers say to each other through a classic group: what they are subscribed to, and what they are assigned.
+"""The consumer protocol in a classic group: subscriptions and assignments.
 
-Theory   A group coordinator need not read it. It does where a consumer group (KIP-848) has members that speak the
-         classic protocol. A version that is not known yet is read as the newest that is.
+Theory   A group coordinator need not read them, except for a consumer group (KIP-848) with members that use the classic
+         protocol. An unknown newer version is read as the newest known one.
 Source   clients/.../consumer/internals/ConsumerProtocol.java; clients/src/main/resources/common/message/
          ConsumerProtocol{Subscription,Assignment}.json @ 4.4.
 """
@@ -26,7 +26,7 @@ class NamedTopicPartitions(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """`user_data` is of the client's assignor."""
+    """A subscription. `user_data` belongs to the client's assignor."""
 
     topics: Sequence[str]
     user_data: bytes | None = None
@@ -58,19 +58,19 @@ _ASSIGNMENT: Final[Layout[Assignment]] = Layout(
 
 
 def version_of(data: bytes) -> int:
-    """Of a subscription or an assignment. Raises InvalidRecordError if there is none."""
+    """Return the version of a subscription or an assignment. Raises InvalidRecordError if there is none."""
     if len(data) < _VERSION.size:
         raise InvalidRecordError("Buffer underflow while parsing consumer protocol's header")
     return int(_VERSION.unpack_from(data)[0])
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """Raises InvalidRecordError."""
+    """Decode a subscription. Raises InvalidRecordError."""
     return _SUBSCRIPTION.decode_value(_as_known(data))
 
 
 def decode_assignment(data: bytes) -> Assignment:
-    """Raises InvalidRecordError."""
+    """Decode an assignment. Raises InvalidRecordError."""
     return _ASSIGNMENT.decode_value(_as_known(data))
 
 
@@ -79,7 +79,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
 
 
 def encode_assignment(assignment: Assignment, version: int = HIGHEST_VERSION) -> bytes:
-    """In a version that is known, if that is a newer one."""
+    """Encode an assignment in this version, or in the newest known one if that is older."""
     return _ASSIGNMENT.encode_value(assignment, min(version, HIGHEST_VERSION))
 
 

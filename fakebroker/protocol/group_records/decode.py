@@ -1,8 +1,4 @@
-"""From the bytes of a record of __consumer_offsets to what it says.
-
-Source   group-coordinator/.../GroupCoordinatorRecordSerde.java; coordinator-common/.../CoordinatorRecordSerde.java
-         deserialize @ 4.2.
-"""
+"""A decoder of the records of __consumer_offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from fakebroker.protocol.group_records.layout import Layout
 
 _KIND: Final = Struct(">h")
 
-# By the kind of a record, the layouts of its key and of its value.
+# The layouts of key and value, by the kind of the record.
 KINDS: Final[Mapping[int, tuple[Layout[Any], Layout[Any]]]] = {
     0: (offset_commit.KEY, offset_commit.VALUE),
     1: (offset_commit.KEY, offset_commit.VALUE),
@@ -26,7 +22,7 @@ KINDS: Final[Mapping[int, tuple[Layout[Any], Layout[Any]]]] = {
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> tuple[Any, Any] | None:
-    """The key and the value, None for a tombstone's; nothing if nobody here knows such records. Raises
+    """Return the key and the value; the value of a tombstone is None. Return None for an unknown kind of record. Raises
     InvalidRecordError where Kafka cannot load it."""
     if key is None or len(key) < _KIND.size:
         raise InvalidRecordError("Could not read version from key's buffer.")

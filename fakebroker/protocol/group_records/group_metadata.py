@@ -1,8 +1,4 @@
-"""A classic group as of its last generation: kind 2.
-
-Source   group-coordinator/src/main/resources/common/message/{GroupMetadataKey,GroupMetadataValue}.json;
-         GroupCoordinatorRecordHelpers.java newGroupMetadataRecord @ 4.2.
-"""
+"""The record of a classic group as of its last generation: kind 2."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from typing import Final
 
 from fakebroker.protocol.group_records.layout import BYTES, INT32, INT64, STRING, Field, Layout, array
 
-NONE: Final = -1  # no timestamp, no rebalance timeout: what older versions have not
-_VERSION: Final = 3  # what Kafka writes
+NONE: Final = -1  # no timestamp, no rebalance timeout: older versions lack them
+_VERSION: Final = 3  # the version that Kafka writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +21,7 @@ class GroupMetadataKey:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """`subscription` is what it says of itself in the group's protocol. Milliseconds."""
+    """A member. `subscription` is its metadata for the group's protocol. Timeouts are milliseconds."""
 
     member_id: str
     group_instance_id: str | None
@@ -39,7 +35,8 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataValue:
-    """`current_state_timestamp_ms` is wall time. Without members there is neither protocol nor leader."""
+    """The value of the record. `current_state_timestamp_ms` is wall time. Without members there is neither protocol nor
+    leader."""
 
     protocol_type: str
     generation: int

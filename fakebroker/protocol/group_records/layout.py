@@ -1,8 +1,8 @@
-"""Layouts of a coordinator's records: fields in their order, each with the versions that have it.
+"""Layouts of a coordinator's records: fields in their order, each with its versions.
 
 Theory   A key begins with the number of its kind, a value with its version, both int16. From `flexible_since` on,
-         strings, bytes and arrays have a varint of their length plus one before them, and behind the fields of each
-         struct stand those that have a tag and are not as usual.
+         strings, bytes and arrays begin with a varint of their length plus one. The tagged fields with other values
+         than their defaults are behind the fields of each struct.
 Source   generator/.../MessageDataGenerator.java; clients/.../common/protocol/MessageUtil.java
          toCoordinatorTypePrefixedBytes, toVersionPrefixedBytes @ 4.0.
 Differs  Written by hand and not in construct: these are read and written with each commit.
@@ -29,8 +29,8 @@ _LATEST: Final = 32_767
 
 
 class Type(NamedTuple):
-    """How a value stands in bytes: `write(out, value, version, flexible)`, `read(data, at, version, flexible)`, which
-    gives the value and where the next one begins."""
+    """The encoding of a value. `write(out, value, version, flexible)`; `read(data, at, version, flexible)` returns the
+    value and the offset of the next one."""
 
     write: Callable[[bytearray, Any, int, bool], None]
     read: Callable[[bytes, int, int, bool], tuple[Any, int]]
@@ -56,7 +56,7 @@ BOOLEAN: Final = _number(">?")
 
 
 def _write_size(out: bytearray, size: int, struct: Struct, flexible: bool) -> None:
-    """-1 stands for null."""
+    """Write a size; -1 is null."""
     out += encode_unsigned_varint(size + 1) if flexible else struct.pack(size)
 
 
@@ -114,7 +114,7 @@ UUID_: Final = Type(_write_uuid, _read_uuid)
 
 
 def array(element: Type) -> Type:
-    """A tuple of such, or None."""
+    """Return the type of a tuple of elements, or None."""
 
     def write(out: bytearray, values: Collection[Any] | None, version: int, flexible: bool) -> None:
         if isinstance(values, ManyNames) and flexible:
@@ -140,7 +140,7 @@ def array(element: Type) -> Type:
 
 
 def nullable(struct: Type) -> Type:
-    """Such a struct, or None."""
+    """Return the type of such a struct, or None."""
 
     def write(out: bytearray, value: Any, version: int, flexible: bool) -> None:
         out += b"\xff" if value is None else b"\x01"
@@ -156,8 +156,8 @@ def nullable(struct: Type) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field, as the attribute of that name. In other versions than `since` to `until` it is not written, and
-    `default` when it is read; with a tag it is not written either where it has that value."""
+    """A field, with the name of the attribute. Outside of `since` to `until` it is not written, and `default` is read.
+    A tagged field is not written either if it has that value."""
 
     name: str
     type: Type
@@ -168,7 +168,7 @@ class Field:
 
 
 class Layout(Generic[T]):
-    """A struct. `make` is called with a value for each field, in order."""
+    """The layout of a struct. `make` is called with a value for each field, in order."""
 
     __slots__ = ("_fields", "_flexible_since", "_highest_version", "_make", "_plans")
 
@@ -187,11 +187,11 @@ class Layout(Generic[T]):
 
     @property
     def type(self) -> Type:
-        """As the type of a field of another struct, which says whether it is flexible."""
+        """Return the layout as the type of a field of another struct, which says whether it is flexible."""
         return Type(self._write, self._read)
 
     def encode(self, value: T, prefix: int, version: int = 0) -> bytes:
-        """With two bytes before it: the kind of a key, or the version of a value."""
+        """Encode a value behind two bytes: the kind of a key, or the version of a value."""
         out = bytearray(_INT16.pack(prefix))
         self._write(out, value, version, version >= self._flexible_since)
         return bytes(out)
@@ -200,11 +200,11 @@ class Layout(Generic[T]):
         return self.encode(value, version, version)
 
     def decode_key(self, data: bytes) -> T:
-        """What stands behind the kind. Raises InvalidRecordError."""
+        """Decode a key behind its kind. Raises InvalidRecordError."""
         return self._decode(data, 0)
 
     def decode_value(self, data: bytes) -> T:
-        """The same of a value, whose version stands before it."""
+        """Decode a value behind its version. Raises InvalidRecordError."""
         if len(data) < _INT16.size:
             raise InvalidRecordError("Could not read version from value's buffer.")
         version = _INT16.unpack_from(data)[0]
@@ -223,7 +223,7 @@ class Layout(Generic[T]):
             raise InvalidRecordError(f"{self._name} of version {version} is malformed: {problem}") from None
 
     def _plan(self, version: int) -> tuple[list[tuple[Any, Any]], list[Field]]:
-        """How the untagged fields of a version are got and written, and which fields have a tag."""
+        """Return getters and writers of the untagged fields of a version, and its tagged fields."""
         plan = self._plans.get(version)
         if plan is None:
             there = [field for field in self._fields if field.since <= version <= field.until]

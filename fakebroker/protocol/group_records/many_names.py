@@ -18,7 +18,7 @@ MANY: Final = 512  # fewer are counted one by one
 
 _SORTED_AT_ONCE: Final = 2_048
 _OF_A_SLICE: Final = 1_024
-_SHARDS: Final = 256  # the table of a small set grows in no time
+_SHARDS: Final = 256  # small sets: their tables grow quickly
 
 
 @final

@@ -1,8 +1,4 @@
-"""A committed offset: kind 1. Kind 0 is what Kafka wrote before 0.9, of the same fields.
-
-Source   group-coordinator/src/main/resources/common/message/{OffsetCommitKey,OffsetCommitValue,LegacyOffsetCommitKey,
-         LegacyOffsetCommitValue}.json; GroupCoordinatorRecordHelpers.java newOffsetCommitRecord @ 4.2.
-"""
+"""The record of a committed offset: kind 1. Kind 0, with the same fields, is what Kafka wrote before 0.9."""
 
 from __future__ import annotations
 
@@ -28,7 +24,8 @@ class OffsetCommitKey:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """Times are wall milliseconds. `expire_timestamp_ms` is what clients up to OffsetCommit v4 ask for, else -1."""
+    """The value of the record. Times are wall milliseconds. `expire_timestamp_ms` is requested by clients up to
+    OffsetCommit v4, else -1."""
 
     offset: int
     leader_epoch: int
@@ -39,7 +36,7 @@ class OffsetCommitValue:
 
     @property
     def version(self) -> int:
-        """Only 1 has a time of expiry."""
+        """Return the version; only 1 has an expiry time."""
         return 4 if self.expire_timestamp_ms == NONE else 1
 
     def encode(self) -> bytes:

@@ -1,1 +1,1 @@
-"""JoinGroup, SyncGroup and Heartbeat: what members of classic groups ask, and its answers, read and written by hand."""
+"""JoinGroup, SyncGroup and Heartbeat requests of members of classic groups, and their readers."""

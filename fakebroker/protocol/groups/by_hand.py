@@ -1,12 +1,7 @@
-"""Read JoinGroup (versions 0 to 9), SyncGroup (0 to 5) and Heartbeat (0 to 4) requests by hand.
+"""Readers of JoinGroup (versions 0 to 9), SyncGroup (0 to 5) and Heartbeat (0 to 4) requests by hand.
 
-A rebalance of 1,000 members is 1,000 of each at once. Whatever is out of the ordinary (a null, a tagged field, bytes
-that end) is left to the general way, which says what is wrong with it, and so is what may take long: it can do that in
-slices.
-
-tests/protocol/test_group_requests_properties.py ties it to kio.
-
-Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat}Request.json @ 4.4
+A rebalance of 1,000 members is 1,000 of each at once. Unusual requests (a null, a tagged field, bytes that end) are
+left to the general reader, which reports errors. Long ones are left to it as well, since it works in slices.
 """
 
 from __future__ import annotations
@@ -18,13 +13,13 @@ from fakebroker.protocol.groups.fields import Fields
 from fakebroker.protocol.groups.requests import HeartbeatRequest, JoinGroupRequest, MemberProtocol, SyncRequest
 from fakebroker.protocol.large_frame import LargeFrame
 
-_MANY: Final = 2_000  # elements, and this takes less than 1 ms
+_MANY: Final = 2_000  # elements, which take less than 1 ms here
 _LARGE_BYTES: Final = 1_048_576
 
 
 def read_join_group(version: int, frame: bytes | LargeFrame, offset: int) -> JoinGroupRequest | None:
-    """The body that starts at the offset, of a request without nulls, tags and large counts; None for any other, and
-    for what is malformed."""
+    """Read the body at the offset, of a request without nulls, tags and large counts. Return None for any other, and
+    for a malformed one."""
     if len(frame) > _LARGE_BYTES:
         return None
     try:
@@ -34,7 +29,7 @@ def read_join_group(version: int, frame: bytes | LargeFrame, offset: int) -> Joi
 
 
 def read_sync_group(version: int, frame: bytes | LargeFrame, offset: int) -> SyncRequest | None:
-    """The same."""
+    """Read the body at the offset; None as in `read_join_group`."""
     if len(frame) > _LARGE_BYTES:
         return None
     try:
@@ -44,7 +39,7 @@ def read_sync_group(version: int, frame: bytes | LargeFrame, offset: int) -> Syn
 
 
 def read_heartbeat(version: int, frame: bytes | LargeFrame, offset: int) -> HeartbeatRequest | None:
-    """The same."""
+    """Read the body at the offset; None as in `read_join_group`."""
     if not isinstance(frame, bytes):
         return None
     try:

@@ -1,7 +1,4 @@
-"""The fields of a request, one after the other, as long as they are ordinary.
-
-Source   https://kafka.apache.org/protocol#protocol_types; KIP-482
-"""
+"""A reader of a request's fields, one after the other, as long as they are usual."""
 
 from __future__ import annotations
 
@@ -18,9 +15,8 @@ _LONGEST_TEXT: Final = 32_767
 @mypyc_attr(acyclic=True, free_list_len=1)
 @final
 class Fields:
-    """From an offset on, of a flexible version or not. All raise IndexError, UnicodeDecodeError or ProtocolError for
-    what the general reader has to judge: bytes that end, nulls where none may be, tagged fields, text that is no UTF-8.
-    """
+    """The fields from an offset on, of a flexible version or not. All methods raise IndexError, UnicodeDecodeError or
+    ProtocolError for input of the general reader: bytes that end, invalid nulls, tagged fields, invalid UTF-8."""
 
     __slots__ = ("_at", "_flexible", "_frame")
 
@@ -63,14 +59,14 @@ class Fields:
         return self._take(self._compact() if self._flexible else self.i32())
 
     def count(self) -> int:
-        """Of an array; it may be more than there is."""
+        """Read the count of an array, which is not checked."""
         found = self._compact() if self._flexible else self.i32()
         if found < 0:
             raise ProtocolError("null, or less")
         return found
 
     def end(self) -> None:
-        """Of a struct: nothing is tagged."""
+        """Read the end of a struct: an empty tagged section."""
         if self._flexible:
             if self._frame[self._at] != 0:
                 raise ProtocolError("tagged fields")
@@ -90,7 +86,7 @@ class Fields:
         return self._frame[start:end]
 
     def _compact(self) -> int:
-        """A length or a count, which is one too large; -1 is null."""
+        """Read a length or a count, which is one too large; -1 is null."""
         value = self._frame[self._at]
         self._at += 1
         if value >= 128:

@@ -1,7 +1,4 @@
-"""Read JoinGroup, SyncGroup and Heartbeat requests: by hand if they are ordinary ones, else by kio.
-
-Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat}Request.json @ 4.4
-"""
+"""The reader of JoinGroup, SyncGroup and Heartbeat requests: by hand for usual ones, else by kio."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ def read(
     frame: bytes | LargeFrame,
     offset: int,
 ) -> Request:
-    """The body that starts at the offset. Raises ProtocolError like `messages.decode_request`."""
+    """Read the body at the offset. Raises ProtocolError like `messages.decode_request`."""
     request = by_hand(version, frame, offset)
     if request is not None:
         return request
@@ -44,7 +41,7 @@ def read_in_slices(
     offset: int,
     max_elements: int,
 ) -> Slices[Request]:
-    """The same in slices, and never by hand. ProtocolError also for more elements than that."""
+    """Read the body in slices, never by hand. Raises ProtocolError also for more elements than `max_elements`."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     return (yield from of_kio((yield from decode_request_in_slices(key, version, whole, offset, max_elements))))
 

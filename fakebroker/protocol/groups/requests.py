@@ -1,8 +1,4 @@
-"""What members of classic groups ask.
-
-Units    milliseconds.
-Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat}Request.json @ 4.4
-"""
+"""Requests of members of classic groups."""
 
 from __future__ import annotations
 
@@ -12,9 +8,9 @@ from fakebroker.protocol.group_records.many_names import Names
 
 
 class MemberProtocol(NamedTuple):
-    """A way to assign that a member knows, and what it says of itself for it.
+    """An assignor that a member supports, and the member's metadata for it.
 
-    topics  those of a consumer's metadata, `()` if these cannot be read, None if nobody has looked
+    topics  those of a consumer's metadata, `()` if they cannot be read, None if they were not read yet
     """
 
     name: str
@@ -22,7 +18,7 @@ class MemberProtocol(NamedTuple):
     topics: tuple[Names] | tuple[()] | None = None
 
     def __eq__(self, other: object) -> bool:
-        """The topics follow from the metadata."""
+        """Compare without the topics, which follow from the metadata."""
         return isinstance(other, MemberProtocol) and self[:2] == other[:2]
 
     def __ne__(self, other: object) -> bool:
@@ -33,7 +29,7 @@ class MemberProtocol(NamedTuple):
 
 
 class JoinGroupRequest(NamedTuple):
-    """A JoinGroup. In version 0 there is one timeout for both."""
+    """A JoinGroup request. In version 0 one timeout is used for both."""
 
     group_id: str
     session_timeout_ms: int
@@ -46,7 +42,7 @@ class JoinGroupRequest(NamedTuple):
 
 
 class SyncRequest(NamedTuple):
-    """A SyncGroup; `assignments` by member id, from the leader."""
+    """A SyncGroup request; `assignments` by member id, from the leader."""
 
     group_id: str
     generation_id: int

@@ -1,1 +1,1 @@
-"""The types of kio as other libraries see them."""
+"""kio's types for other libraries."""

@@ -1,8 +1,8 @@
-"""kio's types for Hypothesis: registered when Hypothesis is imported, and not when kio is.
+"""The registration of kio's types with Hypothesis, when Hypothesis is imported, and not when kio is.
 
-Where Hypothesis is installed, kio imports it to register how its types are drawn. That takes a third as long as the
-import of all else. In a directory that has no `.hypothesis` it takes a second more and leaves that directory behind,
-since Hypothesis then looks at every character of Unicode.
+If Hypothesis is installed, kio imports it to register strategies for its types. That takes a third of the time of all
+other imports. In a directory without `.hypothesis` it takes a second more and creates that directory, since Hypothesis
+then examines every character of Unicode.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def import_kio_alone() -> None:
 
 
 def register() -> None:
-    """Register the types of kio that exist. kio itself registers those that are defined later.
+    """Register the existing types of kio. kio itself registers those that are defined later.
 
     Hypothesis calls this at the end of its own import (the entry point `hypothesis` in pyproject.toml).
     """

@@ -1,6 +1,6 @@
-"""Messages of Apache Kafka 4.4 that kio does not have yet, declared as kio declares its own.
+"""Messages of Apache Kafka 4.4 that kio lacks, declared as kio declares its own.
 
-What has the fields of the version before it is that, with another number.
+A message with the same fields as the version before is a copy of that, with another number.
 Source   clients/src/main/resources/common/message/*.json @ 4.4
 """
 

@@ -1,6 +1,6 @@
-"""ApiVersions v5: the client says whom it means to talk to (KIP-1242).
+"""ApiVersions v5: the client sends the cluster id and node id that it expects (KIP-1242).
 
-The answer is that of v4.
+The response is that of v4.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""DeleteGroups v3: why a group was not deleted, where there is more to say than the error."""
+"""DeleteGroups v3: an error message for a group that was not deleted."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

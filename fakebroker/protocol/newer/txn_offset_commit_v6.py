@@ -47,7 +47,7 @@ class TxnOffsetCommitRequest:
     group_id: GroupId = field(metadata={"kafka_type": "string"})
     producer_id: ProducerId = field(metadata={"kafka_type": "int64"})
     producer_epoch: i16 = field(metadata={"kafka_type": "int16"})
-    generation_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))  # or the epoch of the member
+    generation_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))  # or the member epoch
     member_id: str = field(metadata={"kafka_type": "string"}, default="")
     group_instance_id: str | None = field(metadata={"kafka_type": "string"}, default=None)
     topics: tuple[TxnOffsetCommitRequestTopic, ...]

@@ -1,1 +1,1 @@
-"""The records of a batch as a stream: walked over, looked at one by one, and written anew, in little memory."""
+"""Streams over the records of a batch, which read, examine and rewrite them in little memory."""

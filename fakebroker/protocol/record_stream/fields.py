@@ -1,9 +1,9 @@
-"""The fields of records, from pieces of bytes that were cut anywhere.
+"""A reader of the fields of records, from pieces of bytes with arbitrary boundaries.
 
-Theory   The same walk as record_walk.py's, with a state that outlasts the bytes: which field comes next, how many bytes
-         of a key or value are still to be passed by, how many headers are to come. Only a varint that is cut is kept
-         until the next piece; nothing else is, so a record may be as large as it likes. Whole records within a piece
-         are left to a subclass, which goes over them faster; what is cut is gone through field by field.
+Theory   The walk of record_walk.py, with a state between pieces: the next field, the bytes of a key or value that are
+         still to skip, the headers to come. Only an incomplete varint is kept until the next piece, so a record may be
+         arbitrarily large. A subclass handles whole records within a piece faster; incomplete ones are read field by
+         field.
 Units    positions and sizes are bytes.
 Source   as record_walk.py. tests/protocol/test_record_stream_properties.py ties the two together.
 """
@@ -17,7 +17,7 @@ from mypy_extensions import i64, mypyc_attr
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.record_walk import delta_at, end_error, size_at, size_error, varint_at
 
-# Which field comes next.
+# The next field.
 _SIZE: Final = 0
 _TIMESTAMP: Final = 1
 _OFFSET: Final = 2
@@ -26,18 +26,18 @@ _VALUE: Final = 4
 _HEADERS: Final = 5
 _HEADER_KEY: Final = 6
 _HEADER_VALUE: Final = 7
-_END: Final = 8  # of a record whose last bytes are being passed by
+_END: Final = 8  # of a record with its last bytes still to skip
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordFields:
-    """Fed with the bytes of `count` records; `finish` says that there are no more. Both raise InvalidRecordError where
-    Kafka's iterator does. A subclass hears of the fields by overriding `on_...`.
+    """A reader that is fed the bytes of `count` records; `finish` says that there are no more. Both raise
+    InvalidRecordError where Kafka's iterator does. A subclass gets the fields by overriding `on_...`.
 
-    index       the record that comes next, or that is being read
-    is_stopped  a subclass has seen enough: what is fed from then on is not looked at
+    index          the next record, or the one that is being read
+    is_stopped     a subclass needs no more: bytes fed from then on are ignored
     headers_left   of this record
-    to_pass_by  how many of the bytes that come next mean nothing to anybody: whoever has them may leave them out
+    to_pass_by     how many of the next bytes are not needed: the caller may leave them out
     """
 
     def __init__(self, count: i64, check_sizes: bool, largest_size: i64) -> None:
@@ -46,25 +46,25 @@ class RecordFields:
         self.largest_size = largest_size
         self.index: i64 = 0
         self.is_stopped = False
-        self.wants_bytes = False  # of keys and values, for a subclass that writes them
+        self.wants_bytes = False  # keys and values are passed to a subclass that writes them
         self._next: i64 = _SIZE
-        self._skip: i64 = 0  # bytes of a key or a value, or the attributes
-        self._is_content = False  # whether they are of a key or a value
+        self._skip: i64 = 0  # bytes to skip: of a key or a value, or the attributes
+        self._is_content = False  # True for bytes of a key or a value
         self.headers_left: i64 = 0
         self._claimed_end: i64 = 0
-        self._base: i64 = 0  # the position of the first byte at hand, counted from the first byte of all
+        self._base: i64 = 0  # the position of the first byte of this piece, counted from the first byte of all
         self._cut = b""  # the beginning of a varint
 
-    # What a subclass hears.
+    # Methods for a subclass.
 
     def whole_records(self, data: bytes, position: i64) -> i64:
-        """Go over the whole records that begin at `position`, counting them in `index`: the position behind them, which
-        may lie behind the end of `data` by a part of a last value."""
+        """Read the whole records that begin at `position`, and count them in `index`. Return the position behind them;
+        the last value may extend beyond the end of `data`."""
         return position
 
     def whole_headers(self, data: bytes, position: i64) -> i64:
-        """Pass by headers that are whole within `data`, counting them in `headers_left`, but for the last one of the
-        record: the position of the first that is left."""
+        """Skip headers that are whole within `data`, and count them in `headers_left`, except for the last one of the
+        record. Return the position of the first header that is left."""
         end: i64 = len(data)
         left = self.headers_left
         start = position
@@ -94,14 +94,14 @@ class RecordFields:
         return start
 
     def on_record(self) -> None:
-        """A record begins that is not whole in one piece."""
+        """Begin a record that is not whole in one piece."""
 
     def on_timestamp(self, delta_ms: int) -> None: ...
 
     def on_offset(self, delta: i64) -> None: ...
 
     def on_key(self, size: i64) -> None:
-        """The size of its key, -1 for null; its bytes follow, if they are wanted."""
+        """Receive the size of its key, -1 for null; the bytes follow, if they are wanted."""
 
     def on_value(self, size: i64) -> None: ...
 
@@ -112,18 +112,18 @@ class RecordFields:
     def on_header_value(self, size: i64) -> None: ...
 
     def on_bytes(self, data: bytes) -> None:
-        """Bytes of the key or the value that was told last; all of them, in one or several calls."""
+        """Receive bytes of the key or the value that was announced last; all of them, in one or several calls."""
 
     def on_record_end(self) -> None: ...
 
-    # What whoever has the bytes calls.
+    # Methods for the owner of the bytes.
 
     @property
     def to_pass_by(self) -> int:
         return 0 if self.wants_bytes else self._skip
 
     def pass_by(self, size: int) -> None:
-        """Leave out bytes, at most `to_pass_by`."""
+        """Skip bytes without feeding them, at most `to_pass_by`."""
         self._skip -= size
         self._base += size
 
@@ -175,7 +175,7 @@ class RecordFields:
         if read < self.count or self._skip or self._cut:
             raise InvalidRecordError(f"The bytes end within record {min(int(read), int(self.count - 1))}.")
 
-    # Field by field.
+    # Reading field by field.
 
     def _pass_by_some(self, data: bytes, position: i64, end: i64) -> i64:
         size = self._skip
@@ -187,7 +187,8 @@ class RecordFields:
         return position + size
 
     def _field(self, data: bytes, position: i64) -> i64:
-        """Read one field: the position behind it, or behind its size if it has one. IndexError if it is cut."""
+        """Read one field. Return the position behind it, or behind its size if it has one. Raises IndexError if it is
+        incomplete."""
         raw: i64
         size: i64
         field = self._next
@@ -197,7 +198,7 @@ class RecordFields:
             if raw & 1 or size > self.largest_size:
                 raise size_error(self.index, self.largest_size)
             self._claimed_end = self._base + position + size
-            self._skip = 1  # the attributes of a record: none are in use, and nobody looks
+            self._skip = 1  # the attributes of a record are unused
             self._is_content = False
             self._next = _TIMESTAMP
             self.on_record()
@@ -244,7 +245,7 @@ class RecordFields:
         return position
 
     def _check_end(self, position: i64) -> None:
-        """All of the record is known, but for bytes of its last value."""
+        """Check the end of a record: everything is read except bytes of its last value."""
         end = self._base + position + self._skip
         if self.check_sizes and end != self._claimed_end:
             raise end_error(self.index, end, self._claimed_end)

@@ -1,10 +1,10 @@
-"""Records written anew as Kafka writes them, from a stream to a stream.
+"""A stream that rewrites records as Kafka writes them.
 
-Theory   -1 for null, the shortest varints, header keys as the text that they were read as, offsets 0, 1, 2 ...,
-         timestamps that count from the first one's. A record begins with its size, and is as long as it likes. So the
-         stream is gone through twice, in the same pieces: first `measure`, which notes the sizes of the records that
-         are cut by the ends of pieces, and of header keys that are longer than a piece; then `write`, which needs them.
-         What is whole within a piece is measured when it is written.
+Theory   Kafka writes -1 for null, the shortest varints, header keys decoded as text, offsets 0, 1, 2 ..., and
+         timestamps relative to the first one. A record begins with its size, and may be arbitrarily long. So there are
+         two passes in the same pieces. `measure` notes the sizes of records that cross the ends of pieces, and of
+         header keys that are longer than a piece. `write` needs these sizes. Records within a piece are measured when
+         they are written.
 Units    sizes are bytes; timestamps and their deltas milliseconds.
 Source   clients/.../record/DefaultRecord.java writeTo @ 4.0.
 """
@@ -25,7 +25,7 @@ _decoder: Final = getincrementaldecoder("utf-8")
 
 
 class Measured:
-    """What `measure` found and `write` needs, in the order in which they come by it."""
+    """The sizes that `measure` found and `write` needs, in the order of their use."""
 
     def __init__(self) -> None:
         self.cut_records: list[int] = []
@@ -33,10 +33,10 @@ class Measured:
 
 
 class RewritingStream(RecordFields):
-    """Rewrites records that a summary found whole. `take` gives what was written since the last time.
+    """A stream that rewrites records after a check of all of them. `take` returns the output since the last call.
 
-    timestamp_ms        what all records have, or None if each has its own
-    first_timestamp_ms  once there was a record
+    timestamp_ms        the timestamp of all records, or None if each has its own
+    first_timestamp_ms  known after the first record
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class RewritingStream(RecordFields):
         self._measured = measured
         self._writes = writes
         self._written = bytearray()
-        self._size: i64 = 0  # of the record that is cut, as far as it has come
+        self._size: i64 = 0  # of the incomplete record, as far as it has come
         self._start = b""
         self._cut_records = 0
         self._long_keys = 0
-        self._is_key = False  # the bytes that come are those of a header key
+        self._is_key = False  # the next bytes are a header key
         self._key_size: i64 = 0
         self._key_parts: list[bytes] = []
         self._key_decoder = _decoder("replace")
@@ -131,7 +131,7 @@ class RewritingStream(RecordFields):
             self.first_timestamp_ms = timestamp_ms
         return b"\0" + encode_varint(timestamp_ms - self.first_timestamp_ms) + encode_varint(int(self.index))
 
-    # A record that is cut.
+    # An incomplete record.
 
     def on_record(self) -> None:
         self._size = 0
@@ -177,7 +177,7 @@ class RewritingStream(RecordFields):
         self._is_key = False
         if self._key_size > _LONG_KEY:
             self._put_of_long_key(self._key_decoder.decode(b"", True).encode())
-            if not self._writes:  # how long its size is, is known only now
+            if not self._writes:  # the length of its size is known only now
                 self._size += len(encode_varint(self._measured.long_keys[-1]))
         else:
             key = canonical_key(b"".join(self._key_parts))
@@ -203,12 +203,13 @@ class RewritingStream(RecordFields):
 
 
 def canonical_key(key: bytes) -> bytes:
-    """As the text that it is read as."""
+    """Return the key decoded and encoded as text."""
     return key if key.isascii() else key.decode(errors="replace").encode()
 
 
 def canonical_fields(data: bytes, body: i64, headers: i64, has_headers: bool) -> bytes:
-    """Key, value and headers of a whole record; `body` is where the size of the key stands, `headers` their number."""
+    """Return key, value and headers of a whole record; `body` is the position of the key's size, `headers` their
+    number."""
     position = body
     parts: list[bytes] = []
     for _ in range(2):

@@ -1,7 +1,7 @@
-"""What is asked of a stream of records: a summary of them all, or a look at each.
+"""Walks over a stream of records: a summary of all, or facts of each.
 
-Theory   `SummaryStream` finds what `walk` finds. `FactsStream` tells of one record after the other, without an object
-         for each; it is for records that a summary found whole.
+Theory   `SummaryStream` has the results of `walk`. `FactsStream` reports one record after the other, without an object
+         for each; it needs records that a summary has checked.
 Units    timestamps and their deltas are milliseconds.
 """
 
@@ -73,7 +73,7 @@ class SummaryStream(RecordFields):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FactsStream(RecordFields):
-    """Calls `on_facts` for each record, `index` says which; or until `is_stopped`."""
+    """A stream that calls `on_facts` for each record, until `is_stopped`; `index` is the record's number."""
 
     def __init__(self, count: i64) -> None:
         super().__init__(count, False, LARGEST_SIZE)
@@ -83,7 +83,7 @@ class FactsStream(RecordFields):
         self._value_size: i64 = 0
 
     def on_facts(self, delta_ms: int, offset_delta: i64, key_size: i64, value_size: i64) -> None:
-        """A record: its timestamp is so much later than the base timestamp; sizes of -1 are null."""
+        """Receive a record: its timestamp relative to the base timestamp; sizes of -1 are null."""
 
     def whole_records(self, data: bytes, position: i64) -> i64:
         end: i64 = len(data)

@@ -1,1 +1,1 @@
-"""What clients send, as bytes: written by hand where many are sent, and tied to kio by tests."""
+"""Requests of clients as bytes: written by hand where many are sent, and tied to kio by tests."""

@@ -1,7 +1,7 @@
-"""Requests of members of a classic group, in the versions that whoever asks speaks, and what their answers say.
+"""Requests of members of a classic group, in the versions of one client, and the content of their responses.
 
-Shape    `frames = GroupFrames("me", {JOIN: 7, ...})`; each method gives a whole frame, `answered` reads an answer.
-Theory   Each is written for the newest version; what a version has no field for is left out (protocol/build.py).
+Shape    `frames = GroupFrames("me", {JOIN: 7, ...})`; each method returns a whole frame, `answered` reads a response.
+Theory   Each is written for the newest version; fields that a version lacks are left out (protocol/build.py).
 Units    *_ms is milliseconds.
 """
 
@@ -15,23 +15,23 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
 
 COMMIT, FIND, JOIN, BEAT, LEAVE, SYNC = 8, 10, 11, 12, 13, 14
-RANGE: Final = "range"  # the assignor that members agree on
+RANGE: Final = "range"  # the assignor that all members use
 Place = tuple[str, int]
 
 
 class GroupFrames:
-    """`versions` by API key."""
+    """The frames of one client; `versions` by API key."""
 
     def __init__(self, client_id: str, versions: Mapping[int, int]) -> None:
         self._client_id = client_id
         self._versions = versions
 
     def answered(self, api: int, frame: bytes) -> Any:
-        """Raises ProtocolError for what is no answer to it."""
+        """Read a response. Raises ProtocolError for an invalid one."""
         return decode_response(api, self._versions[api], frame)[1]
 
     def request(self, api: int, number: int, values: Mapping[str, Any]) -> bytes:
-        """`number` is the correlation id."""
+        """Return the frame of a request; `number` is the correlation id."""
         return encode_request(build(request_type(api, self._versions[api]), dict(values)), number, self._client_id)
 
     def find_coordinator(self, number: int, group: str) -> bytes:
@@ -53,7 +53,7 @@ class GroupFrames:
         return self.request(JOIN, number, values)
 
     def sync(self, number: int, group: str, member_id: str, generation: int, assignments: Mapping[str, bytes]) -> bytes:
-        """`assignments` of the leader by member; nobody else has any."""
+        """Return a SyncGroup. `assignments` of the leader by member; other members send none."""
         values = {
             "group_id": group,
             "generation_id": generation,

@@ -1,11 +1,11 @@
-"""What a client reads in the usual answer to a Produce request, v3 to v13.
+"""A client's reader of the usual response to a Produce request, v3 to v13.
 
-Theory   Nearly every answer has no messages, no errors of single records, no tagged fields and few topics: that one is
-         read here. For any other the reader says None, and whoever asked has it read by kio, which knows all. Tests tie
-         the two.
+Theory   Nearly every response has no messages, no errors of single records, no tagged fields and few topics: that kind
+         is read here. For any other the reader returns None, and the caller uses kio, which reads all. Tests tie the
+         two.
 Units    `throttle_ms` in milliseconds; -1 where there is no offset.
 Source   clients/src/main/resources/common/message/ProduceResponse.json
-Speed    by hand, since simulated producers (`python -m benchmarks producers`) hear little else
+Speed    by hand, since simulated producers (`python -m benchmarks producers`) receive little else
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIRST_WITH_MESSAGES: Final = 8
 
 _SHORT: Final = Struct(">h")
 _INT: Final = Struct(">i")
-# Index, error, base offset, append time; since v5 log start; since v8 how many errors of records, and a message's size.
+# Index, error, base offset, append time; since v5 log start; since v8 the counts of record errors and of a message.
 _PARTITION_V3: Final = Struct(">ihqq")
 _PARTITION_V5: Final = Struct(">ihqqq")
 _PARTITION_V8: Final = Struct(">ihqqqih")
@@ -31,7 +31,7 @@ _PARTITION_V9: Final = Struct(">ihqqqBBB")  # and tags
 _NOTHING_V8: Final = (0, -1)
 _NOTHING_V9: Final = (1, 0, 0)
 _NO_TAGS: Final = 0
-_MOST: Final = 127  # of what takes one byte
+_MOST: Final = 127  # of counts and lengths that take one byte
 
 _ERRORS: Final = frozenset(int(code) for code in ErrorCode)
 _FAR_MS: Final = 1 << 47  # kio reads times until the year 9999
@@ -39,7 +39,7 @@ _FAR_MS: Final = 1 << 47  # kio reads times until the year 9999
 
 @final
 class AnsweredPartition:
-    """`topic` is its name or, since v13, the 16 bytes of its id."""
+    """The result of a partition. `topic` is its name or, since v13, the 16 bytes of its id."""
 
     __slots__ = ("base_offset", "error_code", "partition", "topic")
 
@@ -61,7 +61,7 @@ class PlainAnswer:
 
 
 def read_plain_answer(frame: bytes, version: int) -> PlainAnswer | None:
-    """A whole answer, without its length. None if it is not the usual one, or none at all."""
+    """Read a whole response, without its length. Return None if it is not the usual one, or invalid."""
     try:
         if version >= _FIRST_FLEXIBLE:
             return _read_flexible(frame, version >= _FIRST_WITH_ID)

@@ -1,10 +1,10 @@
 """Produce requests as a client sends them, v3 to v13: every frame of valid traffic is made here.
 
-Theory   v3 to v8 have lengths of fixed size, later ones compact lengths and tagged fields.
-         Since v13 the topic's id stands where its name was. Tests tie it to kio, byte for byte.
+Theory   v3 to v8 have lengths of fixed size, later ones compact lengths and tagged fields. From v13 on the topic's id
+         replaces its name. Tests tie it to kio, byte for byte.
 Source   clients/src/main/resources/common/message/ProduceRequest.json
-Speed    by hand, since a simulation (`python -m benchmarks simulation`) sends thousands a second, and a load prepares
-         its frames on the cores on which it sends them
+Speed    by hand, since a simulation (`python -m benchmarks simulation`) sends thousands a second. A load prepares its
+         frames on the cores on which it sends them
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def encode_produce_request(
     topics: Sequence[TopicData],
     transactional_id: str | None = None,
 ) -> bytes:
-    """The whole frame, its length included: of each topic, by its name or (v13) its id, partitions and their records.
+    """Return the whole frame, including its length: partitions and their records of each topic, by its name or (v13)
+    its id.
 
-    Raises ProtocolError for a version that there is not, and for a name where an id must be, or the reverse.
+    Raises ProtocolError for an unknown version, and for a name in place of an id, or the reverse.
     """
     if not OLDEST <= version <= NEWEST:
         raise ProtocolError(f"Produce has versions {OLDEST} to {NEWEST}, and not {version}.")
@@ -69,11 +70,11 @@ def encode_produce_request(
     if is_flexible:
         pieces.append(_NO_TAGS)
     pieces[0] = _LENGTH.pack(sum([len(piece) for piece in pieces]))
-    return b"".join(pieces)  # once, since records may be large
+    return b"".join(pieces)  # joined once, since records may be large
 
 
 def by_topic(parts: Iterable[tuple[tuple[str, int], bytes | None]]) -> list[TopicData]:
-    """Partitions and their records, those of one topic together, in the order in which topics come first."""
+    """Group partitions and their records by topic, in the order of first occurrence."""
     topics: dict[str, list[tuple[int, bytes | None]]] = {}
     for (topic, partition), records in parts:
         topics.setdefault(topic, []).append((partition, records))
@@ -81,7 +82,7 @@ def by_topic(parts: Iterable[tuple[tuple[str, int], bytes | None]]) -> list[Topi
 
 
 def _count(count: int, is_flexible: bool) -> bytes:
-    """Of the elements of an array, or of bytes; -1 for null."""
+    """Return the count of the elements of an array, or of bytes; -1 for null."""
     return encode_unsigned_varint(count + 1) if is_flexible else _LENGTH.pack(count)
 
 

@@ -1,1 +1,1 @@
-"""The records of transactions: the marks that end one in a log."""
+"""The records of transactions: transaction markers, and the transaction log."""

@@ -1,8 +1,8 @@
-"""The marks that end a transaction: a control batch with one record.
+"""The transaction marker: a control batch with one record.
 
-Layout   key    version 0 (int16), type (int16): 0 ABORT, 1 COMMIT; there are others, of the metadata log
+Layout   key    version 0 (int16), type (int16): 0 ABORT, 1 COMMIT; the metadata log has other types
          value  version 0 (int16), epoch of the transaction's coordinator (int32)
-         The batch is transactional, has the producer's id and epoch and no sequence.
+                The batch is transactional, has the producer's id and epoch and no sequence.
 Source   clients/.../record/{ControlRecordType,EndTransactionMarker}.java, MemoryRecords.java
          writeEndTransactionalMarker @ 4.4; EndTxnMarker.json.
 """
@@ -24,14 +24,14 @@ _VALUE: Final = Struct(">hi")
 
 
 class EndTransactionMarker(NamedTuple):
-    """`control_type` is ABORT or COMMIT."""
+    """The content of a marker. `control_type` is ABORT or COMMIT."""
 
     control_type: int
     coordinator_epoch: int
 
 
 def encode_marker(marker: EndTransactionMarker, producer_id: int, producer_epoch: int, timestamp_ms: int) -> bytes:
-    """The batch that ends a transaction of this producer."""
+    """Return the batch that ends a transaction of this producer."""
     return encode_single(
         _KEY.pack(0, marker.control_type),
         _VALUE.pack(0, marker.coordinator_epoch),
@@ -43,7 +43,8 @@ def encode_marker(marker: EndTransactionMarker, producer_id: int, producer_epoch
 
 
 def decode_marker(batch: bytes) -> EndTransactionMarker | None:
-    """What the only record of a control batch says; None if it is of another kind. Raises InvalidRecordError."""
+    """Return the content of the only record of a control batch; None if it is of another type. Raises
+    InvalidRecordError."""
     records = decode_records(batch)
     if not records:
         return None

@@ -1,7 +1,7 @@
-"""The records of __transaction_state: one for each change of a transaction, null when its id expires.
+"""The records of __transaction_state: one for each change of a transaction, a tombstone when its id expires.
 
-Source   transaction-coordinator/.../{TransactionLog.java, message/TransactionLogKey.json, TransactionLogValue.json}
-         @ 4.4.
+Source   transaction-coordinator/.../{TransactionLog.java, message/TransactionLogKey.json, TransactionLogValue.json} @
+         4.4.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class TransactionPartitions:
 
 @dataclass(frozen=True, slots=True)
 class TransactionLogValue:
-    """Times are wall milliseconds. `transaction_status` is the number of a state; in state Empty there are no
-    partitions, not even a list of them. The tagged ones are of version 1, of transactions v2."""
+    """The value of a record. Times are wall milliseconds. `transaction_status` is the number of a state; in state Empty
+    the partitions are null. The tagged fields belong to version 1, of transactions v2."""
 
     producer_id: int
     producer_epoch: int
@@ -65,7 +65,7 @@ class TransactionLogValue:
 
 
 def encode_key(transactional_id: str) -> bytes:
-    """`TransactionLogKey.encode` by hand; tests/protocol/transaction_records ties the two."""
+    """Return `TransactionLogKey.encode` by hand; tests/protocol/transaction_records ties the two."""
     encoded = transactional_id.encode()
     return _KEY_HEAD.pack(_KIND, len(encoded)) + encoded
 
@@ -83,7 +83,8 @@ def encode_value(
     next_producer_id: int,
     client_transaction_version: int,
 ) -> bytes:
-    """`TransactionLogValue.encode` by hand: it is written three times in each transaction. Partitions are by topic."""
+    """Return `TransactionLogValue.encode` by hand: it is written three times in each transaction. Partitions are by
+    topic."""
     is_flexible = version >= _FLEXIBLE_SINCE
     head = _HEAD.pack(version, producer_id, producer_epoch, transaction_timeout_ms, transaction_status)
     parts = [head]
@@ -105,7 +106,7 @@ def encode_value(
     if not is_flexible:
         parts.append(_TIMES.pack(last_update_timestamp_ms, start_timestamp_ms))
     elif previous_producer_id != NONE and next_producer_id == NONE and client_transaction_version != 0:
-        # As it is of nearly all transactions of version 2.
+        # The common case of transactions v2.
         times, previous = (last_update_timestamp_ms, start_timestamp_ms), previous_producer_id
         parts.append(_USUAL_END.pack(*times, 2, 0, 8, previous, 2, 2, client_transaction_version))
     else:
@@ -153,7 +154,7 @@ _VALUE: Final = Layout(
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> tuple[str, TransactionLogValue | None] | None:
-    """The transactional id and what is told of it; None of a record of another kind. Raises InvalidRecordError."""
+    """Return the transactional id and its value; None for a record of another kind. Raises InvalidRecordError."""
     if key is None or len(key) < 2:
         raise InvalidRecordError("A record of the transaction log has no key.")
     if int.from_bytes(key[:2], "big", signed=True) != _KIND:

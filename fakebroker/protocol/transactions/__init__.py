@@ -1,1 +1,1 @@
-"""What producers ask a transaction coordinator."""
+"""Requests of producers to a transaction coordinator."""

@@ -1,11 +1,8 @@
-"""Read AddPartitionsToTxn (versions 0 to 3) and EndTxn (0 to 5) requests by hand: each transaction has one, or both.
+"""Readers of AddPartitionsToTxn (versions 0 to 3) and EndTxn (0 to 5) requests by hand: each transaction has one, or
+both.
 
-Whatever is out of the ordinary (a null, a tagged field, bytes that end) is left to the general way, which says what is
-wrong with it, and so is what may take long.
-
-tests/protocol/test_transaction_requests_properties.py ties it to kio.
-
-Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Request.json @ 4.4
+Unusual requests (a null, a tagged field, bytes that end) are left to the general reader, which reports errors. Long
+ones are left to it as well.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ _SMALL_BYTES: Final = 4_096
 
 
 def read_end_txn(version: int, frame: bytes | LargeFrame, offset: int) -> EndTxnRequest:
-    """The body that starts at the offset. Raises ProtocolError."""
+    """Read the body at the offset. Raises ProtocolError."""
     if isinstance(frame, bytes):
         try:
             return _end_txn(Fields(frame, offset, version >= _FLEXIBLE_SINCE))
@@ -40,7 +37,7 @@ def read_end_txn(version: int, frame: bytes | LargeFrame, offset: int) -> EndTxn
 
 
 def read_add_partitions(version: int, frame: bytes | LargeFrame, offset: int) -> AddPartitionsRequest:
-    """The same."""
+    """Read the body at the offset. Raises ProtocolError."""
     if isinstance(frame, bytes) and version < BATCHED_SINCE and len(frame) <= _SMALL_BYTES:
         try:
             return _add_partitions(Fields(frame, offset, version >= _FLEXIBLE_SINCE))

@@ -1,4 +1,4 @@
-"""What producers ask in each transaction, and how it is read: by hand if it is ordinary, else by kio.
+"""Requests of producers in each transaction, and their readers: by hand for usual ones, else by kio.
 
 Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Request.json @ 4.4
 """
@@ -29,7 +29,7 @@ class AddedTopic(NamedTuple):
 
 
 class TransactionToAdd(NamedTuple):
-    """One transaction of an AddPartitionsToTxn; before version 4 there is just one, whose partitions are added."""
+    """One transaction of an AddPartitionsToTxn. Before version 4 there is just one, and its partitions are added."""
 
     transactional_id: str
     producer_id: int
@@ -75,12 +75,12 @@ def _topics(topics: Any) -> Slices[tuple[AddedTopic, ...]]:
 
 
 def read_end_txn_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> EndTxnRequest:
-    """Raises ProtocolError like `messages.decode_request`."""
+    """Read the body by kio. Raises ProtocolError like `messages.decode_request`."""
     return end_txn_of_kio(decode_request(_END, version, _whole(frame), offset))
 
 
 def read_add_partitions_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> AddPartitionsRequest:
-    """The same."""
+    """Read the body by kio. Raises ProtocolError like `messages.decode_request`."""
     request = decode_request(_ADD_PARTITIONS, version, _whole(frame), offset)
     return finish(_add_partitions_of_kio(version, request))
 
@@ -88,7 +88,7 @@ def read_add_partitions_of_kio(version: int, frame: bytes | LargeFrame, offset: 
 def read_end_txn_in_slices(
     version: int, frame: bytes | LargeFrame, offset: int, max_elements: int
 ) -> Slices[EndTxnRequest]:
-    """ProtocolError also for more elements than that."""
+    """Read the body in slices. Raises ProtocolError also for more elements than `max_elements`."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     return end_txn_of_kio((yield from decode_request_in_slices(_END, version, whole, offset, max_elements)))
 
@@ -96,7 +96,7 @@ def read_end_txn_in_slices(
 def read_add_partitions_in_slices(
     version: int, frame: bytes | LargeFrame, offset: int, max_elements: int
 ) -> Slices[AddPartitionsRequest]:
-    """The same."""
+    """Read the body in slices. Raises ProtocolError also for more elements than `max_elements`."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     request = yield from decode_request_in_slices(_ADD_PARTITIONS, version, whole, offset, max_elements)
     return (yield from _add_partitions_of_kio(version, request))

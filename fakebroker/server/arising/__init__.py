@@ -1,1 +1,1 @@
-"""Faults that arise, in the user's hand: `kafka.faults.partition([1], [2, 3])`."""
+"""State faults, as users of a cluster inject them: `kafka.faults.partition([1], [2, 3])`."""

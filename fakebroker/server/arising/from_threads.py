@@ -1,4 +1,4 @@
-"""Faults that arise in a `FakeCluster`, from any thread."""
+"""State faults of a `FakeCluster`, for use from any thread."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 
 class Call(Protocol):
-    """Calls a function in the loop's thread."""
+    """A function that runs another function in the loop's thread."""
 
     def __call__(self, function: Callable[[], T], /) -> T: ...
 
 
 class Await(Protocol):
-    """Runs a coroutine there, and waits for it."""
+    """A function that runs a coroutine in the loop's thread and waits for it."""
 
     def __call__(self, coroutine: Coroutine[None, None, T], /) -> T: ...
 
 
 class Arisen:
-    """A fault that has arisen in a `FakeCluster`: `AsyncArisen`, from any thread."""
+    """A state fault of a `FakeCluster`: `AsyncArisen`, for use from any thread."""
 
     def __init__(self, arisen: AsyncArisen, call: Call, wait_for: Await) -> None:
         self._arisen = arisen
@@ -36,33 +36,33 @@ class Arisen:
 
     @property
     def hits(self) -> int:
-        """`AsyncArisen.hits`."""
+        """See `AsyncArisen.hits`."""
         return self._arisen.hits
 
     @property
     def is_done(self) -> bool:
-        """`AsyncArisen.is_done`."""
+        """See `AsyncArisen.is_done`."""
         return self._arisen.is_done
 
     @property
     def is_over(self) -> bool:
-        """`AsyncArisen.is_over`."""
+        """See `AsyncArisen.is_over`."""
         return self._arisen.is_over
 
     def wait(self, timeout: float | None = WAIT_S) -> None:
-        """`AsyncArisen.wait`."""
+        """See `AsyncArisen.wait`."""
         self._await(self._arisen.wait(timeout))
 
     def remove(self) -> None:
-        """`AsyncArisen.remove`."""
+        """See `AsyncArisen.remove`."""
         self._call(self._arisen.remove)
 
     def heal(self) -> None:
-        """`AsyncArisen.heal`."""
+        """See `AsyncArisen.heal`."""
         self.remove()
 
     def to_json(self) -> dict[str, Any]:
-        """`AsyncArisen.to_json`."""
+        """See `AsyncArisen.to_json`."""
         return self._arisen.to_json()
 
     def __enter__(self) -> Self:
@@ -78,7 +78,8 @@ class Arisen:
 
 
 class Presets:
-    """The part of `faults` that makes the state, not the answer: `AsyncPresets`, from any thread."""
+    """The methods of `faults` that change the state of brokers, not responses: `AsyncPresets`, for use from any
+    thread."""
 
     def __init__(self, presets: AsyncPresets, call: Call, wait_for: Await) -> None:
         self._presets = presets
@@ -89,33 +90,33 @@ class Presets:
         return Arisen(self._call(arise), self._call, self._await)
 
     def arise(self, preset: Preset | Mapping[str, Any]) -> Arisen:
-        """`AsyncPresets.arise`."""
+        """See `AsyncPresets.arise`."""
         return self._arisen_of(lambda: self._presets.arise(preset))
 
     def arisen(self) -> list[Arisen]:
-        """`AsyncPresets.arisen`."""
+        """See `AsyncPresets.arisen`."""
         return [Arisen(arisen, self._call, self._await) for arisen in self._call(self._presets.arisen)]
 
     def partition(self, a: int | Iterable[int], b: int | Iterable[int], controller: str = BOTH) -> Arisen:
-        """`AsyncPresets.partition`."""
+        """See `AsyncPresets.partition`."""
         return self._arisen_of(lambda: self._presets.partition(a, b, controller))
 
     def gc_pause(self, broker: int, ms: int) -> Arisen:
-        """`AsyncPresets.gc_pause`."""
+        """See `AsyncPresets.gc_pause`."""
         return self._arisen_of(lambda: self._presets.gc_pause(broker, ms))
 
     def full_disk(self, broker: int) -> Arisen:
-        """`AsyncPresets.full_disk`."""
+        """See `AsyncPresets.full_disk`."""
         return self._arisen_of(lambda: self._presets.full_disk(broker))
 
     def slow_disk(self, broker: int, ms: int) -> Arisen:
-        """`AsyncPresets.slow_disk`."""
+        """See `AsyncPresets.slow_disk`."""
         return self._arisen_of(lambda: self._presets.slow_disk(broker, ms))
 
     def unclean_shutdown(self, broker: int) -> Arisen:
-        """`AsyncPresets.unclean_shutdown`."""
+        """See `AsyncPresets.unclean_shutdown`."""
         return self._arisen_of(lambda: self._presets.unclean_shutdown(broker))
 
     def rolling_restart(self, down_ms: int = 100) -> Arisen:
-        """`AsyncPresets.rolling_restart`."""
+        """See `AsyncPresets.rolling_restart`."""
         return self._arisen_of(lambda: self._presets.rolling_restart(down_ms))

@@ -1,5 +1,4 @@
-"""Faults that arise in an `AsyncFakeCluster`: `kafka.faults.gc_pause(2, 12_000)`. What clients see of them is in
-docs/faults.md."""
+"""State faults of an `AsyncFakeCluster`: `kafka.faults.gc_pause(2, 12_000)`. docs/faults.md says what clients see."""
 
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ from fakebroker.core.faults.presets import (
 )
 from fakebroker.server.driver import Driver
 
-WAIT_S = 30.0  # how long somebody waits who does not say it
+WAIT_S = 30.0  # the default timeout of `wait`
 
 
 class AsyncArisen:
-    """A fault that has arisen in an `AsyncFakeCluster`. `id` is its name in the journal, "a1". As a block, `with`, it
-    is removed at the end."""
+    """A state fault of an `AsyncFakeCluster`. `id` is its name in the journal, "a1". In a `with` block it is removed at
+    the end."""
 
     def __init__(self, arisen: Arisen, arising: Arising, go_on: Callable[[], None]) -> None:
         self._arisen = arisen
@@ -40,23 +39,23 @@ class AsyncArisen:
 
     @property
     def hits(self) -> int:
-        """How often it has done something to a broker: `rolling_restart` counts those that are back."""
+        """Return how often it acted on a broker. `rolling_restart` counts the brokers that are back."""
         return self._arisen.hits
 
     @property
     def is_done(self) -> bool:
-        """Whether it has done what it is there for: the pause is over, the brokers are back. A state that lasts is done
-        at once."""
+        """Return True if its action is complete: the pause has ended, the brokers are back. A lasting state is done at
+        once."""
         return self._arisen.is_done
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it is left."""
+        """Return True if it has no effect any more."""
         return self._arisen.is_over
 
     async def wait(self, timeout: float | None = WAIT_S) -> None:
-        """Wait until it is done, or over, so many real seconds at most. Raises TimeoutError. With a manual clock
-        somebody else has to let time pass."""
+        """Wait until it is done or over, for at most `timeout` real seconds. Raises TimeoutError. With a manual clock
+        other code has to advance the clock."""
         require(NUMBER_OR_NONE, timeout=timeout)
         require_at_least(0, timeout=timeout)
         changed = asyncio.Event()
@@ -74,17 +73,17 @@ class AsyncArisen:
             self._arisen.on_change.remove(changed.set)
 
     def remove(self) -> None:
-        """Take it back, as far as it can be: who stands still goes on, who was cut off is joined, what is dead is not
-        revived. Nothing happens if it is over."""
+        """Undo it where possible: paused brokers resume and cut links heal, but crashed brokers stay down. Do nothing
+        if it is over."""
         self._arising.remove(self._arisen)
         self._go_on()
 
     def heal(self) -> None:
-        """`remove`, as one says it of a network."""
+        """Call `remove`; the natural name for a network partition."""
         self.remove()
 
     def to_json(self) -> dict[str, Any]:
-        """Its name, what it is, and how it stands."""
+        """Return its id, its preset and its state."""
         stands = {"hits": self.hits, "matches": 0, "held": 0, "installed": not self.is_over, "done": self.is_done}
         return {"id": self.id, **self.preset.to_json(), **stands}
 
@@ -101,14 +100,14 @@ class AsyncArisen:
 
 
 class AsyncPresets:
-    """The part of `faults` that makes the state, not the answer. All raise ValueError, in one sentence, for what cannot
-    be, and return at once: `wait` waits."""
+    """The methods of `faults` that change the state of brokers, not responses. All return at once; use `wait` to wait.
+    All raise ValueError with a message of one sentence for an impossible preset."""
 
     def __init__(self, driver: Callable[[], Driver]) -> None:
         self._driver = driver
 
     def arise(self, preset: Preset | Mapping[str, Any]) -> AsyncArisen:
-        """Let a preset arise, or what makes one: {"preset": "gc_pause", "broker": 2, "ms": 12000}."""
+        """Start a preset, or what describes one: {"preset": "gc_pause", "broker": 2, "ms": 12000}."""
         made = preset if isinstance(preset, Preset) else read_preset(preset)
         driver = self._driver()
         arising = driver.cluster.faults.arising
@@ -121,7 +120,8 @@ class AsyncPresets:
         self._driver().go_on()
 
     def arisen(self) -> list[AsyncArisen]:
-        """All that have arisen, in order, those that are over too. None if the cluster has stopped."""
+        """Return all state faults in the order of their start, also those that are over. Empty if the cluster has
+        stopped."""
         try:
             arising = self._driver().cluster.faults.arising
         except RuntimeError:
@@ -129,35 +129,35 @@ class AsyncPresets:
         return [AsyncArisen(arisen, arising, self._carry_on) for arisen in arising.arisen]
 
     def partition(self, a: int | Iterable[int], b: int | Iterable[int], controller: str = BOTH) -> AsyncArisen:
-        """The brokers `a` and the brokers `b` do not reach each other until it is removed: no follower fetches across.
-        With `controller="a"` only those reach the controller, and the others lose their sessions; "both" do if nothing
-        is said. Clients reach everybody."""
+        """Cut the links between the brokers `a` and the brokers `b` until it is removed: no follower fetches across.
+        With `controller="a"` only `a` reach the controller, and the sessions of `b` expire; the default is "both".
+        Clients reach all brokers."""
         sides = [(side,) if isinstance(side, int) else tuple(side) for side in (a, b)]
         return self.arise(Partition(sides[0], sides[1], controller))
 
     def gc_pause(self, broker: int, ms: int) -> AsyncArisen:
-        """A broker stands still for so long on its clock: nothing is read or answered, and its timers are late; if that
-        is longer than broker.session.timeout.ms, others lead when it goes on."""
+        """Pause a broker for `ms` on its clock: it reads no requests, sends no responses, and its timers are late. If
+        that is longer than broker.session.timeout.ms, other brokers lead when it resumes."""
         return self.arise(GcPause(broker, ms))
 
     def full_disk(self, broker: int) -> AsyncArisen:
-        """A broker can write nothing from now on. Who next wants something written there is answered
-        KAFKA_STORAGE_ERROR, and the broker's process is dead; it is so too once the high watermarks are to be written,
-        after replica.high.watermark.checkpoint.interval.ms at the latest. Started again it dies again, until this is
-        removed: then there is room. It is done once the broker has died."""
+        """Fill a broker's disk. The next request that has to write there gets KAFKA_STORAGE_ERROR, and the broker
+        crashes. Without a request it crashes at the next checkpoint of the high watermarks
+        (replica.high.watermark.checkpoint.interval.ms). After a restart it crashes again, until this fault is removed
+        and the disk has room. It is done once the broker has crashed."""
         return self.arise(FullDisk(broker))
 
     def slow_disk(self, broker: int, ms: int) -> AsyncArisen:
-        """Each write to a broker's disk takes so long on its clock, until it is removed: what clients want written
-        there is done and answered so much later, and its followers have each record so much later."""
+        """Make each write to a broker's disk take `ms` on its clock, until it is removed. Requests that write are
+        delayed by that, and followers receive each record that much later."""
         return self.arise(SlowDisk(broker, ms))
 
     def unclean_shutdown(self, broker: int) -> AsyncArisen:
-        """A broker's process dies, and is started again: it registers when the session of its last life has ended. What
-        it had written it has, replicated or not: the page cache outlives the process."""
+        """Crash a broker and start it again: it registers when the session of its last life has expired. It keeps all
+        that it had written, replicated or not, because the page cache outlives the process."""
         return self.arise(UncleanShutdown(broker))
 
     def rolling_restart(self, down_ms: int = 100) -> AsyncArisen:
-        """Each broker in turn is stopped in order, is down for so long on the broker's clock, starts, and is back in
-        the ISRs of all its replicas before the next one is stopped."""
+        """Restart each broker in turn: controlled shutdown, `down_ms` of downtime on the broker's clock, start. The
+        next broker follows when this one is back in the ISRs of all its replicas."""
         return self.arise(RollingRestart(down_ms))

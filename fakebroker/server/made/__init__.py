@@ -1,1 +1,1 @@
-"""What a cluster is made of: arguments of programs, options, settings."""
+"""The definition of a cluster: arguments of programs, options, settings."""

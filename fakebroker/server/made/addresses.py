@@ -1,9 +1,9 @@
-"""Which brokers there are and where they listen, as far as settings say it: the `listeners` and `node.id` of a
-`server.properties`. What the arguments of a cluster say counts before.
+"""Broker ids and addresses from settings: the `listeners` and `node.id` of a `server.properties`. Arguments of a
+cluster take precedence.
 
-Theory   A `server.properties` is that of one broker; here it is that of all. One listener is opened, without TLS and
-         SASL: the first in plain text that is not a controller's. Where there is none, the first of any protocol gives
-         the address. The n-th broker listens on its port + n - 1.
+Theory   A `server.properties` describes one broker; here it describes all. One listener is opened, without TLS and
+         SASL: the first in plain text that is not a controller's. Without one, the first of any protocol gives the
+         address. The n-th broker listens on its port + n - 1.
 Source   core/.../server/KafkaConfig.scala validateValues, effectiveAdvertisedBrokerListeners @ 4.0.
 """
 
@@ -24,8 +24,7 @@ _EVERYWHERE: Final = "0.0.0.0"
 
 @dataclass(frozen=True)
 class Address:
-    """What settings say of where to listen; None where they say nothing. `notes` are sentences about what is given and
-    has no effect."""
+    """The addresses in the settings, each None if not set. `notes` are sentences about settings that have no effect."""
 
     host: str | None = None
     port: int | None = None
@@ -35,7 +34,8 @@ class Address:
 
 
 def node_id(config: BrokerConfig) -> int | None:
-    """The id that the settings give to a broker, if they do. Raises ConfigError if they give two, or have no broker."""
+    """Return the broker id in the settings, or None. Raises ConfigError if there are two ids, or if the node is no
+    broker."""
     roles = config.process_roles
     if roles is not None and "broker" not in roles:
         raise ConfigError(f"process.roles={','.join(roles)}: without a broker there is nothing to serve")
@@ -46,7 +46,7 @@ def node_id(config: BrokerConfig) -> int | None:
 
 
 def address_of(config: BrokerConfig) -> Address:
-    """What the settings say; nothing if they name no listener. Raises ConfigError."""
+    """Return the addresses in the settings; an empty Address if they name no listener. Raises ConfigError."""
     if "listeners" not in config.given and "advertised_listeners" not in config.given:
         return Address()
     listeners = [parse_endpoint(text) for text in config.listeners]
@@ -71,7 +71,7 @@ def address_of(config: BrokerConfig) -> Address:
 
 
 def _advertised(config: BrokerConfig, opened: Endpoint) -> Endpoint | None:
-    """What is told of the listener that is opened; if nothing is told of that, what is told of another one."""
+    """Return the advertised address of the opened listener, or else of any other listener."""
     told = [parse_endpoint(text) for text in config.advertised_listeners or ()]
     controllers = {name.upper() for name in config.controller_listener_names or ()}
     told = [each for each in told if each.name not in controllers]

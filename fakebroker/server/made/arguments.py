@@ -1,4 +1,4 @@
-"""What a cluster is made of, as Python programs and the command line say it: read and checked once.
+"""The arguments of a cluster, from Python programs and the command line, read and checked once.
 
 Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument, in a sentence that says what is right.
 """
@@ -27,7 +27,7 @@ from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
 DIALLED = "dialled"
-"""As an advertised host: the address that the client itself has connected to."""
+"""The advertised host that stands for "the address that the client itself connected to"."""
 
 _MOST_BROKERS = 100
 _LARGEST_ID = 2**31 - 1
@@ -42,9 +42,9 @@ _USUAL_BROKERS = 3
 
 @dataclass(frozen=True)
 class Place:
-    """Where brokers listen, and what clients are told of that: the n-th broker on the n-th port, from `port` on, or on
-    a free one if that is 0. `is_dialled`: a client is told the address that it uses itself, whatever that is; the
-    advertised host is for who has not connected."""
+    """The addresses where brokers listen, and those that clients are sent. The n-th broker has the n-th port from
+    `port` on, or a free one if `port` is 0. `is_dialled`: a connected client is sent the address that it used; the
+    advertised host is for all others."""
 
     host: str
     port: int
@@ -54,20 +54,20 @@ class Place:
 
     @property
     def is_known(self) -> bool:
-        """Whether clients may know the address from an earlier cluster."""
+        """Return True if clients may know the address from an earlier cluster."""
         return self.port != 0 or self.advertised_port != 0
 
     def port_of(self, index: int) -> int:
         return self.port + index if self.port else 0
 
     def advertised_port_of(self, index: int, port: int) -> int:
-        """Of the broker that listens on `port`."""
+        """Return the advertised port of the broker that listens on `port`."""
         return self.advertised_port + index if self.advertised_port else port
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a cluster is made of. `notes` are sentences about what is given and has no effect."""
+    """The checked arguments of a cluster. `notes` are sentences about arguments that have no effect."""
 
     broker_ids: tuple[int, ...]
     racks: Mapping[int, str]
@@ -125,8 +125,8 @@ def _place(
     advertised_host: str | None,
     advertised_port: int | None,
 ) -> Place:
-    """What the arguments say, else the settings, else any free ports. Whoever says where to listen says by that what
-    clients are told, if he does not say that as well."""
+    """Return the place from the arguments, else from the settings, else free ports. An argument that sets where to
+    listen also sets the advertised address, unless that has an argument of its own."""
     is_dialled = advertised_host == DIALLED
     if is_dialled:
         advertised_host = None
@@ -182,7 +182,7 @@ def _features(levels: Mapping[str, int] | None) -> Mapping[str, int]:
 
 
 def read_assignments(assignments: Sequence[Sequence[int]] | None) -> list[tuple[int, tuple[int, ...]]]:
-    """The replicas of each partition, with its number. Whether there are such brokers is for others to tell."""
+    """Return the number and the replicas of each partition. The caller checks that these brokers exist."""
     if assignments is None:
         return []
     if _is_list(assignments) and assignments and all(map(_is_list, assignments)):

@@ -1,4 +1,4 @@
-"""A cluster with the driver that lets it go, made from the arguments of an `AsyncFakeCluster`."""
+"""A new cluster with its driver, made from the arguments of an `AsyncFakeCluster`."""
 
 from __future__ import annotations
 

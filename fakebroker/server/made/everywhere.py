@@ -1,10 +1,11 @@
-"""The address that clients are told if the user names only where brokers listen.
+"""The advertised address if the user names only where brokers listen.
 
 Theory   Brokers may listen on all addresses of both families. `localhost` is right for their clients only if that name
          has an address of each family that the machine has. Where it lacks one, a client that uses that family alone
-         could reach no broker by the name. It is told the address that it has connected to itself.
+         could reach no broker by the name. It is sent the address that it connected to.
 Source   metadata/.../ListenerInfo.java withWildcardHostnamesResolved, core/.../KafkaConfig.scala @ 4.0.
-Differs  Kafka tells the canonical host name for `listeners=PLAINTEXT://:9092`, and `::` for `PLAINTEXT://[::]:9092`.
+Differs  Kafka advertises the canonical host name for `listeners=PLAINTEXT://:9092`, and `::` for
+         `PLAINTEXT://[::]:9092`.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ _LOOPBACKS: Final = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 
 
 class Told(NamedTuple):
-    """`host` is for clients that have not connected. `is_dialled`: each other client is told the address it uses."""
+    """The advertised address. `host` is for clients that have not connected. `is_dialled`: each connected client is
+    sent the address that it used."""
 
     host: str
     is_dialled: bool
 
 
 def told_of(host: str) -> Told:
-    """Return what clients of brokers that listen on this host can reach."""
+    """Return the address that clients can reach if brokers listen on this host."""
     if bound_host(host) is None:
         return _told_of_everywhere()
     return Told(_LOOPBACKS[socket.AF_INET] if host == _ALL_OF_IPV4 else host, False)

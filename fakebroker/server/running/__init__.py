@@ -1,1 +1,1 @@
-"""Where a cluster runs: its thread, its event loop, its process, and the files that this may open."""
+"""The environment of a cluster: its thread, its event loop, its process, and the files that this may open."""

@@ -1,10 +1,10 @@
-"""A child process that fork() made has copies of what its parent had open, and none of its threads.
+"""The handling of fork(): the child has copies of all descriptors of its parent, and none of its threads.
 
-Theory   A cluster goes on in the parent alone. In the child its ports would stay connectable after the parent has
-         closed them, and a call would wait for a thread that is not there. So there each of its descriptors is made
-         one of /dev/null, and who uses the cluster is told. They are not closed: what has their numbers will close
-         them once more when it is garbage, and by then they may be somebody else's. An epoll instance is shared with
-         the parent, which is why nothing is taken out of it here.
+Theory   The cluster goes on in the parent alone. In the child its ports would accept connections after the parent has
+         closed them. A call would wait for a thread that does not exist. So each descriptor is replaced in the child by
+         one of /dev/null, and users of the cluster get an error. The descriptors are not closed: their owners close
+         them once more as garbage, when their numbers may belong to other files. An epoll instance is shared with the
+         parent, so nothing is removed from it here.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ OF_ANOTHER_PROCESS = (
 
 
 class Runs(Protocol):
-    """What runs in one process."""
+    """An object that runs in one process."""
 
     def after_fork(self) -> None:
-        """This is the child."""
+        """Handle the fork, in the child."""
 
     def __hash__(self) -> int: ...
 
@@ -33,7 +33,7 @@ _running: WeakSet[Runs] = WeakSet()
 
 
 def tell_of_fork(one: Runs) -> None:
-    """Have it told, from now on, as long as it is there."""
+    """Register an object: it is notified of forks as long as it exists."""
     _running.add(one)
 
 
@@ -42,7 +42,7 @@ def tell_no_more(one: Runs) -> None:
 
 
 def leave_to_the_parent(descriptors: Iterable[int]) -> None:
-    """In the child: they are open in the parent alone. Nothing else of them changes."""
+    """Replace the descriptors in the child by /dev/null; they stay open in the parent alone."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for descriptor in descriptors:
         if descriptor >= 0:

@@ -1,6 +1,6 @@
-"""Whether threads are threads: gevent and eventlet can put greenlets in their place, for a whole process.
+"""A check for green threads: gevent and eventlet can replace threads by greenlets for a whole process.
 
-A greenlet that waits for an event loop never gives it a turn, so the cluster would hang without a word.
+A greenlet that waits for an event loop never gives it a turn, so the cluster would hang silently.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where an `AsyncFakeCluster` is at home: one event loop, in one process. Whoever calls from elsewhere is told so."""
+"""The home of an `AsyncFakeCluster`: one event loop, in one process. Calls from elsewhere raise an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSED_LOOP = (
 
 
 class Home:
-    """`descriptors` are what the cluster has open, for the case of a fork."""
+    """The loop and process of a cluster. `descriptors` returns its open descriptors, for the case of a fork."""
 
     def __init__(self, descriptors: Callable[[], Iterable[int]]) -> None:
         self._descriptors = descriptors
@@ -32,19 +32,19 @@ class Home:
         self._is_inherited = False
 
     def enter(self) -> None:
-        """Be at home on the running loop."""
+        """Set the running loop as the home."""
         self.check_process()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         tell_of_fork(self)
 
     def leave(self) -> None:
-        """Be at home nowhere."""
+        """Clear the home."""
         self._loop = None
         tell_no_more(self)
 
     def check(self) -> None:
-        """Raise RuntimeError if this is another loop, thread or process."""
+        """Raise RuntimeError in another loop, thread or process."""
         self.check_is_there()
         loop = self._loop
         if loop is None:
@@ -61,23 +61,23 @@ class Home:
             raise RuntimeError(_OTHER_THREAD)
 
     def check_is_there(self) -> None:
-        """Raise RuntimeError if it has gone with its loop, or is another process's: for who only looks."""
+        """Raise RuntimeError if the loop has been closed, or in another process: the check for read-only access."""
         self.check_process()
         if self.is_gone:
             raise RuntimeError(_CLOSED_LOOP)
 
     @property
     def is_gone(self) -> bool:
-        """Whether the loop was closed while the cluster was running on it."""
+        """Return True if the loop was closed while the cluster was running on it."""
         return self._loop is not None and self._loop.is_closed()
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this is a child of the process where the cluster runs."""
+        """Return True in a child of the process where the cluster runs."""
         return self._is_inherited
 
     def check_process(self) -> None:
-        """Raise RuntimeError if this is a child of the process where it runs."""
+        """Raise RuntimeError in a child of the process where it runs."""
         if self._is_inherited:
             raise RuntimeError(OF_ANOTHER_PROCESS)
 

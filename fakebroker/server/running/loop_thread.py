@@ -1,8 +1,8 @@
-"""A thread with an event loop of its own, in which something runs from its start to its stop.
+"""A thread with an event loop of its own, in which a program runs from its start to its stop.
 
-Theory   The one who starts or stops it may be interrupted at any point: by Ctrl-C, or by the time limit of a test. So
-         the thread is told in one step that its end has come, which it looks at before it says that it has started; and
-         it clears up by itself, whether anybody still waits for it or not.
+Theory   The caller of `start` or `stop` may be interrupted at any point: by Ctrl-C, or by the time limit of a test. So
+         the end is requested in one step, and the thread checks for it before it reports its start. The thread cleans
+         up by itself, whether the caller still waits or not.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from fakebroker.server.running.no_more_files import tell_of_no_more_files
 
 T = TypeVar("T")
 
-_INTERRUPTED_S = 5.0  # for which one who was interrupted waits for the thread's end; a second interrupt ends that
+_INTERRUPTED_S = 5.0  # how long an interrupted caller waits for the thread's end; a second interrupt ends that wait
 
 
 class _Run:
-    """From one start to its end. `main` is what the loop runs, once it does."""
+    """One run of the thread, from start to end. `main` is the coroutine that the loop runs."""
 
     def __init__(self, target: Callable[[_Run], None]) -> None:
         self.started: Future[asyncio.AbstractEventLoop] = Future()
         self.is_over = False
         self._is_cancelled = False
         self.main: asyncio.Task[None] | None = None
-        self.ended = threading.Event()  # not join(): Python 3.11 takes a thread for ended if that is interrupted
+        self.ended = threading.Event()  # not join(): after an interrupted join() Python 3.11 considers the thread ended
         self.thread = threading.Thread(target=target, args=(self,), name="fakebroker", daemon=True)
 
     def end(self) -> None:
-        """Have the thread end. Either it has a task by now, or it will see that its end has come."""
+        """Request the end of the thread. Either it has a task by now, or it will see the request when it starts."""
         self.is_over = True
         main = self.main
         if main is not None:
@@ -43,14 +43,16 @@ class _Run:
                 main.get_loop().call_soon_threadsafe(self.cancel)
 
     def cancel(self) -> None:
-        """In the thread. Whoever is interrupted says it again: then it is clearing up, and goes on with that."""
+        """Cancel the task, in the thread. A second request of an interrupted caller does nothing: the task is cleaning
+        up."""
         if not self._is_cancelled and self.main is not None:
             self._is_cancelled = True
             self.main.cancel()
 
 
 class LoopThread:
-    """`start` and `stop` run in the thread. Of `call` and `wait_for` no more than `not_running` is heard otherwise."""
+    """A thread with an event loop. `start` and `stop` run in the thread. If nothing runs, `call` and `wait_for` raise
+    RuntimeError with the text `not_running`."""
 
     def __init__(
         self,
@@ -65,20 +67,20 @@ class LoopThread:
         self._not_running = not_running
         self._starting_or_stopping = threading.Lock()
         self._run: _Run | None = None
-        self._calling = threading.Lock()  # what is handed to the loop comes before its end, or is refused
+        self._calling = threading.Lock()  # a call that reaches the loop comes before its end, or is refused
         self._loop: asyncio.AbstractEventLoop | None = None  # None: takes no calls
         self._is_inherited = False
 
     def start(self) -> None:
-        """Start the thread, and what runs there. Whoever is interrupted here leaves nothing behind. Raises RuntimeError
-        where threads are greenlets."""
+        """Start the thread and run `start` there. An interrupted call leaves nothing behind. Raises RuntimeError where
+        threads are greenlets."""
         self._check_process()
         refuse_green_threads()
         with self._starting_or_stopping:
             if self._run is not None and not self._run.is_over:
                 raise RuntimeError("the cluster is running already")
             try:
-                self._join()  # of a stop() that was interrupted
+                self._join()  # left by a stop() that was interrupted
                 run = self._run = _Run(self._work)
                 tell_of_fork(self)
                 run.thread.start()
@@ -88,8 +90,8 @@ class LoopThread:
                 raise
 
     def stop(self) -> None:
-        """Stop what runs, and end the thread, also for one who is interrupted here. In a child process there is
-        neither."""
+        """Run `stop` and end the thread, even if the caller is interrupted. In a child process there is nothing to
+        stop."""
         if self._is_inherited:
             return
         with self._starting_or_stopping:
@@ -110,9 +112,9 @@ class LoopThread:
         run = self._run
         if run is None:
             return
-        if run.thread.ident is not None:  # or it has never begun
+        if run.thread.ident is not None:  # None if it has never begun
             if not run.ended.wait(seconds):
-                return  # whoever starts it again waits for it
+                return  # the next start() waits for it
             run.thread.join()
         self._run = None
         tell_no_more(self)
@@ -160,7 +162,7 @@ class LoopThread:
         return result.result()
 
     def call_or_do(self, function: Callable[[], T]) -> T:
-        """Run the function in the thread; here, while there is none."""
+        """Run the function in the thread, or in the caller's if there is none."""
         result = self._hand_over(function)
         if result is not None:
             return result.result()
@@ -168,7 +170,7 @@ class LoopThread:
             return function()
 
     def _hand_over(self, function: Callable[[], T]) -> Future[T] | None:
-        """Have the function run in the thread. None if that takes no calls."""
+        """Schedule the function in the thread. Return None if the thread takes no calls."""
         self._check_process()
         result: Future[T] = Future()
 
@@ -210,7 +212,7 @@ class LoopThread:
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """End what is left of coroutines, so that nobody waits for them."""
+    """Cancel the remaining coroutines, so that their callers do not wait."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

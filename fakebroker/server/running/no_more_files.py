@@ -1,11 +1,11 @@
-"""As many files are open as this process may have: no more connections come in until others go, and the log says so.
+"""The limit of open files: near it new connections are closed until others go, and the log says so.
 
-Theory   Kafka's acceptor logs the error of each accept(2) and goes on. Here a loop accepts. uvloop's libuv keeps one
-         descriptor in reserve, lets in with it whom it cannot serve, closes that at once, and says nothing to anybody.
-         Asyncio leaves them in the backlog, tries again a second later and tells the loop's exception handler, as many
-         times as the backlog is long. So, once there are many, it is looked at for each connection that comes in
-         whether some descriptors are left; if not it is closed. Those are for who is connected: the first request of
-         its kind imports a module.
+Theory   Kafka's acceptor logs the error of each accept(2) and goes on. Here the loop accepts. With uvloop, libuv keeps
+         one descriptor in reserve. It accepts with it a connection that it cannot serve, and closes that at once
+         without a report. Plain asyncio leaves connections in the backlog and tries again a second later. It calls the
+         loop's exception handler as many times as the backlog is long. So, once many files are open, each new
+         connection is checked: if too few descriptors are left, it is closed. The reserve is for existing connections:
+         the first request of its kind imports a module.
 Source   core/.../network/SocketServer.scala Acceptor.acceptNewConnections @ 4.0; libuv's uv__emfile_trick.
 """
 
@@ -23,7 +23,7 @@ from fakebroker.server.writing.limited_log import LimitedLog
 
 log = logging.getLogger("fakebroker")
 
-_NEAR = 256  # files that others have opened since, beside ours
+_NEAR = 256  # files that other parts of the process may have opened since
 _SPARE = 4  # an import opens two at a time
 _ERRORS = (errno.EMFILE, errno.ENFILE)
 _SENTENCE = (
@@ -33,17 +33,17 @@ _SENTENCE = (
 
 
 class Files:
-    """How many this process may open. Whoever holds connections asks for each."""
+    """The number of files that this process may open. Each new connection is checked against it."""
 
     def __init__(self, told: LimitedLog) -> None:
         self._told = told
         self._limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        self._highest = 0  # number of a connection: the system takes the lowest that is free
+        self._highest = 0  # the highest descriptor of a connection: the system assigns the lowest that is free
 
     def are_short(self, descriptor: int) -> bool:
-        """Whether fewer than some can be opened beside this connection's, which is told then."""
+        """Return True if too few descriptors are left beside this connection's; log it then."""
         self._highest = max(self._highest, descriptor)
-        if self._limit - self._highest > _NEAR:  # to ask takes as long as a tenth of a connect
+        if self._limit - self._highest > _NEAR:  # the full check takes a tenth of the time of a connect
             return False
         spare = []
         try:
@@ -60,12 +60,12 @@ class Files:
 
 
 def keep_files(wanted: bool) -> None:
-    """From now on in this process, or no more: files for what a request imports, whoever else comes."""
+    """Turn the reserve of this process on or off: files for what a request imports, even if more clients connect."""
     files_to_load.keep(_SPARE if wanted else 0)
 
 
 def tell_of_no_more_files(loop: asyncio.AbstractEventLoop) -> None:
-    """Have a loop of our own tell it in this way, and all else in its own."""
+    """Install a handler that logs the lack of files of a loop in our words, and all else as before."""
     told = LimitedLog(log, loop)
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ def tell_of_no_more_files(loop: asyncio.AbstractEventLoop) -> None:
         if isinstance(error, OSError) and error.errno in _ERRORS and "socket" in context:
             _tell(told)
         elif isinstance(error, ValueError) and "_start_serving" in context.get("message", ""):
-            log.debug("the listener was closed before it could accept again")  # python/cpython: it tries all the same
+            log.debug("the listener was closed before it could accept again")  # python/cpython: asyncio tries again
         else:
             loop.default_exception_handler(context)
 

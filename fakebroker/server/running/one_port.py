@@ -1,13 +1,13 @@
-"""A port that stays taken: on all addresses of a host, whether it is listened on or not.
+"""A port that stays reserved on all addresses of a host, whether it listens or not.
 
-Theory   A name such as localhost has an address of each family. The system gives each of them a port of its own when a
-         free one is asked for, but clients are told one port, and take any of the addresses.
-         A socket that is bound and does not listen refuses connections, and nobody else gets its port: neither another
-         listener nor a client as the port at its own end. So from `take` to `close` one such socket keeps the port on
-         each address. Those that listen share it with them: on Linux sockets of one user do if all of them have
-         SO_REUSEPORT. The keeper has no SO_REUSEADDR, so that shares it with nobody. It has SO_REUSEPORT only once it
-         is bound, and not while it would let two clusters take the same port.
-         Elsewhere a connection might be given to a socket that does not listen. There the keeper is closed while
+Theory   A name such as localhost has an address of each family. The system picks a different free port for each of
+         them, but clients are told one port, and take any of the addresses.
+         A socket that is bound and does not listen refuses connections. No other process gets its port, neither for a
+         listener nor as a client's own port. So from `take` to `close` one such socket, the keeper, reserves the port
+         on each address. Listening sockets share it with the keeper: on Linux sockets of one user do if all of them
+         have SO_REUSEPORT. The keeper has no SO_REUSEADDR, which would share the port too. It gets
+         SO_REUSEPORT only after the bind: before, that would let two clusters take the same port.
+         On other systems a connection might be given to a socket that does not listen. There the keeper is closed while
          others listen, and bound again in the same step in which they are closed.
 """
 
@@ -22,10 +22,10 @@ from typing import Any, Self
 
 from fakebroker.server.turn.turns import turns
 
-_TRIES = 20  # of ports that are free on one address and taken on another
-_BACKLOG = 100  # asyncio's
-# asyncio loses, and leaks, what it has accepted in the turn before the listener closes (python/cpython#109564). So it
-# accepts nobody any more, and lets in those whom it has accepted, before that.
+_TRIES = 20  # some ports are free on one address only
+_BACKLOG = 100  # the default of asyncio.
+# In the turn before a listener closes, asyncio loses, and leaks, connections that it has accepted
+# (python/cpython#109564). So we stop accepting first, and let in the accepted connections before the close.
 _TURNS_BEFORE_CLOSE = 4
 
 _CAN_SHARE = sys.platform == "linux"
@@ -34,7 +34,7 @@ _Info = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]
 
 
 class Port:
-    """Made by `take`; refuses connections until `open`. Use it on one event loop."""
+    """A reserved port, made by `take`. It refuses connections until `open`. Use it on one event loop."""
 
     def __init__(self, addresses: list[_Info], keepers: list[socket.socket]) -> None:
         self._addresses = addresses
@@ -44,8 +44,8 @@ class Port:
 
     @classmethod
     async def take(cls, host: str | None, port: int) -> Self:
-        """Take that port, or, if it is 0, one that is free on all addresses. Raises OSError, of which socket.gaierror
-        is one, and ValueError for a host that no resolver can be asked for."""
+        """Reserve that port, or, if it is 0, one that is free on all addresses. Raises OSError, of which
+        socket.gaierror is one, and ValueError for a host that no resolver accepts."""
         found = await _addresses(host, port)
         for _ in range(_TRIES):
             addresses: list[_Info] = []
@@ -71,7 +71,8 @@ class Port:
         return bool(self._servers)
 
     async def open(self, new_protocol: Callable[[], asyncio.BaseProtocol], backlog: int = _BACKLOG) -> None:
-        """Accept connections; nothing happens if it does. Raises OSError, and refuses them then."""
+        """Accept connections; do nothing if it does already. If it raises OSError, the port still refuses
+        connections."""
         if self.is_open:
             return
         loop = asyncio.get_running_loop()
@@ -92,7 +93,7 @@ class Port:
             raise
 
     async def refuse(self) -> None:
-        """Refuse connections, once those are let in that are accepted by now."""
+        """Refuse connections, after the connections accepted so far are let in."""
         if self.is_open:
             await turns(_TURNS_BEFORE_CLOSE)
             loop = asyncio.get_running_loop()
@@ -111,18 +112,18 @@ class Port:
             self._keepers += filter(None, [_keeper(info, self.number) for info in self._addresses])
 
     def close(self) -> None:
-        """Give it up at once."""
+        """Release the port at once."""
         self._refuse()
         _close_all(self._keepers)
 
     def descriptors(self) -> list[int]:
-        """Of all that is open."""
+        """Return the descriptors of all open sockets."""
         listening = [sock for server in self._servers for sock in server.sockets]
         return [sock.fileno() for sock in (*self._keepers, *listening)]
 
 
 async def _addresses(host: str | None, port: int) -> list[_Info]:
-    """Of a name the loop asks a resolver; nobody has to be asked for an address."""
+    """Return the addresses of a host. A name is resolved by the loop, an address needs no resolver."""
     asked: dict[str, Any] = {"type": socket.SOCK_STREAM, "flags": socket.AI_PASSIVE | socket.AI_NUMERICHOST}
     try:
         found = socket.getaddrinfo(host, port, **asked)
@@ -133,7 +134,7 @@ async def _addresses(host: str | None, port: int) -> list[_Info]:
 
 
 def _keeper(info: _Info, port: int) -> socket.socket | None:
-    """None if this machine has no such family, or not that address."""
+    """Return a bound socket. None if this machine does not have the family or the address."""
     try:
         sock = _bound(info, port)
     except OSError as error:
@@ -150,7 +151,7 @@ def _bound(info: _Info, port: int, shares: bool = False) -> socket.socket:
     family, kind, protocol, _, address = info
     sock = socket.socket(family, kind, protocol)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of an earlier life may be there
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # an earlier life may have connections
         if shares:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
@@ -170,11 +171,11 @@ def _close_all(sockets: list[socket.socket]) -> None:
 
 
 def bound_host(host: str) -> str | None:
-    """A host as the system is asked to listen on it: None is all addresses of both families, which `::` is for Kafka,
-    too."""
+    """Return the host as the system is asked to listen on it. None means all addresses of both families; Kafka's `::`
+    does, too."""
     return None if host in ("", "::") else host
 
 
 def without_brackets(host: str) -> str:
-    """An address of IPv6 without the brackets that set it apart from a port."""
+    """Return an IPv6 address without the brackets that separate it from a port."""
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host

@@ -1,4 +1,4 @@
-"""The parent of a process, which is there as long as it keeps the other end of stdin open."""
+"""Detection of the end of the parent process, which keeps the other end of stdin open as long as it lives."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _BYTES = 4096
 
 
 def is_a_pipe(descriptor: int) -> bool:
-    """Return True if another process can hold the other end: of a pipe, or of a socket as Node.js makes it."""
+    """Return True if another process can hold the other end, as of a pipe or of the sockets that Node.js makes."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def when_parent_ends(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Call once stdin ends: the parent has closed it, has ended or was killed. What comes there is dropped."""
+    """Call the function once stdin ends: the parent has closed it, has ended or was killed. Input is dropped."""
 
     def read() -> None:
         try:

@@ -1,1 +1,1 @@
-"""Scenario files: what a cluster is made of and what is in it from the start, as YAML."""
+"""Scenario files: the definition of a cluster and its initial content, as YAML."""

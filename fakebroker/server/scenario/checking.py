@@ -1,8 +1,8 @@
-"""What is wrong with a scenario by its schema, in one sentence.
+"""A check of scenarios against the schema, which reports the first mistake in one sentence.
 
-Theory   The schema uses a few keywords, and each has its check and its sentence here. A test walks the schema for
-         keywords that have none, and another one compares the checks with those of the package jsonschema, which
-         would bring five more packages.
+Theory   The schema uses a few keywords, and each has its check and its sentence here. One test finds keywords of the
+         schema without a check. Another one compares the checks with those of the package jsonschema, which would bring
+         five more packages.
 Source   JSON Schema 2020-12.
 """
 
@@ -26,14 +26,14 @@ _TYPES = {
     "number": "a number",
     "boolean": "true or false",
 }
-_SAYS_NOTHING = {"$schema", "$defs", "title", "description"}  # of values
+_SAYS_NOTHING = {"$schema", "$defs", "title", "description"}  # keywords without a check of values
 _Schema = dict[str, Any]
 
 
 class Mistake(NamedTuple):
-    """A keyword of the schema that a value does not comply with.
+    """A keyword of the schema that a value violates.
 
-    path     of the value in the document
+    path     the path of the value in the document
     schema   the part of the schema that has the keyword
     """
 
@@ -45,21 +45,21 @@ class Mistake(NamedTuple):
 
 @cache
 def schema() -> dict[str, Any]:
-    """The published schema."""
+    """Return the published schema."""
     text = files("fakebroker.server.scenario").joinpath("schema.json").read_text(encoding="utf-8")
     read: dict[str, Any] = json.loads(text)
     return read
 
 
 def problem(value: object) -> tuple[Path, str] | None:
-    """Where the first mistake is, and what it is; None if there is none."""
+    """Return the path and the message of the first mistake, or None."""
     mistakes = mistakes_in(value, schema())
     first = min(mistakes, key=lambda each: (list(map(str, each.path)), each.keyword), default=None)
     return None if first is None else _told(first)
 
 
 def mistakes_in(value: object, schema: _Schema, path: Path = ()) -> Iterator[Mistake]:
-    """Yield each keyword that the value, or a part of it, does not comply with."""
+    """Yield each keyword that the value, or a part of it, violates."""
     for keyword, asked in schema.items():
         if keyword in _SAYS_NOTHING:
             continue
@@ -73,8 +73,8 @@ def mistakes_in(value: object, schema: _Schema, path: Path = ()) -> Iterator[Mis
 
 
 def _parts(value: Any, keyword: str, asked: Any, whole: _Schema) -> list[tuple[Path, Any, _Schema]] | None:
-    """Return what the keyword checks by schemas of their own; None if it checks the value itself. A part has the keys
-    that lead to it from the value."""
+    """Return what the keyword checks by schemas of their own; None if it checks the value itself. Each part comes with
+    the keys that lead to it from the value."""
     match keyword:
         case "$ref":
             return [((), value, schema()["$defs"][asked.removeprefix("#/$defs/")])]
@@ -95,7 +95,7 @@ def _complies(value: Any, keyword: str, asked: Any, whole: _Schema) -> bool:
     match keyword:
         case "type":
             return any(_is_a(value, each) for each in ([asked] if isinstance(asked, str) else asked))
-        case "additionalProperties":  # which is false: others were looked at as parts
+        case "additionalProperties":  # the schema false; other schemas were checked as parts
             return not isinstance(value, dict) or value.keys() <= whole.get("properties", {}).keys()
         case "required":
             return not isinstance(value, dict) or all(key in value for key in asked)

@@ -1,7 +1,7 @@
-"""A scenario: what a cluster is made of and what is in it from the start, read from a YAML file and checked.
+"""A scenario: the definition of a cluster and its initial content, read from a YAML file and checked.
 
-Theory   The schema says which keys there are and of what kind their values are; what they mean is checked by who acts
-         on them, the cluster, and its sentence gets the place in the file.
+Theory   The schema defines the keys and the types of their values. The cluster checks what the values mean when it uses
+         them, and the place in the file is added to its message.
 Units    `at_ms` is milliseconds from the start, on the brokers' clock.
 """
 
@@ -22,11 +22,11 @@ from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.scenario.checking import problem
 from fakebroker.yaml_places import BadYaml, Document, Path, Place, read
 
-_IN_THE_CLUSTER = {"topics", "scripts", "quotas", "faults"}  # all else are arguments of FakeCluster
+_IN_THE_CLUSTER = {"topics", "scripts", "quotas", "faults"}  # all other keys are arguments of FakeCluster
 
 
 class Hands(Protocol):
-    """What a cluster is set up by; `AsyncFakeCluster` has it."""
+    """The methods that set up a cluster; `AsyncFakeCluster` has them."""
 
     @property
     def followers(self) -> Followers: ...
@@ -47,7 +47,7 @@ class Hands(Protocol):
 class ScenarioError(ValueError):
     """A mistake in a scenario file: one sentence, with the file, and with the line and column where they are known.
 
-    source, line, column, key   where it is; the key is None if it is not about one
+    source, line, column, key   the place; the key is None if the mistake is not about one
     """
 
     def __init__(self, sentence: str, source: str, place: Place | None, key: str | None) -> None:
@@ -61,9 +61,9 @@ class ScenarioError(ValueError):
 
 @final
 class Scenario:
-    """Made by `read_file` or `from_text`.
+    """A checked scenario, made by `read_file` or `from_text`.
 
-    arguments   those of FakeCluster that it names
+    arguments   the arguments of FakeCluster that it contains
     """
 
     def __init__(self, source: str, document: Document) -> None:
@@ -76,7 +76,7 @@ class Scenario:
 
     @classmethod
     def read_file(cls, path: str | PathLike[str]) -> Self:
-        """Raises OSError, or ScenarioError."""
+        """Read a scenario file. Raises OSError, or ScenarioError."""
         source = str(path)
         try:
             text = FilePath(path).read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, source: str = "scenario") -> Self:
-        """`source` names it in sentences. Raises ScenarioError."""
+        """Read a scenario from text; `source` names it in messages. Raises ScenarioError."""
         try:
             document = read(text)
         except BadYaml as error:
@@ -109,14 +109,14 @@ class Scenario:
         return found
 
     def check_arguments(self, check: Callable[..., object]) -> None:
-        """Raises ScenarioError, with the place of what is wrong, if `check` raises for the arguments."""
+        """Call `check` with the arguments. If it raises, raise ScenarioError with the place of the wrong argument."""
         try:
             check(**self.arguments)
         except (ValueError, TypeError, KafkaError) as error:
             raise self._error(str(error), self._culprit(check)) from None
 
     def _culprit(self, check: Callable[..., object]) -> Path:
-        """The argument, or the setting, without which the rest is right; nothing, if there is none such."""
+        """Return the path of the argument or setting without which the check passes; empty if there is none."""
         for path, rest in _each_left_out(self.arguments):
             try:
                 check(**rest)
@@ -126,7 +126,7 @@ class Scenario:
         return ()
 
     def set_up(self, cluster: Hands) -> None:
-        """Make what is in it in a cluster that has just started. Raises ScenarioError for what the cluster refuses."""
+        """Create the content in a cluster that has just started. Raises ScenarioError if the cluster refuses it."""
         for index, quota in enumerate(self._said.get("quotas", ())):
             with self._at("quotas", index):
                 cluster.quotas.set(**quota)
@@ -177,7 +177,7 @@ def _error(sentence: str, source: str, document: Document, path: Path) -> Scenar
 
 
 def _with_text_keys(value: object) -> object:
-    """JSON has no other keys, and a broker's id is one in `racks`."""
+    """Return the value with text keys, as JSON requires; `racks` has broker ids as keys."""
     if isinstance(value, dict):
         return {str(key): _with_text_keys(each) for key, each in value.items()}
     return [_with_text_keys(each) for each in value] if isinstance(value, list) else value

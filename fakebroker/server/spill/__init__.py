@@ -1,1 +1,1 @@
-"""Records that are out of memory: a temporary file, and who has which part of it."""
+"""The store of records that are out of memory: a temporary file, and the allocation of its parts."""

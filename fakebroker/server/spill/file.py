@@ -1,13 +1,13 @@
 """The store of a cluster's old records: a temporary file without a name, written by a thread of its own.
 
-Theory   The loop only hands over what is to be written, which stays in memory until it is; beyond `max_unwritten_bytes`
-         it waits for the disk, so that memory is bounded. The thread writes in the order in which it was asked, so a
-         place that was freed and given to somebody else ends up with what was put there last. Reading is done on the
-         loop: it is mostly from the page cache, a few microseconds, and what an answer takes at a time. The file is in
-         the usual folder for temporary files (TMPDIR), made when the first records go there, and has no name: nobody
-         finds it, and it is gone with the process, however that ends.
-Errors   When the disk is full, or there is no folder to write to, `put` raises StoreFullError, and tries again each
-         time. What could not be written is still in memory then. What cannot be read raises OSError.
+Theory   The loop only hands over what is to be written, which stays in memory until it is. Beyond `max_unwritten_bytes`
+         the loop waits for the disk, so that memory is bounded. The thread writes in the order of the calls, so a place
+         that is freed and reused ends up with the last data put there. Reads are done on the loop: they mostly hit the
+         page cache, take a few microseconds, and have the size that a response needs at a time. The file is in the
+         usual folder for temporary files (TMPDIR), made when the first records go there. Without a name no other
+         process finds it, and it is gone with the process, however that ends.
+Errors   If the disk is full, or there is no folder to write to, `put` raises StoreFullError, and tries again each time.
+         Data that could not be written is still in memory then. Failed reads raise OSError.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DEFAULT_UNWRITTEN_BYTES = 4_194_304
 
 
 class _Run:
-    """What was put at `position`."""
+    """The data put at `position`."""
 
     __slots__ = ("parts", "position", "size")
 
@@ -40,7 +40,7 @@ class _Run:
 
 
 class SpillFile(Store):
-    """Made and used by one thread; `close` it in the end."""
+    """A store that one thread makes and uses; `close` it in the end."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
@@ -48,15 +48,15 @@ class SpillFile(Store):
         self._space = Space()
         self._max_unwritten_bytes = _DEFAULT_UNWRITTEN_BYTES
         self._closed = False
-        # Shared with the thread, under the lock that is in `_changed`.
+        # Shared with the thread, under the lock of `_changed`.
         self._changed = threading.Condition()
-        self._unwritten: dict[int, _Run] = {}  # by position, the last that was put there
+        self._unwritten: dict[int, _Run] = {}  # by position, the last data put there
         self._error: OSError | None = None
         self._tries = 0
         self.unwritten_bytes = 0
-        # Shared with whoever collects garbage: these two may be used from a finalizer.
+        # Shared with the garbage collector: these two may be used from a finalizer.
         self._freed: deque[tuple[int, int]] = deque()
-        self._inbox: SimpleQueue[_Run | None] = SimpleQueue()  # None: look again
+        self._inbox: SimpleQueue[_Run | None] = SimpleQueue()  # None: check again
 
     @property
     def place(self) -> str:
@@ -64,7 +64,7 @@ class SpillFile(Store):
 
     @property
     def size(self) -> int:
-        """How long the file is, or will be when all is written."""
+        """Return the length of the file when all is written."""
         with self._changed:
             self._take_back()
             return self._space.end
@@ -106,7 +106,7 @@ class SpillFile(Store):
             self._inbox.put(None)
 
     def close(self) -> None:
-        """Forget everything. What is being written at this moment is waited for."""
+        """Drop everything. Wait for the write in progress."""
         self._closed = True
         if self._thread is not None:
             self._inbox.put(None)
@@ -132,11 +132,11 @@ class SpillFile(Store):
             raise StoreFullError(self._error.strerror or str(self._error))
 
     def _take_back(self) -> None:
-        """Free what nobody has any more."""
+        """Free the places that are not used any more."""
         while self._freed:
             self._space.give_back(*self._freed.popleft())
 
-    # In the thread.
+    # Methods of the thread.
 
     def _work(self) -> None:
         backlog: deque[_Run] = deque()
@@ -158,10 +158,10 @@ class SpillFile(Store):
             if end < length and not backlog:
                 length = end
                 self._cut(end)
-            run = None  # its records are in memory as long as somebody has it
+            run = None  # release the records while waiting for the next run
 
     def _write(self, backlog: deque[_Run]) -> OSError | None:
-        """Write what is to be written, in its order; the error that hindered it."""
+        """Write the backlog in its order. Return the error that stopped it, or None."""
         assert self._file is not None
         while backlog and not self._closed:
             run = backlog[0]
@@ -183,7 +183,7 @@ class SpillFile(Store):
         try:
             os.ftruncate(self._file.fileno(), end)
         except OSError:
-            return  # it is only that the disk is not given back
+            return  # the data is right, only the disk space is not returned
 
 
 def _write_all(fileno: int, run: _Run) -> None:
@@ -200,7 +200,7 @@ def _write_all(fileno: int, run: _Run) -> None:
 
 
 def _slice(parts: Sequence[Part], start: int, size: int) -> bytes:
-    """`size` bytes of the parts, from `start` on."""
+    """Return `size` bytes of the parts, from `start` on."""
     found: list[Part] = []
     for part in parts:
         if size <= 0:

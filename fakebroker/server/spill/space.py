@@ -1,9 +1,9 @@
-"""Which parts of a file are taken.
+"""The allocation of space in a file.
 
-Theory   What is freed is used again, by the first that finds it large enough; whatever cannot be placed so goes to the
-         end. What is free at the end is not part of the file any more. Only so many free places are looked at for each
-         that is wanted, so a file of which much is freed in small pieces may grow, up to what it was at most and as
-         much again: records mostly go in the order in which they came.
+Theory   A request takes the next free place that is large enough, or space at the end of the file. Free space at the
+         end is cut off the file. Each request examines only some of the free places. So a file of which much is freed
+         in small pieces may grow to twice its previous maximum. That is rare: records are mostly freed in the order in
+         which they came.
 Units    bytes.
 """
 
@@ -15,17 +15,17 @@ _LOOKED_AT = 64
 
 
 class Space:
-    """Of one file, which ends at `end`; `free_bytes` of it are free."""
+    """The space of one file, which ends at `end`; `free_bytes` of it are free."""
 
     def __init__(self) -> None:
         self.end = 0
         self.free_bytes = 0
-        self._starts: list[int] = []  # of the free places, rising
+        self._starts: list[int] = []  # starts of the free places, rising
         self._sizes: dict[int, int] = {}
-        self._next = 0  # where to look first
+        self._next = 0  # index of the free place to examine first
 
     def take(self, size: int) -> int:
-        """A place for so much: where it begins."""
+        """Allocate `size` bytes. Return where they start."""
         starts, count = self._starts, len(self._starts)
         for step in range(min(count, _LOOKED_AT)):
             index = (self._next + step) % count

@@ -1,1 +1,1 @@
-"""Turns of the event loop: what is handled, and what is read, in one of them."""
+"""Turns of the event loop: limits for the work and the reads of one turn."""

@@ -1,11 +1,11 @@
-"""What all connections together may bring in one turn of the event loop.
+"""A limit for the bytes that all connections together receive in one turn of the event loop.
 
-Theory   The loop reads every socket that has something, again and again as long as large reads come back full, before
-         it does anything else. Twenty clients that send 4 MiB each so take it for 60 ms, most of which is the kernel
-         that finds memory. So large reads are added up; who reads beyond the bound is held until the loop has gone
-         round, and has room for a little only, so that a thousand of them bring no more than that.
-         Five hundred of them that send 256 KiB each, whose bytes are copied once more, take as long. Reads of less than
-         16 KiB are not looked at: what they bring is requests, which have turns of their own.
+Theory   The loop reads every socket that has data, again and again as long as large reads fill the buffer, before it
+         does anything else. Twenty clients that send 4 MiB each take 60 ms that way, most of which is the kernel that
+         finds memory. So large reads are added up. A connection that reads beyond the limit is paused until the next
+         turn. After the limit each read gets a small buffer, so that a thousand connections add little more.
+         Five hundred connections that send 256 KiB each take as long, because their bytes are copied once more. Reads
+         of less than 16 KiB are not counted: they bring requests, which have limits of their own.
 Units    bytes.
 """
 
@@ -24,31 +24,31 @@ _LITTLE_BYTES: Final = 4_096  # still more than a few requests: network/socket_s
 
 
 class Intake:
-    """Of one event loop."""
+    """The limit of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._taken = 0  # in this turn
+        self._taken = 0  # bytes in this turn
         self._held: list[tuple[Connection, asyncio.ReadTransport]] = []
         self._next_turn: asyncio.Handle | None = None
 
     def stop(self) -> None:
-        """Nobody is let in any more."""
+        """Stop resuming paused connections."""
         if self._next_turn is not None:
             self._next_turn.cancel()
             self._next_turn = None
 
     @property
     def is_holding(self) -> bool:
-        """Whether somebody may have more who was not read for it."""
+        """Return True if a paused transport may have unread data."""
         return bool(self._held)
 
     def room(self, buffer: memoryview) -> memoryview:
-        """As much of it as may be read into."""
+        """Return the part of the buffer that may be filled."""
         return buffer if self._taken < _BYTES_IN_TURN else buffer[:_LITTLE_BYTES]
 
     def was_read(self, connection: Connection, transport: asyncio.ReadTransport, size: int) -> None:
-        """So many bytes came; maybe they are enough for this turn."""
+        """Count a read. Pause the connection if the turn's limit is reached."""
         if size < _LARGE_BYTES and self._taken < _BYTES_IN_TURN:
             return
         self._taken += size
@@ -59,7 +59,7 @@ class Intake:
             self._held.append((connection, transport))
 
     def _begin_turn(self) -> None:
-        """The loop has gone round."""
+        """Begin a turn of the loop: resume the paused connections."""
         self._next_turn = None
         self._taken = 0
         held, self._held = self._held, []

@@ -1,9 +1,9 @@
-"""A turn of the event loop, measured: so much time goes to requests, then sockets and timers are looked at.
+"""A turn of the event loop with a time limit for requests; then sockets and timers have their turn.
 
-Theory   What doors take is added up, however many of them there are in a turn of the loop. When it is a millisecond,
-         nothing more is handled until the loop has gone round (`begin`). So who is idle most of the time costs the loop
-         nothing, and who is busy lets everybody else in once a millisecond. The clock is looked at every few requests:
-         a small one takes the compiled broker 3 us, of which a look would be a twentieth.
+Theory   The time of all doors in a turn of the loop is added up. After a millisecond no more requests are handled until
+         the loop has gone round (`begin`). So idle clients cost the loop nothing, and busy clients let all others in
+         once a millisecond. The clock is read every few requests: a small request takes the compiled broker 3 us, of
+         which a read of the clock would be a twentieth.
 Units    nanoseconds.
 """
 
@@ -15,12 +15,12 @@ from typing import Final
 from fakebroker.network.turn import Turn
 
 _TURN_NS: Final = 1_000_000
-_LOOK_EVERY: Final = 8  # requests
-_BYTES_OF_REQUEST: Final = 2_048  # of a large one, that take as long as a small one
+_LOOK_EVERY: Final = 8  # requests between two reads of the clock
+_BYTES_OF_REQUEST: Final = 2_048  # bytes of a large request that take as long as a small request
 
 
 class MeasuredTurn(Turn):
-    """A millisecond of work."""
+    """A turn with a millisecond of work."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class MeasuredTurn(Turn):
         self._is_over = False
 
     def begin(self) -> None:
-        """The loop has gone round."""
+        """Begin a turn of the loop."""
         self._spent_ns = 0
 
     def enter(self) -> None:

@@ -1,4 +1,4 @@
-"""Turns of the event loop, for who has to wait for what it does by itself."""
+"""A wait for turns of the event loop, for work that the loop does by itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import asyncio
 
 
 async def turns(count: int) -> None:
-    """Let the loop go round so many times."""
+    """Let the loop go round `count` times."""
     for _ in range(count):
         await asyncio.sleep(0)

@@ -1,1 +1,1 @@
-"""What is written for somebody outside: log, journal, ready line, ready file. Nobody waits until that is read."""
+"""Output of the process: log, journal, ready line, ready file. A slow or absent reader never blocks the cluster."""

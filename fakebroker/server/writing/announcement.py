@@ -1,7 +1,7 @@
-"""What a process that serves says once it is ready: a line on stdout, and the file of `--ready-file`.
+"""The announcement of a process that is ready: a line on stdout, and the file of `--ready-file`.
 
-A file appears whole or not at all. A pipe, a terminal or a device is written to and never replaced, and as nobody need
-read it, nobody waits for that.
+A file appears whole or not at all. A pipe, a terminal or a device is written to and never replaced. It may have no
+reader, so a thread writes to it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _PATIENCE_S = 0.5
 
 
 class Announcement:
-    """Made before the start, so that a mistake is told before anything listens."""
+    """An announcement, made before the start so that a wrong path is reported before anything listens."""
 
     def __init__(self, ready_file: Path | None) -> None:
-        """Raises OSError if that is no file and cannot be one."""
+        """Check the path. Raises OSError if it is not a file and cannot become one."""
         self._path = ready_file
         self._writers: list[Writer] = []
         if ready_file is not None:
             _check(ready_file)
 
     def make(self, line: str, facts: str) -> None:
-        """Say the line, after the facts have been put into the file. Raises OSError if that cannot be written."""
+        """Write the facts into the file, then the line to stdout. Raises OSError if the file cannot be written."""
         stdout = descriptor_of(sys.stdout)
         said = f"{line}\n"
         if self._path is not None:
@@ -46,11 +46,11 @@ class Announcement:
                 _write_atomically(Path(os.path.realpath(self._path)), f"{facts}\n")
         if stdout is not None:
             self._hand_over("stdout", said, lambda: stdout, owns=False)
-        elif sys.stdout is not None and not sys.stdout.closed:  # something in its place, as in a test
+        elif sys.stdout is not None and not sys.stdout.closed:  # a replacement of stdout, as in a test
             print(said, end="", flush=True)
 
     def close(self) -> None:
-        """What nobody has read by now is not waited for any longer."""
+        """Stop waiting for readers."""
         for writer in self._writers:
             writer.end(_PATIENCE_S)
 
@@ -88,7 +88,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _is_same(path: Path, descriptor: int) -> bool:
-    """Whether it is what a descriptor has open, as /dev/stdout is."""
+    """Return True if the path is what the descriptor has open, as for /dev/stdout."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except OSError:
@@ -96,7 +96,8 @@ def _is_same(path: Path, descriptor: int) -> bool:
 
 
 def _opener(path: Path) -> Callable[[], int | None]:
-    """Opens it at once, so that an error is told, and again until a pipe has its reader."""
+    """Return a function that opens the path. Open it now, so that an error is raised, and again until a pipe has its
+    reader."""
     first = [open_to_write(path)]
     return lambda: first.pop() if first else open_to_write(path)
 

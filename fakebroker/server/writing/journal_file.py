@@ -1,9 +1,9 @@
 """The journal on disk, or in a pipe: every event as a line of JSON, in order.
 
-Theory   Lines are gathered, and handed to a thread within 0.2 s or when they are 64 KiB. A file takes all of it. A pipe
-         that nobody reads, or slowly, is waited for with 64 MiB in hand; what comes then is dropped until half of that
-         has been read, and a `Dropped` stands in its place. Who reads it later misses nothing else.
-Errors   The first one ends the journal, with a line in the log; the cluster goes on.
+Theory   Lines are gathered, and handed to a thread within 0.2 s or when they are 64 KiB. A file takes all of it. For a
+         pipe with a slow reader, or none, up to 64 MiB are buffered. Later events are dropped until half of the buffer
+         has been read, and a `Dropped` event takes their place. The reader misses nothing else.
+Errors   The first error ends the journal, with a line in the log; the cluster goes on.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ log = logging.getLogger("fakebroker")
 CAPACITY_BYTES = 64 * 1024 * 1024
 _TOGETHER_BYTES = 65_536
 _HAND_OVER_AFTER_S = 0.2
-_PATIENCE_S = 1.0  # at the end, for a pipe; for a file as long as it takes something within that time
+_PATIENCE_S = 1.0  # at the end: total for a pipe, without progress for a file
 _LOOK_S = 0.001
 
 
 class JournalFile:
-    """Made and used on one event loop."""
+    """A journal that is made and used on one event loop."""
 
     def __init__(
         self, path: str | PathLike[str], loop: asyncio.AbstractEventLoop, capacity_bytes: int = CAPACITY_BYTES
     ) -> None:
-        """Raises OSError if it cannot be written to. What the file held is gone. A pipe may be opened by its reader
-        at any time."""
+        """Open the journal and truncate the file. A pipe may get its reader at any time. Raises OSError if it cannot be
+        written to."""
         self._path = path
         self._loop = loop
         self._lines: list[str] = []
         self._size = 0
-        self._first: Event | None = None  # of those lines
+        self._first: Event | None = None  # the first event of those lines
         self._flushing: asyncio.TimerHandle | None = None
-        self._gap: Dropped | None = None  # what is missing at this moment
+        self._gap: Dropped | None = None  # the events dropped so far
         descriptor = open_to_write(path)
         self._is_file = descriptor is not None and is_file(descriptor)
         ready = [descriptor]
         self._writer = Writer(
             lambda: ready.pop() if ready else open_to_write(path), "fakebroker journal", capacity_bytes, self._ends_here
         )
-        atexit.register(self.close_at_once)  # of a program that does not stop its cluster
+        atexit.register(self.close_at_once)  # for a program that does not stop its cluster
 
     def write(self, event: Event) -> None:
         if self._writer.is_finished:
@@ -64,12 +64,11 @@ class JournalFile:
             self._flushing = self._loop.call_later(_HAND_OVER_AFTER_S, self._flush)
 
     def descriptors(self) -> list[int]:
-        """What is open."""
+        """Return the open descriptors."""
         return self._writer.descriptors()
 
     async def close(self) -> None:
-        """Have the rest written, and close the file; the loop goes on meanwhile. For a pipe that takes a second at
-        most."""
+        """Write the rest and close the file, while the loop goes on. A pipe gets a second at most."""
         self._finish()
         done, patience = self._writer.unwritten_bytes, self._loop.time() + _PATIENCE_S
         try:
@@ -84,7 +83,7 @@ class JournalFile:
             self._give_up()
 
     def close_at_once(self) -> None:
-        """The same without a loop: at the end of a program that has not stopped its cluster."""
+        """Close the file without a loop, at the end of a program that has not stopped its cluster."""
         self._finish()
         self._writer.wait(_PATIENCE_S)
         self._give_up()

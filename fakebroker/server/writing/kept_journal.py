@@ -1,4 +1,4 @@
-"""The journal of a cluster from its start to its stop: the last events in memory, all of them in a file, or neither."""
+"""The journal of a cluster from its start to its stop: the last events in memory, all events in a file, or neither."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fakebroker.server.writing.journal_file import JournalFile
 
 
 class KeptJournal:
-    """`size` is how many events are kept, `path` the file that gets all, if any. Raises TypeError or ValueError for
-    what they cannot be."""
+    """A journal that keeps `size` events and writes all events to the file `path`, if any. Raises TypeError or
+    ValueError for wrong values."""
 
     def __init__(self, size: int, path: str | PathLike[str] | None) -> None:
         require(WHOLE_NUMBER, journal=size)
@@ -26,39 +26,39 @@ class KeptJournal:
         self._file: JournalFile | None = None
 
     def open(self) -> Journal | None:
-        """An empty journal, if one is kept or written. Raises OSError if the file cannot be."""
+        """Return an empty journal, or None if none is kept or written. Raises OSError if the file cannot be written."""
         if self._path is not None:
             self._file = JournalFile(self._path, asyncio.get_running_loop())
         return self.renew()
 
     def renew(self) -> Journal | None:
-        """Another empty one; the same file goes on."""
+        """Return another empty journal; the file is continued."""
         on_event = None if self._file is None else self._file.write
         self._events = Journal(self._size, on_event)
         return self._events if self._size or on_event is not None else None
 
     async def close(self) -> None:
-        """Have all written. What is kept stays."""
+        """Write all events to the file. The kept events stay."""
         file, self._file = self._file, None
         if file is not None:
             await file.close()
 
     def close_at_once(self) -> None:
-        """The same where no loop runs any more."""
+        """Write all events to the file, if no loop runs any more."""
         file, self._file = self._file, None
         if file is not None:
             file.close_at_once()
 
     def descriptors(self) -> list[int]:
-        """Of the file, if it is open."""
+        """Return the descriptors of the file, if it is open."""
         return [] if self._file is None else self._file.descriptors()
 
     def snapshot(self) -> Snapshot:
-        """Raises RuntimeError if none is kept."""
+        """Return the kept events. Raises RuntimeError if none are kept."""
         if not self._size:
             raise RuntimeError("the cluster keeps no journal: it was made with journal=0")
         return Snapshot(self._events.events(), self._events.dropped)
 
     def clear(self) -> None:
-        """Forget what is kept."""
+        """Drop the kept events."""
         self._events.clear()

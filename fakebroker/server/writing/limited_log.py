@@ -1,10 +1,9 @@
-"""The log of what peers cause: some lines of a kind, and how many more there were.
+"""A log with a limit for each kind of line that peers can cause, and counts of the suppressed lines.
 
-Theory   Lines of a kind have the same format, and the same about what: a reason, whose numbers do not count. Ten of a
-         kind are shown in a second, the others are counted, and their number is told when the second is over. While
-         such a flood goes on the count is told after 2, 4, 8 ... and then 60 seconds, with one line in between: a
-         client that connects again and again for an hour is some hundred lines. When a time is over in which there was
-         little of a kind, it begins anew.
+Theory   Lines of a kind have the same format and the same reason, apart from its numbers. Ten of a kind are written in
+         a second; the others are counted, and the count is logged at the end of the second. While a flood goes on, the
+         next periods are 2, 4, 8 ... and then 60 seconds long, with one line and one count each. So a client that
+         reconnects for an hour causes some hundred lines. A period with few lines of a kind resets its limit.
 Units    seconds.
 """
 
@@ -19,15 +18,16 @@ from fakebroker.server.writing.log_text import printable
 
 MOST_IN_A_SECOND: Final = 10
 LONGEST_S: Final = 60
-_MOST_KINDS: Final = 100  # of reasons that are told apart
+_MOST_KINDS: Final = 100  # reasons that are distinguished
 _TICK_S: Final = 1.0
 _DIGITS = re.compile(r"\d+")
 
-_Kind = tuple[int, str, str]  # level, format, about what
+_Kind = tuple[int, str, str]  # level, format, reason
 
 
 class _Count:
-    """Of one kind, in the time at hand: how many there may be, and were; the last one; how long it is, and goes on."""
+    """The count of one kind in the present period: the limit, the lines so far, the last line, the length and the rest
+    of the period."""
 
     __slots__ = ("last", "left_s", "most", "period_s", "seen")
 
@@ -43,7 +43,7 @@ class _Count:
 
 
 class LimitedLog:
-    """Used on one event loop. Texts in lines are shown as `printable` does."""
+    """A limited log on one event loop. Texts in lines are escaped by `printable`."""
 
     def __init__(self, log: logging.Logger, loop: asyncio.AbstractEventLoop) -> None:
         self._log = log
@@ -58,7 +58,7 @@ class LimitedLog:
         self.tell(logging.WARNING, form, *values, about=about)
 
     def tell(self, level: int, form: str, *values: object, most: int = MOST_IN_A_SECOND, about: str = "") -> None:
-        """A line of the log; one more is counted instead, if there were so `most` of its kind in this second."""
+        """Log a line, or count it if `most` lines of its kind were logged in this period."""
         if not self._log.isEnabledFor(level):
             return
         line = form % tuple(printable(value) if isinstance(value, str) else value for value in values)
@@ -71,7 +71,7 @@ class LimitedLog:
         self._start()
 
     def settle(self) -> None:
-        """All is over: tell what was counted."""
+        """Log all counts, at the end."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -93,7 +93,7 @@ class LimitedLog:
             self._timer = self._loop.call_later(_TICK_S, self._tick)
 
     def _tick(self) -> None:
-        """A second is over."""
+        """Handle the end of a second."""
         self._timer = None
         for kind, count in list(self._counts.items()):
             count.left_s -= 1

@@ -1,4 +1,4 @@
-"""The log of a process that serves, on a stderr that perhaps nobody reads."""
+"""The log of a process that serves, on a stderr that may have no reader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _PATIENCE_S: Final = 0.5
 
 
 class LogHandler(logging.Handler):
-    """Lines to a descriptor, in order. What does not fit is dropped, and the next line that fits says how many."""
+    """A handler that writes lines to a descriptor, in order. Lines that do not fit are dropped; the next line that fits
+    says how many."""
 
     def __init__(self, descriptor: int, capacity_bytes: int = CAPACITY_BYTES, encoding: str = "utf-8") -> None:
         super().__init__()
@@ -36,7 +37,7 @@ class LogHandler(logging.Handler):
             self._dropped += 1
 
     def close(self) -> None:
-        """Have the rest written, if somebody takes it within half a second."""
+        """Write the rest, for at most half a second."""
         if self._dropped:
             self._writer.write(self._note(), whatever=True)
             self._dropped = 0
@@ -50,23 +51,23 @@ class LogHandler(logging.Handler):
     def _encoded(self, record: logging.LogRecord) -> bytes:
         try:
             text = self.format(record)
-        except Exception as error:  # the line of somebody else, whose values do not fit
+        except Exception as error:  # a line of other code with values that do not fit its format
             text = f"a line of the log cannot be shown: {record.msg!r}: {error!r}"
         return f"{text}\n".encode(self._encoding, "backslashreplace")
 
     def _goes_on(self, error: OSError) -> bool:
-        return error.errno == ENOSPC  # somebody may make room on the disk
+        return error.errno == ENOSPC  # the disk may have space again later
 
 
 @contextmanager
 def logging_to_stderr() -> Iterator[None]:
-    """The log of this process is written there, as long as the block lasts. Closed, it is written nowhere."""
+    """Write the log of this process to stderr while the block lasts. If stderr is closed, write it nowhere."""
     root = logging.getLogger()
     descriptor = descriptor_of(sys.stderr)
     handler: logging.Handler = logging.NullHandler()
     if descriptor is not None:
         handler = LogHandler(descriptor, encoding=sys.stderr.encoding or "utf-8")
-    elif sys.stderr is not None:  # something in its place, as in a test
+    elif sys.stderr is not None:  # a replacement of stderr, as in a test
         handler = logging.StreamHandler(sys.stderr)
     level = root.level
     root.addHandler(handler)

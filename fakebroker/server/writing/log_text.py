@@ -1,4 +1,4 @@
-"""What peers say, as one line of a log may show it."""
+"""Text from peers, made safe for one line of a log."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ MOST_CHARACTERS = 200
 
 
 def printable(text: str, most: int = MOST_CHARACTERS) -> str:
-    """What a terminal would act on is escaped as Python does it (line breaks, ESC, what turns the direction of text),
-    and what is longer is cut."""
+    """Escape what a terminal would act on, as Python does (line breaks, ESC, marks of text direction), and cut long
+    text."""
     cut = text[:most]
     if not cut.isprintable():
         cut = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in cut)

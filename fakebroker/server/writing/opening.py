@@ -1,4 +1,4 @@
-"""Files, pipes and devices that an option names, opened without waiting for anybody.
+"""Files, pipes and devices that an option names, opened without waiting for a reader.
 
 Source   open(2): a FIFO that is opened for writing waits for its reader, or with O_NONBLOCK fails with ENXIO.
 """
@@ -15,7 +15,8 @@ _MODE = 0o666  # less the umask, as open() does
 
 
 def open_to_write(path: str | PathLike[str]) -> int | None:
-    """A descriptor; what a file held is gone. None for a pipe that nobody reads yet: ask again. Raises OSError."""
+    """Open and truncate the path, and return a descriptor. None for a pipe without a reader: try again later. Raises
+    OSError."""
     try:
         return os.open(path, _FLAGS, _MODE)
     except OSError as error:
@@ -25,5 +26,5 @@ def open_to_write(path: str | PathLike[str]) -> int | None:
 
 
 def is_file(descriptor: int) -> bool:
-    """Whether it is an ordinary file: it takes what it is given, or fails."""
+    """Return True for an ordinary file: writes to it succeed or fail, but do not wait."""
     return stat.S_ISREG(os.fstat(descriptor).st_mode)

@@ -1,7 +1,7 @@
 """Debug lines of parked Produce requests: one for each partition when the request expires or completes.
 
 Theory   A listener of the probe, attached where the log `fakebroker` shows debug lines when a cluster starts, and
-         nowhere else: without it nothing is told.
+         nowhere else: it costs nothing otherwise.
 Source   core/.../server/DelayedProduce.scala onExpiration: "Expiring produce request for partition ...". Kafka has no
          line for a request that completes.
 """
@@ -18,10 +18,10 @@ log = logging.getLogger("fakebroker")
 
 
 class PurgatoryLog(Listener):
-    """Attach it before the first request."""
+    """The listener that writes these lines. Attach it before the first request."""
 
     def __init__(self) -> None:
-        self._timeouts_ms: dict[DelayedProduce, int] = {}  # of those that are parked
+        self._timeouts_ms: dict[DelayedProduce, int] = {}  # timeouts of the parked requests
 
     def parked(self, operation: object, api: str, timeout_ms: int) -> None:
         if isinstance(operation, DelayedProduce):

@@ -1,11 +1,10 @@
-"""Bytes to somebody who may not take them, written by a thread: who hands them over never waits.
+"""A writer thread for a reader that may be slow or absent: the caller never waits.
 
-Theory   The one who hands over counts what was handed over, the thread what was written; the difference is bounded, and
-         what does not fit is refused. Each counter has one who writes it, so there is no lock. The thread never stands
-         in a write(2) that it cannot leave: it asks whether the descriptor takes anything, and gives what a pipe then
-         takes for certain (PIPE_BUF).
-Differs  `logging.handlers.QueueListener` has a thread and a queue too; but its `stop()` waits for the thread without
-         limit, and a full queue is told by a traceback on the very stderr that nobody reads.
+Theory   The caller counts the bytes it hands over, the thread those it has written. The difference is bounded, and data
+         that does not fit is refused. Each counter has one writer, so there is no lock. The thread never blocks in
+         write(2): it polls the descriptor, and writes what a pipe then certainly takes (PIPE_BUF).
+Differs  `logging.handlers.QueueListener` has a thread and a queue too. But its `stop()` waits for the thread without
+         limit. It reports a full queue by a traceback on stderr, which is the very thing without a reader.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from queue import SimpleQueue
 
 from fakebroker.server.writing.opening import is_file
 
-_LOOK_MS = 50  # how often a thread that stands still looks whether it has been given up
+_LOOK_MS = 50  # how often a waiting thread checks whether to give up
 _PIPE_BUF = getattr(select, "PIPE_BUF", 512)
 
 
@@ -27,9 +26,9 @@ class _GivenUp(Exception):
 
 
 class Writer:
-    """Writes to what `open_it` gives: a descriptor, or None for "not yet". `owns` says whether it is closed at the end.
+    """A thread that writes to the descriptor that `open_it` returns; None means "not yet". `owns`: close it at the end.
 
-    `on_error` is told, in the thread, of an error of writing; unless it returns True nothing more is written.
+    The thread calls `on_error` for an error of writing, and ends unless that returns True.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class Writer:
         self._descriptor: int | None = None
         self._chunks: SimpleQueue[bytes | None] = SimpleQueue()
         self._handed_over = 0
-        self._done = 0  # written, or lost by an error
+        self._done = 0  # bytes written, or lost by an error
         self.is_finished = False
         self._given_up = threading.Event()
         self._ended = threading.Event()
@@ -55,7 +54,7 @@ class Writer:
 
     @property
     def unwritten_bytes(self) -> int:
-        """What was handed over and is not written."""
+        """Return the bytes that were handed over and are not written."""
         return self._handed_over - self._done
 
     @property
@@ -63,7 +62,8 @@ class Writer:
         return self._ended.is_set()
 
     def write(self, data: bytes, whatever: bool = False) -> bool:
-        """Hand it over, whole or not at all; whether that was done. `whatever`: also if there is no room."""
+        """Hand data over, whole or not at all. Return True if it was accepted. `whatever`: accept it even if it does
+        not fit."""
         if self.is_finished or (not whatever and self.unwritten_bytes + len(data) > self.capacity_bytes):
             return False
         self._handed_over += len(data)
@@ -71,29 +71,29 @@ class Writer:
         return True
 
     def finish(self) -> None:
-        """Nothing more comes: the thread ends once all is written."""
+        """Accept no more data: the thread ends once all is written."""
         if not self.is_finished:
             self.is_finished = True
             self._chunks.put(None)
 
     def give_up(self) -> None:
-        """What is not written is not written any more."""
+        """Drop the unwritten data."""
         self.finish()
         self._given_up.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end, at most so long; whether it has come."""
+        """Wait for the end of the thread. Return True if it has ended."""
         return self._ended.wait(seconds)
 
     def end(self, seconds: float) -> bool:
-        """Have all written that is taken within so many seconds, and give up the rest; whether that was all."""
+        """Finish, wait for at most `seconds`, and drop the rest. Return True if all was written."""
         self.finish()
         is_whole = self.wait(seconds)
         self.give_up()
         return is_whole
 
     def descriptors(self) -> list[int]:
-        """What is open, for who has to close it in a child process."""
+        """Return the open descriptors, which a child process has to close."""
         return [] if self._descriptor is None or not self._owns else [self._descriptor]
 
     def _run(self) -> None:
@@ -140,5 +140,5 @@ class Writer:
             if poll.poll(_LOOK_MS):
                 try:
                     left = left[os.write(descriptor, left[:piece]) :]
-                except BlockingIOError:  # somebody else was quicker
+                except BlockingIOError:  # another writer was quicker
                     continue
