@@ -43,7 +43,7 @@ class InOrder:
         self._first_seq = 0
 
     def see(self, seq: int, event: Told) -> None:
-        """Take in the next event and its place. Raises JournalGap if it is a request with a time before the last one's."""
+        """Take in the next event and its place. Raises JournalGap if it is a request, and earlier than the last one."""
         if isinstance(event, Request):
             if self.first_ms is None:
                 self.first_ms, self._first_seq = event.mono_ms, seq
