@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 from load_stub import frozen, stub_broker_thread
@@ -21,7 +24,10 @@ import fakebroker_load.farm.command
 import fakebroker_load.session
 from fakebroker_load.cli import main, parse_bootstrap
 from fakebroker_load.java import JavaNotFound
+from fakebroker_load.results.folder import MANIFEST_FILE, PARQUET
+from fakebroker_load.results.manifest import seal
 from fakebroker_load.spark.cluster import Cluster
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,11 +75,27 @@ def test_run_verify_and_report(
     assert {path.relative_to(out).as_posix() for name in read for path in (out / name).iterdir()} <= listed.keys()
     assert sum(listed[name]["rows"] for name in listed if name.startswith(read[0])) == 6
     assert command(monkeypatch, "verify", out) == 0
-    assert command(monkeypatch, "report", out, "--lateness-limit-ms", "0") == 1
-    assert "tiny: waiting: late: 6" in capfd.readouterr().out
-    assert "<h1>Every answer was right; 6 came late" in (out / "report.html").read_text()
-    assert json.loads((out / "verdict.json").read_text())["ok"] is False
+    for own_us, status, problem, kind in ((0, 1, "late", "wrong"), (10**9, 4, "late, undecided", "not-measured")):
+        stood_still_for(own_us, out)
+        assert command(monkeypatch, "report", out, "--lateness-limit-ms", "0") == status
+        assert f"tiny: waiting: {problem}: 6" in capfd.readouterr().out
+        report = (out / "report.html").read_text()
+        assert "<h1>Every answer was right; 6 came late" in report
+        assert f'class="card verdict {kind}"' in report
+        assert json.loads((out / "verdict.json").read_text())["ok"] is False
+    assert ".verdict.not-measured h1" in report
     assert command(monkeypatch, "compare", out, out) == 0
+
+
+def stood_still_for(own_us: int, out: Path) -> None:
+    """Write the rows anew, and the manifest: the test does not depend on how late the machine was."""
+    folder = out / PARQUET
+    rows = [row | {"load_late_us": own_us, "machine_late_us": None} for row in pq.read_table(folder).to_pylist()]
+    shutil.rmtree(folder)
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA), folder / "part-0.parquet")
+    (out / MANIFEST_FILE).unlink()
+    seal(out)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from load_stub import frozen, healthy, stub_broker_thread
 from pyspark.sql import SparkSession
 from support.watchdog import LIMIT_S
 
-from fakebroker_load.job import run_scenario
+from fakebroker_load.job import acted_late_ms, run_scenario
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.results.folder import PARQUET, clear, read_runs
@@ -107,3 +107,11 @@ def test_progress_is_the_sum_over_the_tasks() -> None:
     first(9, 9)  # nobody listens any more, and nothing happens
     first.close()
     second.close()
+
+
+def test_by_how_much_actions_were_late() -> None:
+    done = [{"at_ms": 100, "begun_ms": 100}, {"at_ms": 200, "begun_ms": 290}]
+    runs = [
+        {"scenario": {"name": name}, "actions": actions} for name, actions in (("r", done), ("s", []), ("t", done[:1]))
+    ]
+    assert acted_late_ms([*runs, {"scenario": {"name": "old"}}]) == {"r": 90}

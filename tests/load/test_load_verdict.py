@@ -226,6 +226,14 @@ ROUNDED = {
 }
 HISTORIES |= ROUNDED
 
+# Of runs whose actions came 10 ms late.
+ACTED_LATE = {
+    "due, and late as the action was": History((DUE | {"answered_us": 560_000},), ["late, undecided"]),
+    "due, and later than the action": History((DUE | {"answered_us": 560_001},), ["late"]),
+    "late beside the action": History((NONE | {"answered_us": 501_001},), ["late"]),
+}
+HISTORIES |= ACTED_LATE
+
 
 def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
     """The judged rows of each. All are judged at once, each as a run of its own: what takes long is the plan."""
@@ -236,7 +244,10 @@ def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
     found: dict[str, list[Judged]] = {name: [] for name in names}
     exact = {row["run"] for row in rows if names[int(row["run"].split()[0])] not in ROUNDED}
-    for row in judge(spark, frame, exact=exact).orderBy("connection", "sequence").collect():
+    acted_late_ms = {row["run"]: 10 for row in rows if names[int(row["run"].split()[0])] in ACTED_LATE}
+    for row in (
+        judge(spark, frame, exact=exact, acted_late_ms=acted_late_ms).orderBy("connection", "sequence").collect()
+    ):
         found[names[int(row["run"].split()[0])]].append(row)
     return found
 

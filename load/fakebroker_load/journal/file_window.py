@@ -2,8 +2,8 @@
 
 Theory   A file keeps all, so it costs the load nothing to leave it alone. Each mark (marks.py) is looked for from where
          the file ended before it was sent. What lies in between is cut into pieces (slices.py) that any task may read.
-         Executors may have another file of that name, or none: a task looks for the line of the second mark before it
-         reads, and what it cannot read the driver does.
+         Executors may have another file of that name, or none. So a task first compares the last bytes of the run, and
+         the driver reads the pieces of those that differ.
 Shape    `with FileWindow(tap, broker, run, path, spark) as window:` around load and read-back; then `window.found`.
 """
 
@@ -78,7 +78,7 @@ class FileWindow:
                 self._path.parent.rmdir()
 
     def _look_at_the_end(self) -> None:
-        with suppress(OSError):  # who looks for the marks tells
+        with suppress(OSError):  # the search for the marks tells
             self._behind = self._tap.end()
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""What a reader of the journal keeps from event to event: who is connected, and what time it was.
+"""What a reader of the journal keeps from event to event: the peers of connections, and the time.
 
 Theory   The order of events is that in which things happened. Requests have the time at which they are handled, so
          these do not go back; by 1 ms they may (fakebroker's core/journal/events.py). A journal in which they go back
@@ -17,13 +17,13 @@ MAY_GO_BACK_MS = 1
 
 
 class Peers:
-    """Who is at the other end of each connection."""
+    """The peer of each connection."""
 
     def __init__(self, known: Mapping[int, str] | None = None) -> None:
         self.known = dict(known or {})
 
     def see(self, event: Told) -> str | None:
-        """The next event; if it is a request, whose."""
+        """Take in the next event; if it is a request, return the peer of its connection."""
         match event:
             case Request():
                 return self.known.get(event.connection)
@@ -43,7 +43,7 @@ class InOrder:
         self._first_seq = 0
 
     def see(self, seq: int, event: Told) -> None:
-        """The next event and its place. Raises JournalGap if its time is before that of the one before."""
+        """Take in the next event and its place. Raises JournalGap if it is a request, and earlier than the last one."""
         if isinstance(event, Request):
             if self.first_ms is None:
                 self.first_ms, self._first_seq = event.mono_ms, seq
@@ -52,7 +52,7 @@ class InOrder:
             self.last_ms = event.mono_ms
 
     def check_behind(self, before: InOrder) -> None:
-        """As `see`, of the first request here and the last one before."""
+        """As `see`, for the first request here and the last one of `before`."""
         if self.first_ms is not None:
             check(before.last_ms, self.first_ms, self._first_seq)
 

@@ -1,10 +1,10 @@
 """A journal in a file, read in pieces of so many bytes, each of which may be read by a task of its own.
 
 Theory   A line belongs to the piece in which it begins. Its place in the file is its `seq`: that orders all events, and
-         no piece needs to know how many lines there are before it. What it needs of them is who is connected where it
-         begins; for that the lines about connections are looked for first, in all pieces.
-         Each piece becomes a Parquet file, and a summary of it for the driver. A damaged line ends its piece; that
-         which counts is the first in the file, whoever reads it.
+         no piece needs to know how many lines there are before it. It does need the peers of the connections that are
+         open where it begins. So the lines about connections are read first, in all pieces.
+         Each piece becomes a Parquet file, and a summary for the driver. A damaged line ends its piece. The one that is
+         reported is the first in the file.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Connected = ConnectionOpened | ConnectionClosed
 
 
 def connections(piece: Slice) -> list[Connected]:
-    """What a piece tells of connections, in order. What is wrong with it, `read_slice` tells."""
+    """The events about connections of a piece, in order. `read_slice` tells what is wrong with it."""
     found: list[Connected] = []
     with suppress(JournalGap, OSError):
         for _, line in piece.lines():
@@ -89,7 +89,7 @@ def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin:
     for event in chain.from_iterable(before[: piece.number]):
         peers.see(event)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.stem}-{uuid4().hex}")  # not seen by who reads the folder
+    unfinished = path.with_name(f".{path.stem}-{uuid4().hex}")  # readers of the folder ignore it
     try:
         with pq.ParquetWriter(unfinished, JOURNAL_SCHEMA) as writer:
             try:

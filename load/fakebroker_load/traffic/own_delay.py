@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -61,8 +62,8 @@ class Pressure:
 
     def __init__(self, read: Callable[[], int | None]) -> None:
         self._read = read
-        self._at: list[int] = []
-        self._total_us: list[int] = []
+        self._at = array("q")  # fifty a second, as long as the load lasts
+        self._total_us = array("q")
 
     def note(self, now_ns: int) -> None:
         total_us = self._read()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
-from fakebroker_load.judging.groups import own_times
+from fakebroker_load.judging.groups import LEAST_IN_A_BAND, _own_times, own_times
+from fakebroker_load.judging.requests import TIMED_OUT
 
 Row = dict[str, Any]
 
@@ -52,3 +55,18 @@ def test_a_phrase_says_what_was_asked_and_what_came() -> None:
 
 def test_what_the_machine_explains_proves_nothing() -> None:
     assert own_times(always_after(400, 50, 400), 350) is None
+
+
+@pytest.mark.spark
+def test_a_load_that_stood_still_accuses_no_broker(spark: SparkSession) -> None:
+    """The standstill is longer than what was asked for: without it each answer came before its time, which says
+    nothing."""
+    rows = [
+        {"timeout_ms": 300 if is_short else 700, "lateness_us": 2_000, "load_late_us": 500_000 if is_short else 900_000}
+        for is_short in (True, False)
+        for _ in range(LEAST_IN_A_BAND)
+    ]
+    same = {"run": "r", "group": "g", "error_code": TIMED_OUT, "must_wait": True, "client": "raw"}
+    judged = spark.createDataFrame(pa.Table.from_pylist([row | same for row in rows]))
+    groups = [{"name": "g", "waits": True, "timeout_ms": (300, 700)}]
+    assert _own_times(spark, judged, [{"scenario": {"name": "r", "groups": groups}}]) == {}
