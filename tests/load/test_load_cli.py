@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from load_results import check_columns
 from load_stub import frozen, stub_broker_thread
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -75,6 +76,7 @@ def test_run_verify_and_report(
     assert "<h1>Every answer was right; 6 came late" in (out / "report.html").read_text()
     assert json.loads((out / "verdict.json").read_text())["ok"] is False
     assert command(monkeypatch, "compare", out, out) == 0
+    check_columns(out, has_journal=False)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from load_results import check_columns
 from pyspark.sql import SparkSession
 
 from fakebroker import FakeCluster
@@ -62,6 +63,8 @@ def test_a_journal_in_a_file(
     )
     assert len(list((out / JOURNAL_PARQUET).iterdir())) == 2
     assert not (out / MISMATCH_PARQUET).exists()
+
+    check_columns(out, has_journal=True)
 
     shutil.rmtree(out / JOURNAL_PARQUET)
     assert command(monkeypatch, "verify", out) == 3
