@@ -73,14 +73,14 @@ spark = SparkSession.builder.getOrCreate()
 """
 EXAMPLES: Final = {
     "How long did requests wait, by group and error?": {
-        "PySpark": f"""{_SESSION}
+        "PySpark": f'''{_SESSION}
 spark.read.parquet("out/requests.parquet").createOrReplaceTempView("requests")
-found = spark.sql('''
+found = spark.sql("""
     SELECT `group`, error_code, count(*) AS requests,
         percentile((answered_us - intended_us) / 1000, 0.99) AS p99_ms
     FROM requests WHERE read IS NULL AND answered_us IS NOT NULL GROUP BY ALL
-''')
-""",
+""")
+''',
         "pandas": """
 import pandas as pd
 
@@ -90,21 +90,19 @@ waited_ms = (requests["answered_us"] - requests["intended_us"]) / 1000
 groups = waited_ms.groupby([requests["group"], requests["error_code"]])
 found = pd.DataFrame({"requests": groups.size(), "p99_ms": groups.quantile(0.99)}).reset_index()
 """,
-        "DuckDB": """
+        "DuckDB": '''
 import duckdb
 
-found = duckdb.sql('''
+found = duckdb.sql("""
     SELECT "group", error_code, count(*) AS requests,
         quantile_cont((answered_us - intended_us) / 1000, 0.99) AS p99_ms
     FROM 'out/requests.parquet/*.parquet' WHERE read IS NULL AND answered_us IS NOT NULL GROUP BY ALL
-''')
-""",
+""")
+''',
     },
     "Where does each record stand, and how far from the end of its log?": {
         "PySpark": f"""{_SESSION}
-requests, log, partitions = (
-    spark.read.parquet(f"out/{{name}}.parquet") for name in ("requests", "log", "partitions")
-)
+requests, log, partitions = (spark.read.parquet(f"out/{{name}}.parquet") for name in ("requests", "log", "partitions"))
 records = requests.where("read IS NULL").select("run", "connection", "sequence", "base_offset")
 records = records.join(log, ["run", "connection", "sequence"]).join(partitions, ["run", "topic", "partition"])
 found = records.selectExpr("connection", "sequence", "base_offset", "offset", "end_offset - offset AS from_end")
@@ -112,26 +110,24 @@ found = records.selectExpr("connection", "sequence", "base_offset", "offset", "e
         "pandas": """
 import pandas as pd
 
-requests, log, partitions = (
-    pd.read_parquet(f"out/{name}.parquet") for name in ("requests", "log", "partitions")
-)
+requests, log, partitions = (pd.read_parquet(f"out/{name}.parquet") for name in ("requests", "log", "partitions"))
 records = requests[requests["read"].isna()][["run", "connection", "sequence", "base_offset"]]
 records = records.merge(log, on=["run", "connection", "sequence"]).merge(partitions, on=["run", "topic", "partition"])
 records["from_end"] = records["end_offset"] - records["offset"]
 found = records[["connection", "sequence", "base_offset", "offset", "from_end"]]
 """,
-        "DuckDB": """
+        "DuckDB": '''
 import duckdb
 
-found = duckdb.sql('''
+found = duckdb.sql("""
     SELECT connection, sequence, requests.base_offset, log."offset", end_offset - log."offset" AS from_end
     FROM 'out/requests.parquet/*.parquet' AS requests
     JOIN 'out/log.parquet/*.parquet' AS log USING (run, connection, sequence)
     JOIN 'out/partitions.parquet/*.parquet' AS partitions
         ON partitions.run = log.run AND partitions.topic = log.topic AND partitions.partition = log.partition
     WHERE read IS NULL
-''')
-""",
+""")
+''',
     },
     "How long were requests parked, by the broker's journal?": {
         "PySpark": f"""{_SESSION}
@@ -150,15 +146,15 @@ both = parked.merge(answers, on=["run", "request"], suffixes=("_parked", ""))
 both["ms"] = both["mono_ms"] - both["mono_ms_parked"]
 found = both[["request", "error_code", "ms"]]
 """,
-        "DuckDB": """
+        "DuckDB": '''
 import duckdb
 
-found = duckdb.sql('''
+found = duckdb.sql("""
     SELECT request, answers.error_code, answers.mono_ms - parked.mono_ms AS ms
     FROM 'out/journal.parquet/*.parquet' AS parked JOIN 'out/journal.parquet/*.parquet' AS answers USING (run, request)
     WHERE parked.event = 'parked' AND answers.event = 'answer'
-''')
-""",
+""")
+''',
     },
     "What was wrong, how often, and how late was it at most?": {
         "PySpark": f"""{_SESSION}
@@ -174,15 +170,15 @@ judged, mismatches = (pd.read_parquet(f"out/{name}.parquet") for name in ("judge
 wrong = mismatches[["run", "connection", "sequence", "kind"]].merge(judged, on=["run", "connection", "sequence"])
 found = wrong.groupby("kind")["lateness_us"].agg(["size", "max"]).reset_index()
 """,
-        "DuckDB": """
+        "DuckDB": '''
 import duckdb
 
-found = duckdb.sql('''
+found = duckdb.sql("""
     SELECT kind, count(*) AS requests, max(lateness_us) AS lateness_us
     FROM 'out/mismatches.parquet/*.parquet'
     JOIN 'out/judged.parquet/*.parquet' USING (run, connection, sequence) GROUP BY kind
-''')
-""",
+""")
+''',
     },
 }
 
