@@ -32,6 +32,7 @@ RUN_BY = {
     "docs/pytest.md": "tests/testing/plugin/test_page.py",
     "docs/every-failure.md": "tests/testing/failures/test_failures_page.py",
     "timingwheel/README.md": "tests/timingwheel/test_wheel_readme.py",
+    "docs/load-results.md": "tests/load/results/test_load_results_page.py",
     "AsyncProducer": "tests/producing/test_producer_page.py",
 }
 SHAPES = "docs/adding-an-api.md"  # code with gaps, of an API that a reader is about to write

@@ -52,6 +52,7 @@ from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait, ab
 from fakebroker_load.spark.slots import WAIT_S
 from fakebroker_load.spark.staging import Stage
 from fakebroker_load.spark.stopping import stoppable
+from fakebroker_load.spark.watching import watched
 from fakebroker_load.verdict import Verdict
 from fakebroker_load.wire.client import find_leaders
 from fakebroker_load.worker import run_in_loop
@@ -218,9 +219,12 @@ def schema() -> int:
 def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again."""
     check(folder)  # before Spark starts, which takes seconds
-    _, verdict = judge_folder(start_spark(master, rows=planned_rows(folder)), folder, lateness_limit_ms)
+    console = make_console()
+    spark = start_spark(master, rows=planned_rows(folder))
+    with watched(console, spark, "judging"):
+        _, verdict = judge_folder(spark, folder, lateness_limit_ms)
     write_for_others(folder, verdict)
-    print_verdict(make_console(), verdict)
+    print_verdict(console, verdict)
     return verdict.finding.status
 
 
@@ -233,11 +237,13 @@ def report(folder: Folder, lateness_limit_ms: Limit = None, master: Master = Non
 
 def conclude(folder: Path, lateness_limit_ms: int | None, master: str | None) -> int:
     spark = start_spark(master, rows=planned_rows(folder))
-    judged, verdict = judge_folder(spark, folder, lateness_limit_ms)
-    runs = read_runs(folder)
-    write_report(spark, judged, verdict, runs, folder / REPORT_FILE, journal_of(spark, folder, runs))
-    write_for_others(folder, verdict)
     console = make_console()
+    with watched(console, spark, "judging"):
+        judged, verdict = judge_folder(spark, folder, lateness_limit_ms)
+    runs = read_runs(folder)
+    with watched(console, spark, "drawing the report"):
+        write_report(spark, judged, verdict, runs, folder / REPORT_FILE, journal_of(spark, folder, runs))
+    write_for_others(folder, verdict)
     print_verdict(console, verdict)
     console.print(f"Report: {folder / REPORT_FILE}")
     return verdict.finding.status

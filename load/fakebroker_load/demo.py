@@ -28,6 +28,7 @@ from fakebroker_load.results.folder import REPORT_FILE, ResultsError, clear, rea
 from fakebroker_load.scenario.model import Scenario
 from fakebroker_load.scenario.reading import load_scenario
 from fakebroker_load.session import spark_session
+from fakebroker_load.spark.watching import watched
 
 FROZEN_TOPIC = "orders"
 
@@ -90,9 +91,10 @@ def _run(
                 tap=tap(),
                 machine_late_ms=late_ms,
             )
-        with console.status("judging"):
+        with watched(console, spark, "judging"):
             judged, verdict = judge_folder(spark, out, lateness_limit_ms)
-            runs = read_runs(out)
+        runs = read_runs(out)
+        with watched(console, spark, "drawing the report"):
             write_report(spark, judged, verdict, runs, out / REPORT_FILE, journal_of(spark, out, runs))
         print_verdict(console, verdict)
         console.print(f"Report: {out / REPORT_FILE}")

@@ -95,8 +95,7 @@ def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade:
         )
         for bin_, count in bins.items():
             bottom[bin_] = bottom.get(bin_, 0) + count
-    filled = [bin_ for of_group in counts.values() for bin_ in of_group]
-    edges = [10 ** (bin_ / bins_per_decade) / 1000 for bin_ in (min(filled, default=0), max(filled, default=0) + 1)]
+    edges = [10 ** (bin_ / bins_per_decade) / 1000 for bin_ in (min(bottom, default=0), max(bottom, default=0) + 1)]
     log_scale(axes, "x", *edges)
     axes.set_xlabel("lateness, ms")
     axes.set_ylabel("answers")

@@ -10,8 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fakebroker_load.results.folder import RECORDED, REPORT_FILE, VERDICT_FILE
-from fakebroker_load.results.manifest import seal, write_runs
+from fakebroker_load.results.columns import BY_JOURNAL, SCHEMAS
+from fakebroker_load.results.folder import (
+    JOURNAL_PARQUET,
+    JUDGED_PARQUET,
+    MANIFEST_FILE,
+    PARQUET,
+    REPORT_FILE,
+    VERDICT_FILE,
+)
+from fakebroker_load.results.manifest import columns_of, seal, write_runs
 from fakebroker_load.scenario.model import Group, Scenario
 
 GROUP = Group("g", "orders", -1, "NONE", connections=2, requests_per_connection=3)
@@ -20,16 +28,28 @@ MACHINE: dict[str, str | int] = {
     **dict.fromkeys(("cores", "usable_cores"), 2),
     "fakebroker": "0.1 (compiled)",
 }
+ROWS = 3
+# A row of a reader has its `read`, and a request has not.
+SPECIAL: dict[str, dict[str, list[Any]]] = {
+    PARQUET: {
+        "read": [None, None, {"what": "done"}],
+        "error_code": [0, 0, 0],
+        "answered_us": [1_500, 4_321, 9_000],
+    },
+    JOURNAL_PARQUET: {"event": ["parked", "answer", "append"], "request": [7, 7, 7]},
+}
 EXAMPLES: dict[pa.DataType, Any] = {pa.string(): "x", pa.bool_(): True, pa.float64(): 1.5}
 
 
 def result_folder(path: Path, run_id: str, files: int = 2) -> Path:
     """Write a folder with all that a run can record, with a value in each column, and a verdict. Two run ids make two
     folders that differ in each file."""
-    for name, schema in RECORDED.items():
+    for name, schema in SCHEMAS.items():
         (path / name).mkdir(parents=True)
-        for number in range(files if name == "requests.parquet" else 1):
-            rows = [{field.name: _value(field.type, run_id, number, row) for field in schema} for row in range(3)]
+        for number in range(files if name == PARQUET else 1):
+            rows = [{field.name: _value(field.type, run_id, number, row) for field in schema} for row in range(ROWS)]
+            for row, told in enumerate(rows):
+                told |= {column: values[row] for column, values in SPECIAL.get(name, {}).items()}
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), path / name / f"part-{number}.parquet")
     write_runs(path, [entry_of(run_id, Scenario("small", (GROUP,)))])
     told = {"run": "small", "group": "g", "requests": 6, "confirmed": 6}
@@ -71,3 +91,12 @@ def _value(type_: pa.DataType, run_id: str, number: int, row: int) -> Any:
     if pa.types.is_integer(type_):
         return 10 * number + row
     return run_id if pa.types.is_string(type_) else EXAMPLES[type_]
+
+
+def check_columns(out: Path, has_journal: bool) -> None:
+    """Compare what Spark has written with docs/load-results.md."""
+    for name, found in json.loads((out / MANIFEST_FILE).read_text())["columns"].items():
+        known = columns_of(SCHEMAS[name])
+        if name == JUDGED_PARQUET and not has_journal:
+            known = {column: known[column] for column in known if column not in BY_JOURNAL}
+        assert found == known, f"{name}: put its new columns into fakebroker_load/results/columns.py"

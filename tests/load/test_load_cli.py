@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+from load_results import check_columns
 from load_stub import frozen, stub_broker_thread
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -85,6 +86,7 @@ def test_run_verify_and_report(
         assert json.loads((out / "verdict.json").read_text())["ok"] is False
     assert ".verdict.not-measured h1" in report
     assert command(monkeypatch, "compare", out, out) == 0
+    check_columns(out, has_journal=False)
 
 
 def stood_still_for(own_us: int, out: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from load_results import check_columns
 from pyspark.sql import SparkSession
 
 from fakebroker import FakeCluster
@@ -70,6 +71,8 @@ def test_a_journal_in_a_file(
     of_runs = {path.name.partition("-")[0] for path in (out / JOURNAL_PARQUET).iterdir()}
     assert len(of_runs) == 2 < len(list((out / JOURNAL_PARQUET).iterdir()))  # of the stranger's, nothing
     assert not (out / MISMATCH_PARQUET).exists()
+
+    check_columns(out, has_journal=True)
 
     shutil.rmtree(out / JOURNAL_PARQUET)
     assert command(monkeypatch, "verify", out) == 3

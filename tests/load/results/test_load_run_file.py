@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from load_results import result_folder
+from load_results import entry_of, result_folder
 
 from fakebroker_load.results.folder import RUN_FILE
 from fakebroker_load.results.run_file import complaint_of
+from fakebroker_load.scenario.reading import bundled, load_scenario
 
 OTHERS: tuple[Any, ...] = (None, True, 7, -7, 1.5, "", "x", [], {}, [None], {"x": 1}, [[]], 10**30, "\ud800")
 MAY_BE_NULL = {
@@ -72,6 +73,11 @@ def test_another_json_type_is_complained_of_wherever_it_stands(told: Any) -> Non
                 assert complaint is not None, (path, other)
                 seen += 1
     assert seen > 500
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_a_run_of_each_bundled_scenario_is_right(name: str) -> None:
+    assert complaint_of(json.dumps([entry_of("one", load_scenario(name))]).encode()) is None
 
 
 def test_a_field_that_lacks_is_complained_of_wherever_it_stands(told: Any) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from support.watchdog import wait_until
 
 from fakebroker_load.java import find_java, make_java_home
 
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "load.md").read_text()
 STARTED_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
 AHEAD_S = 5_000  # of the clock of the second worker, where it can have one of its own
@@ -75,6 +76,14 @@ def own_clock() -> list[str]:
         return []
 
 
+def documented(what: str, home: Path, given: Mapping[str, str]) -> list[str]:
+    """Return the command that docs/load.md has for a master or a worker, with these values of its options."""
+    found = re.search(rf"^\$SPARK_HOME(/bin/spark-class org\.apache\.spark\.deploy\.{what}\..*)$", PAGE, re.MULTILINE)
+    assert found is not None, what
+    words = [f"{home}{found[1].split()[0]}", *found[1].split()[1:]]
+    return [given.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+
+
 @contextmanager
 def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
     """A master and workers of one slot each, on loopback, for the time of the block."""
@@ -89,7 +98,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
 
     def start(name: str, *words: str, before: Iterable[str] = ()) -> Path:
         log = folder / f"{name}.log"
-        command = [*before, str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{words[0]}", *words[1:]]
+        command = [*before, *words]
         with log.open("wb") as sink:
             started.append(
                 subprocess.Popen(command, env=environment, cwd=folder, stdout=sink, stderr=sink, start_new_session=True)
@@ -97,13 +106,15 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
         return log
 
     try:
-        where = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        master = await_line(start("master", "master.Master", *where), r"Starting Spark master at (spark://\S+)")
+        given = {"--host": "127.0.0.1", "--port": "0", "--webui-port": "0", "--cores": "1", "--memory": "1g"}
+        master = await_line(
+            start("master", *documented("master", home, given)), r"Starting Spark master at (spark://\S+)"
+        )
         logs = []
         for number in range(workers):
-            work = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}"))
-            clock = own_clock() if number else []
-            logs.append(start(f"worker-{number}", "worker.Worker", *where, *work, master, before=clock))
+            given["--work-dir"] = str(folder / f"work-{number}")
+            words = [*documented("worker", home, given)[:-1], master]
+            logs.append(start(f"worker-{number}", *words, before=own_clock() if number else []))
         for log in logs:
             await_line(log, "(Successfully registered)")
         yield Standalone(master, python, started[1:])
