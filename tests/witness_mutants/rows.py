@@ -44,12 +44,23 @@ class Rows:
             if row["event"] == "request" and (found := peers.get((row["peer"], row["correlation_id"])))
         }
 
+        self._connections = {
+            row["connection"]: found
+            for row in self.all[JOURNAL_PARQUET]
+            if (found := self._asked.get(row["request"])) and row["connection"] is not None
+        }
+
+    def is_of_raw(self, row: Row) -> bool:
+        """Whether an event is of a raw request of the load. Of Kafka's producer a record alone is known."""
+        asked = self._asked.get(row["request"])
+        return asked is not None and asked["read"] is None
+
     def whose(self, row: Row) -> tuple[int | None, tuple[str, int] | None]:
         """The connection and the partition that a row is about."""
         place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
         if "seq" not in row:
             return row.get("connection"), place
-        asked = self._asked.get(row["request"])
+        asked = self._asked.get(row["request"]) or self._connections.get(row["connection"])
         if asked is None:
             return None, place
         return asked["connection"], place or (asked["topic"], asked["partition"])

@@ -174,7 +174,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
                 WHEN early THEN 'early'
                 WHEN lateness_us > {{limit_us}} AND NOT is_raw THEN 'late'
             END
-        WHEN error_code <=> right_error IS FALSE OR error_code IS NULL THEN 'wrong answer'
+        WHEN error_code <=> right_error IS FALSE OR error_code IS NULL OR throttle_ms < 0 THEN 'wrong answer'
         WHEN error_code = {TIMED_OUT} AND base_offset BETWEEN 0 AND shown_offset - 1 AND stood_still
             THEN 'timed out after its watermark had passed'
         WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
@@ -256,8 +256,11 @@ def limit_us(limits_ms: LatenessLimits) -> str:
     """In microseconds, as SQL."""
     if isinstance(limits_ms, int):
         return f"{limits_ms * 1000}L"
-    cases = " ".join(f"WHEN {quoted(run)} THEN {limit_ms * 1000}L" for run, limit_ms in limits_ms.items())
-    return f"CASE run {cases} ELSE {DEFAULT_LATENESS_LIMIT_MS * 1000}L END"
+    runs: dict[int, list[str]] = {}
+    for run, limit_ms in limits_ms.items():
+        runs.setdefault(limit_ms, []).append(quoted(run))
+    cases = " ".join(f"WHEN run IN ({', '.join(names)}) THEN {limit_ms * 1000}L" for limit_ms, names in runs.items())
+    return f"CASE {cases} ELSE {DEFAULT_LATENESS_LIMIT_MS * 1000}L END" if runs else limit_us(DEFAULT_LATENESS_LIMIT_MS)
 
 
 def rounding_us(exact: Collection[str] | None) -> str:
