@@ -232,10 +232,7 @@ CASES: dict[str, Case] = {
         (AT_41,),
     ),
     "in a batch of another partition": Case(
-        (OWN_ASKED, PRODUCE, BATCH | {"partition": 1}, NONE_ANSWER),
-        ["appended to another partition"],
-        BATCHED,
-        (AT_41,),
+        (OWN_ASKED, PRODUCE, BATCH | {"partition": 1}), ["appended to another partition"], BATCHED, (AT_41,)
     ),
     "in two batches": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), ["appended twice"], BATCHED, (AT_41,)),
     "again, since a new leader did not have it": Case(
