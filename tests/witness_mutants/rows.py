@@ -50,6 +50,11 @@ class Rows:
             if (found := self._asked.get(row["request"])) and row["connection"] is not None
         }
 
+        readings = [row for row in self.all[PARQUET] if row["read"] is not None]
+        self._of_readings = [
+            field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in readings)
+        ]
+
     def is_of_raw(self, row: Row) -> bool:
         """Whether an event is of a raw request of the load. Of Kafka's producer a record alone is known."""
         asked = self._asked.get(row["request"])
@@ -75,8 +80,7 @@ class Rows:
             return list(COLUMNS[thing])
         if thing != READINGS:
             return [name for name in SCHEMAS[table_of(thing)].names if name not in ("run", "read")]
-        rows = [self.all[PARQUET][at] for at in self.places[READINGS]]
-        return [field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in rows)]
+        return self._of_readings
 
     def of(self, thing: str) -> Iterator[tuple[int, Row]]:
         table = self.all[table_of(thing)]
