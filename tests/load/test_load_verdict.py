@@ -113,6 +113,7 @@ CASES: dict[str, tuple[Row, str | None]] = {
     "missing": (TIMED_OUT | {"outcome": "no answer", "answered_us": None, "error_code": None}, "no answer"),
     "closed": (TIMED_OUT | {"outcome": "closed"}, "closed"),
     "not sent": (TIMED_OUT | {"outcome": "not sent", "sent_us": None}, "not sent"),
+    "a throttle below 0": (NONE | {"throttle_ms": -1}, "wrong answer"),
     "answered before it was sent": (NONE | {"answered_us": 999}, "answered before it was sent"),
     "out of order": (TIMED_OUT | {"outcome": "out of order"}, "out of order"),
     "garbled": (TIMED_OUT | {"outcome": "garbled"}, "garbled"),

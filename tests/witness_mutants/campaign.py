@@ -18,6 +18,8 @@ from witness_mutants.stack import Copy, Found, is_named, judge_copies
 
 FOUND = "found"
 OUTCOMES = (FOUND, NOT_JUDGED, PARTLY, SURVIVOR)
+OF_REQUESTS = ("request", "produce", "append", "parked", "answer")  # events of a request
+OF_OTHERS = "It is of no raw request. Of Kafka's producer the journal has to tell of each record, and of nothing else."
 STACK = 1_500  # copies that are judged at once
 WAYS = (3, 2)
 
@@ -37,7 +39,7 @@ class Tried(NamedTuple):
     outcome: str
     is_red: bool
     said: str
-    why: str
+    why: str = ""
 
 
 def mutant_of(rows: Rows, seed: int, ways: int, number: int) -> Mutant:
@@ -82,6 +84,8 @@ def came_of(rows: Rows, number: int, copy: Copy, found: Found) -> Tried:
     kind, outcome, why = copy.mutant.kind, FOUND, ""
     if not (found.is_red and is_named(found, copy.mutant, rows)):
         outcome, why = judgement_of(kind, copy.ways)
+        if outcome == SURVIVOR and kind.thing in OF_REQUESTS and not any(map(rows.is_of_raw, copy.mutant.before)):
+            outcome, why = PARTLY, OF_OTHERS
     name = rows.recording.name
     return Tried(name, copy.ways, number, kind, copy.mutant.told(), outcome, found.is_red, found.told(), why)
 

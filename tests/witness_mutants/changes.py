@@ -193,8 +193,13 @@ def _shifted(rows: Rows, kind: Kind) -> Table:
     if "far" in change:
         step = far(field) if is_time(field) else 1_000
     step *= _signed(change)
+    most = 1 << type_of(thing, field).bit_width - 1
     found = [(at, row, value_of(row, field)) for at, row in rows.of(thing)]
-    return {at: with_value(row, field, value + step) for at, row, value in found if value is not None}, []
+    return {
+        at: with_value(row, field, value + step)
+        for at, row, value in found
+        if value is not None and -most <= value + step < most
+    }, []
 
 
 def _at_another_rate(rows: Rows, kind: Kind) -> Table:

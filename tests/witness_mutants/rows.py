@@ -44,12 +44,28 @@ class Rows:
             if row["event"] == "request" and (found := peers.get((row["peer"], row["correlation_id"])))
         }
 
+        self._connections = {
+            row["connection"]: found
+            for row in self.all[JOURNAL_PARQUET]
+            if (found := self._asked.get(row["request"])) and row["connection"] is not None
+        }
+
+        readings = [row for row in self.all[PARQUET] if row["read"] is not None]
+        self._of_readings = [
+            field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in readings)
+        ]
+
+    def is_of_raw(self, row: Row) -> bool:
+        """Whether an event is of a raw request of the load. Of Kafka's producer a record alone is known."""
+        asked = self._asked.get(row["request"])
+        return asked is not None and asked["read"] is None
+
     def whose(self, row: Row) -> tuple[int | None, tuple[str, int] | None]:
         """The connection and the partition that a row is about."""
         place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
         if "seq" not in row:
             return row.get("connection"), place
-        asked = self._asked.get(row["request"])
+        asked = self._asked.get(row["request"]) or self._connections.get(row["connection"])
         if asked is None:
             return None, place
         return asked["connection"], place or (asked["topic"], asked["partition"])
@@ -64,8 +80,7 @@ class Rows:
             return list(COLUMNS[thing])
         if thing != READINGS:
             return [name for name in SCHEMAS[table_of(thing)].names if name not in ("run", "read")]
-        rows = [self.all[PARQUET][at] for at in self.places[READINGS]]
-        return [field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in rows)]
+        return self._of_readings
 
     def of(self, thing: str) -> Iterator[tuple[int, Row]]:
         table = self.all[table_of(thing)]

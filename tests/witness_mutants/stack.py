@@ -92,9 +92,11 @@ def _entry(copy: Copy) -> dict[str, Any]:
 
 
 def is_named(found: Found, mutant: Mutant, rows: Rows) -> bool:
-    """Whether the verdict names a row that was changed, by its connection or its partition. What changes a whole column
-    or a clock has no row to name."""
+    """Whether the verdict names a row that was changed, by its connection or its partition; by its group, if that was
+    changed. What changes a whole column or a clock has no row to name."""
     if len(mutant.before) > 2:
+        return found.is_red
+    if mutant.kind.field == "group":
         return found.is_red
     connections, places = set(), set()
     for row in (*mutant.before, *mutant.after):

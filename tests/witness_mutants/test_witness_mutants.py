@@ -1,4 +1,4 @@
-"""One changed row of an honest run is found or listed: a sample every day, thousands with `make witness-mutants`."""
+"""One changed row of an honest run is found or listed: a sample at night, thousands with `make witness-mutants`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from support import doses
-from support.few_rows import FOR_FEW_ROWS
 
+from fakebroker_load.journal.lines import COLUMNS
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.session import spark_session
 from witness_mutants.campaign import NotMeasured, judged_again, tried
 from witness_mutants.changes import CLIENT, CLOCK, JOURNAL, ROW, draw_mutant, kinds
 from witness_mutants.listed import SURVIVOR, judgement_of, load_listed
 from witness_mutants.recording import Recording, load_recording, record
-from witness_mutants.rows import Rows, value_of
+from witness_mutants.rows import READINGS, Rows, value_of
 from witness_mutants.small import LATE_MS
 
 EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
@@ -34,7 +33,7 @@ SCENARIO = Scenario(
     followers=({"topic": "t", "behaviour": "frozen"},),
     send_delay_limit_ms=LATE_MS,
 )
-SEED, MUTANTS = 7, 120
+SEED, MUTANTS = 7, 400
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +51,6 @@ def recording(runs: Path) -> Recording:
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     with spark_session("local[2]") as session:
-        for name, value in FOR_FEW_ROWS.items():
-            session.conf.set(name, value)
         yield session
 
 
@@ -83,7 +80,7 @@ def test_each_kind_of_change_has_its_place_in_the_table_of_facts(recording: Reco
 def test_the_list_names_what_there_is(recording: Recording) -> None:
     known = kinds(Rows(recording), 3)
     names = [{getattr(kind, name) for kind in known} for name in ("thing", "field", "change")]
-    names[0] |= {CLIENT, JOURNAL, "readings", "leader_changed"}
+    names[0] |= {CLIENT, JOURNAL, READINGS, *COLUMNS}
     for entry in load_listed():
         for mentioned, there_are in zip(entry[:3], names, strict=True):
             assert set(mentioned) - {"*", ROW, CLOCK} <= there_are, entry
@@ -96,20 +93,18 @@ def test_the_same_seed_draws_the_same_mutants(recording: Recording) -> None:
         assert first == second
 
 
+@pytest.mark.nightly  # every day: that each kind of change is drawn, and has its place in the table of facts
 @pytest.mark.spark
-@pytest.mark.slow
 def test_a_sample_is_found_or_listed_and_an_honest_run_is_confirmed(
     spark: SparkSession, runs: Path, recording: Recording, tmp_path: Path
 ) -> None:
     rows = Rows(recording)
-    count = doses.count(MUTANTS, 10 * MUTANTS)
-    found = [one for some in tried(spark, [rows], SEED, count, tmp_path / "judged") for one in some]
-    assert len(found) == count
+    found = [one for some in tried(spark, [rows], SEED, MUTANTS, tmp_path / "judged") for one in some]
+    assert len(found) == MUTANTS
     survivors = [f"{one.told}, {one.ways} ways: {one.said}" for one in found if one.outcome == SURVIVOR]
     assert not survivors, "\n".join(survivors)
-    assert sum(one.is_red for one in found) > count // 3
-    if doses.is_nightly():
-        judged_again(spark, found, SEED, 3, runs, tmp_path / "singly")
+    assert sum(one.is_red for one in found) > MUTANTS // 3
+    judged_again(spark, found, SEED, 3, runs, tmp_path / "singly")
 
 
 @pytest.mark.nightly

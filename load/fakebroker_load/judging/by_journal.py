@@ -74,8 +74,9 @@ WITH known AS (
     FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
 ),
 recorded AS (
-    SELECT run AS in_run, fingerprint AS of_record, count(*) AS times, min(base_offset + place) AS recorded_offset
-    FROM (SELECT run, base_offset, posexplode(records) AS (place, fingerprint) FROM {{journal}}
+    SELECT run AS in_run, fingerprint AS of_record, count(*) AS times, min(base_offset + place) AS recorded_offset,
+        min(struct(topic, partition)) AS recorded
+    FROM (SELECT run, topic, partition, base_offset, posexplode(records) AS (place, fingerprint) FROM {{journal}}
         WHERE event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false))
     GROUP BY run, fingerprint
 ),
@@ -84,7 +85,7 @@ led AS (
     WHERE event = 'leader_changed' AND log_end_offset >= 0 GROUP BY ALL
 ),
 compared AS (
-    SELECT judged.*, times, recorded_offset, times_asked,
+    SELECT judged.*, times, recorded_offset, recorded, times_asked,
         told.request AS request, told.produce AS asked_for, told.answer AS answer,
         told.parked AS parked, told.asked.connection AS broker_connection, told.asked.seq AS asked_seq,
         told.asked.client_id AS told_client_id, told.asks AS asks, told.answers AS answers, told.appends AS all_appends,
@@ -110,6 +111,8 @@ said AS (
                 WHEN times > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and appended'
                 WHEN times IS NULL AND copies > 0 THEN 'in the log, and never appended'
                 WHEN times IS NULL AND (error_code = 0 OR written = 'once') THEN 'never appended'
+                WHEN times = 1 AND NOT (recorded.topic <=> topic AND recorded.partition <=> partition)
+                    THEN 'appended to another partition'
                 WHEN times = 1 AND copies IS NULL AND recorded_offset < readable_offset AND same_leader
                     THEN 'appended, and not in the log'
                 WHEN times = 1 AND copies = 1 AND log_offset <> recorded_offset AND same_leader THEN 'moved in the log'
@@ -123,12 +126,14 @@ said AS (
                 AND asked_for.timeout_ms <=> timeout_ms AND coalesce(told_client_id = client_id, true))
                 THEN 'read as another request'
             WHEN received_mono_ms > handled_mono_ms + 1 THEN 'handled before it was received'
-            WHEN answer.connection <> broker_connection THEN 'answered on another connection'
+            WHEN answer IS NOT NULL AND NOT answer.connection <=> broker_connection
+                THEN 'answered on another connection'
             WHEN own_appends > 1 THEN 'appended twice'
             WHEN appends > 0 AND own_appends = 0 THEN 'altered before it was appended'
             WHEN append.topic <> topic OR append.partition <> partition THEN 'appended to another partition'
             WHEN exists(all_appends, one -> one.seq < asked_seq) OR parked.seq < asked_seq
                 THEN 'done before it was asked for'
+            WHEN exists(all_appends, one -> one.seq > parked.seq) THEN 'parked before it was appended'
             WHEN exists(all_appends, one -> one.seq > answer.seq) OR parked.seq > answer.seq
                 THEN 'answered before it was done'
             WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND NOT coalesce(
@@ -161,8 +166,8 @@ said AS (
         END AS journal_problem
     FROM numbered
 )
-SELECT * EXCEPT (problem, early, asked_for, own, parked, asked_seq, told_client_id, asks, answers, all_appends,
-        leaders),
+SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, asked_seq, told_client_id, asks, answers,
+        all_appends, leaders),
     parked.deadline_mono_ms AS deadline_mono_ms,
     coalesce(found_problem, journal_problem,
         if(problem = '{UNDECIDED}' AND broker_lateness_us <= {{limit_us}}, '{LATE_BY_LOAD}', problem)) AS problem,
@@ -204,6 +209,14 @@ epochs AS (
         collect_set(leader_epoch) FILTER (WHERE event = 'leader_changed') AS elected
     FROM {journal} WHERE event IN ('append', 'leader_changed') AND leader_epoch >= 0 GROUP BY ALL
 ),
+marked AS (
+    SELECT run, topic, partition, seq, event, high_watermark,
+        max(if(event = 'append', last_offset, NULL)) OVER so_far + 1 AS appended,
+        last_value(if(event = 'append', NULL, high_watermark), true) OVER before AS previous
+    FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
+    WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq),
+        before AS (PARTITION BY run, topic, partition ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
 moved AS (
     SELECT run, topic, partition, shown_offset, start_offset,
         max_by(high_watermark, journal.seq) FILTER (WHERE journal.seq < shown.seq) AS watermark
@@ -230,6 +243,17 @@ UNION ALL
 SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
     concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
 FROM moved WHERE shown_offset > coalesce(watermark, start_offset)
+UNION ALL
+SELECT run, 'early', 'a watermark beyond what was appended', topic, partition, high_watermark, NULL,
+    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and the log ended at ',
+        greatest(appended, start_offset))
+FROM marked JOIN {parts} AS parts USING (run, topic, partition)
+WHERE event <> 'append' AND high_watermark > greatest(appended, start_offset)
+UNION ALL
+SELECT run, 'reordered', 'the watermark went back', topic, partition, high_watermark, NULL,
+    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and it was ', previous, ' before')
+FROM marked LEFT SEMI JOIN {parts} AS parts USING (run, topic, partition)
+WHERE event = 'watermark_moved' AND high_watermark <= previous
 UNION ALL
 SELECT parts.run, 'unexplained', 'not in the journal', parts.topic, parts.partition, shown_offset, shown_correlation_id,
     'journal: it does not tell of the Fetch that was shown the watermark'

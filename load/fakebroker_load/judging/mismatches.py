@@ -42,6 +42,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("done before it was asked for", "answered before it was done", "handled before it was received"),
         "base offset went back",
         "read out of order",
+        "the watermark went back",
     ),
     "altered": (
         *("altered", "altered before it was appended", "read as another request", "garbled", "read altered"),
@@ -67,6 +68,7 @@ KINDS: dict[str, tuple[str, ...]] = {
             "answered while throttled",
             "acknowledged before its watermark",
             "watermark shown too early",
+            "a watermark beyond what was appended",
         ),
         "read beyond the watermark",
     ),
@@ -87,6 +89,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "wrong answer": (
         *("wrong answer", "answered, against acks=0", "told otherwise than the journal says"),
+        "parked before it was appended",
         *("parked, against its acks", "parked until another time", "timed out, and never parked"),
         "throttled, and not told",
         "timed out after its watermark had passed",

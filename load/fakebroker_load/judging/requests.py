@@ -180,7 +180,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
                 WHEN early THEN 'early'
                 WHEN lateness_us - own_us > {{limit_us}} AND NOT is_raw THEN 'late'
             END
-        WHEN error_code <=> right_error IS FALSE OR error_code IS NULL THEN 'wrong answer'
+        WHEN error_code <=> right_error IS FALSE OR error_code IS NULL OR throttle_ms < 0 THEN 'wrong answer'
         WHEN error_code = {TIMED_OUT} AND base_offset BETWEEN 0 AND shown_offset - 1 AND stood_still
             THEN 'timed out after its watermark had passed'
         WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
@@ -269,11 +269,12 @@ def limit_us(limits_ms: LatenessLimits) -> str:
 
 
 def by_run(values: Mapping[str, int], otherwise: int) -> str:
-    """A number for each run, as SQL."""
-    if not values:
-        return f"{otherwise}L"
-    cases = " ".join(f"WHEN {quoted(run)} THEN {value}L" for run, value in values.items())
-    return f"CASE run {cases} ELSE {otherwise}L END"
+    """Return a number for each run, as SQL."""
+    runs: dict[int, list[str]] = {}
+    for run, value in values.items():
+        runs.setdefault(value, []).append(quoted(run))
+    cases = " ".join(f"WHEN run IN ({', '.join(names)}) THEN {value}L" for value, names in runs.items())
+    return f"CASE {cases} ELSE {otherwise}L END" if runs else f"{otherwise}L"
 
 
 def rounding_us(exact: Collection[str] | None) -> str:

@@ -117,6 +117,17 @@ CASES: dict[str, Case] = {
     ),
     "another partition is understood": Case(times_out(produce={"partition": 1}), ["read as another request"]),
     "another timeout is understood": Case(times_out(produce={"timeout_ms": 99}), ["read as another request"]),
+    "answered on no connection": Case(times_out(answer={"connection": None}), ["answered on another connection"]),
+    "parked before it was appended": Case((ASKED, PRODUCE, PARKED, APPEND, ANSWER), ["parked before it was appended"]),
+    "a watermark beyond the log": Case(
+        (*TIMED_OUT, MOVED | {"high_watermark": 42}), ["a watermark beyond what was appended"]
+    ),
+    "a watermark that does not rise": Case(
+        (MOVED | {"high_watermark": 40}, MOVED | {"high_watermark": 40}, *TIMED_OUT), ["the watermark went back"]
+    ),
+    "a new leader has an older watermark": Case(
+        (MOVED | {"high_watermark": 40}, MOVED | {"event": "leader_changed", "high_watermark": 39}, *TIMED_OUT), []
+    ),
     "answered elsewhere": Case(times_out(answer={"connection": 9}), ["answered on another connection"]),
     "appended twice": Case((ASKED, PRODUCE, APPEND, APPEND, PARKED, ANSWER), ["appended twice"]),
     "sent again, and known": Case((*TIMED_OUT[:3], APPEND | {"is_duplicate": True}, *TIMED_OUT[3:]), []),
@@ -226,6 +237,9 @@ CASES: dict[str, Case] = {
         ["a Produce that the load has not sent"],
         BATCHED,
         (AT_41,),
+    ),
+    "in a batch of another partition": Case(
+        (OWN_ASKED, PRODUCE, BATCH | {"partition": 1}), ["appended to another partition"], BATCHED, (AT_41,)
     ),
     "in two batches": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), ["appended twice"], BATCHED, (AT_41,)),
     "again, since a new leader did not have it": Case(
