@@ -13,7 +13,7 @@ Differs  Kafka makes its tables anew when a broker starts, from a snapshot in th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fakebroker.core.hash_order import (
@@ -25,12 +25,13 @@ from fakebroker.core.hash_order import (
     in_slots,
     slot_of,
 )
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices, finish, made_of, sorted_in_slices
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 
+_KINDS: Final = (CLIENT_ID, USER, IP)
 _ENTRIES_OF_A_SLICE: Final = 500
 
 
@@ -42,9 +43,22 @@ class ClientQuotaEntity(NamedTuple):
     @classmethod
     def of(cls, entries: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
         """Of a kind that comes twice the last name counts."""
-        named = dict(entries)
-        known = [kind for kind in (CLIENT_ID, USER, IP) if kind in named]
-        return cls(tuple((kind, named[kind]) for kind in (*known, *sorted(named.keys() - set(known)))))
+        return finish(cls.of_in_slices(list(entries)))
+
+    @classmethod
+    def of_in_slices(cls, entries: Sequence[tuple[str, str | None]]) -> Slices[ClientQuotaEntity]:
+        """The same where there may be very many kinds: then a request is wrong, and named in the answer."""
+        named: dict[str, str | None] = {}
+        unknown: list[str] = []
+        for number, (kind, name) in enumerate(entries, 1):
+            if kind not in named and kind not in _KINDS:
+                unknown.append(kind)
+            named[kind] = name
+            if number % _ENTRIES_OF_A_SLICE == 0:
+                yield
+        known = [kind for kind in _KINDS if kind in named]
+        ordered = [*known, *((yield from sorted_in_slices(unknown)) if unknown else ())]
+        return cls(tuple((yield from made_of(ordered, lambda kind: (kind, named[kind])))))
 
     @property
     def hash_code(self) -> int:
@@ -52,7 +66,7 @@ class ClientQuotaEntity(NamedTuple):
         return finish(self.hash_code_in_slices())
 
     def hash_code_in_slices(self) -> Slices[int]:
-        """The same where there may be very many kinds: then a request is wrong, and named in the answer."""
+        """The same in slices."""
         code = 31
         for number, (kind, name) in enumerate(self.entries, 1):
             code += hash_code(kind) ^ (0 if name is None else hash_code(name))
