@@ -8,13 +8,16 @@ Units    a slice is some 200 us of work at most, as far as that can be known: a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
+from heapq import merge
 from typing import Final, TypeVar
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 _ITEMS_OF_A_SLICE: Final = 128  # converting an item takes a few us
+_SORTED_AT_ONCE: Final = 2_048  # texts
+_MERGED_OF_A_SLICE: Final = 512
 
 Slices = Generator[None, None, T]
 """Work with a result of type T; its driver asks for the next slice."""
@@ -28,6 +31,22 @@ def made_of(items: Iterable[Item], make: Callable[[Item], T]) -> Slices[list[T]]
         if len(made) % _ITEMS_OF_A_SLICE == 0:
             yield
     return made
+
+
+def sorted_in_slices(texts: Sequence[str]) -> Slices[list[str]]:
+    """Return the texts in order. A text that comes several times stays so."""
+    runs: list[list[str]] = []
+    for start in range(0, len(texts), _SORTED_AT_ONCE):
+        runs.append(sorted(texts[start : start + _SORTED_AT_ONCE]))
+        yield
+    if len(runs) == 1:
+        return runs[0]
+    ordered: list[str] = []
+    for text in merge(*runs):
+        ordered.append(text)
+        if len(ordered) % _MERGED_OF_A_SLICE == 0:
+            yield
+    return ordered
 
 
 def begin(slices: Slices[None]) -> Slices[None] | None:

@@ -18,13 +18,10 @@ from typing import Any
 import pytest
 from support.http_peers import Client, a_service, post, work
 
+from benchmarks.turns.calls import CALLS, fill
 from fakebroker.control.app import new_api
 from fakebroker.control.clusters import Clusters
-from fakebroker.control.hosted import Hosted
 from fakebroker.control.service import Service
-from fakebroker.control.told import Waits
-from fakebroker.core.journal.events import Answer, Append, PartitionAnswer, Produce, Request
-from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.network.turn import Turn
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
@@ -47,47 +44,6 @@ GROWS = {
     "GET /v1/topics": "all names are sorted",
 }
 
-CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
-    "GET /metrics": ("/metrics", None),
-    "GET /v1/metrics": ("/v1/metrics", None),
-    "GET /v1/cluster": ("/v1/cluster", None),
-    "GET /v1/brokers": ("/v1/brokers", None),
-    "GET /v1/clusters": ("/v1/clusters", None),
-    "GET /v1/clock": ("/v1/clock", None),
-    "PUT /v1/clock": ("/v1/clock", {"elapsed_ms": 1}),
-    "POST /v1/clock/advance": ("/v1/clock/advance", {"ms": 1}),
-    "GET /v1/configs": ("/v1/configs", None),
-    "PUT /v1/configs": ("/v1/configs", {"configs": {"min.insync.replicas": 1}}),
-    "GET /v1/topics": ("/v1/topics", None),
-    "GET /v1/topics/{topic}": ("/v1/topics/wide", None),
-    "PUT /v1/topics/{topic}/configs": ("/v1/topics/wide/configs", {"configs": {"retention.ms": 1}}),
-    "POST /v1/topics/{topic}/compact": ("/v1/topics/wide/compact", {}),
-    "PUT /v1/partitions/{topic}/{index}/leader": ("/v1/partitions/wide/0/leader", {"broker": 1}),
-    "PUT /v1/partitions/{topic}/{index}/replicas": ("/v1/partitions/wide/0/replicas", {"brokers": [1]}),
-    "PUT /v1/followers": ("/v1/followers", {"behaviour": "frozen"}),
-    "GET /v1/faults": ("/v1/faults", None),
-    "GET /v1/faults/{fault_id}": ("/v1/faults/f1", None),
-    "POST /v1/faults": ("/v1/faults", {"do": "drop", "when": {"api": "Produce"}}),
-    "POST /v1/faults/{fault_id}/wait": ("/v1/faults/f1/wait", {}),
-    "POST /v1/faults/{fault_id}/release": ("/v1/faults/f1/release", {}),
-    "DELETE /v1/faults/{fault_id}": ("/v1/faults/f1", None),
-    "DELETE /v1/faults": ("/v1/faults", None),
-    "GET /v1/journal": ("/v1/journal?topic=none", None),
-    "POST /v1/journal/expect": ("/v1/journal/expect", {"error": "REQUEST_TIMED_OUT"}),
-    "GET /v1/journal/timeline": ("/v1/journal/timeline?request=1", None),
-    "GET /v1/journal/timeline.svg": ("/v1/journal/timeline.svg?request=1", None),
-    "GET /v1/purgatory": ("/v1/purgatory", None),
-    "POST /v1/purgatory/wait": ("/v1/purgatory/wait", {"count": 1}),
-    "GET /v1/quotas": ("/v1/quotas", None),
-    "PUT /v1/quotas": ("/v1/quotas", {"client_id": "c1", "producer_byte_rate": 1}),
-    "DELETE /v1/quotas": ("/v1/quotas", {"client_id": "c1"}),
-    "DELETE /v1/journal": ("/v1/journal", None),
-    "DELETE /v1/topics/{topic}": ("/v1/topics/wide", None),
-    "POST /v1/brokers/{broker_id}/{action}": ("/v1/brokers/1/pause", {}),
-    "POST /v1/topics": ("/v1/topics", {"name": "new"}),
-    "POST /v1/reset": ("/v1/reset", {}),
-    "GET /v1/events": ("/v1/events?after=0&topic=none", None),  # the head of its answer
-}
 ELSEWHERE = {
     "GET /v1/groups": "groups are made by clients alone",
     "GET /v1/groups/{group_id}": "groups are made by clients alone",
@@ -131,26 +87,6 @@ class Loop(asyncio.SelectorEventLoop):
         if self.calls is not None:
             self.calls.next_turn()
         super()._run_once()  # type: ignore[misc]
-
-
-def fill(hosted: Hosted, things: int, requests: int) -> None:
-    """With so many topics, partitions, faults, quotas and parked requests, and so many requests in the journal."""
-    cluster = hosted.cluster
-    cluster.create_topic("wide", things, 1)
-    for number in range(things):
-        cluster.create_topic(f"t{number}", 1, 1)
-        cluster.faults.add(when={"api": "Produce", "topic": f"none{number}"}, do="drop")
-        cluster._alter_quotas(QuotaEntity(None, f"c{number}", None), {"producer_byte_rate": 1})
-    for number in range(1, requests):
-        for event in (
-            Request(1, 1, number, 1, 1, "Produce", 9, number, "me", 1, 100),
-            Produce(1, 1, number, -1, 500, None, (("t1", 0),)),
-            Append(1, 1, number, 1, "t1", 0, "NONE", number, number, False, 0, -1, -1, -1, ("a",)),
-            Answer(2, 2, number, 1, "sent", 50, (PartitionAnswer("t1", 0, "NONE", number),)),
-        ):
-            hosted.told.journal.append(event)
-    for number in range(things):
-        hosted.told.waits[number] = Waits(number, 1, 1, "Produce", 1, "me", (("t", 0),), 0, 1, 1, 0)
 
 
 async def longest_turns(things: int, requests: int) -> dict[str, int]:

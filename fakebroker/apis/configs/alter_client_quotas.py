@@ -46,7 +46,7 @@ def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Slices[Non
     for number, entry in enumerate(request.entries, 1):
         ops = yield from made_of(entry.ops, lambda op: (op.key, None if op.remove else float(op.value)))
         named = yield from made_of(entry.entity, _named)
-        alterations.append((ClientQuotaEntity.of(named), ops))
+        alterations.append(((yield from ClientQuotaEntity.of_in_slices(named)), ops))
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
     results = yield from ctx.broker.client_quotas.alter_all(alterations, request.validate_only)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KEY = 68
 
-_OF_A_SLICE: Final = 512
+_OF_A_SLICE: Final = 256
 _ZERO_ID: Final = UUID(int=0)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 

@@ -10,6 +10,7 @@ Source         core/.../server/ControllerApis.scala handleListPartitionReassignm
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
 
 KEY = 46
-_PARTITIONS_OF_A_SLICE: Final = 512
+_ELEMENTS_OF_A_SLICE: Final = 512
 
 
 def _respond(ctx: RequestContext, code: ErrorCode, message: str | None, topics: list[dict[str, Any]]) -> Slices[None]:
@@ -46,10 +47,13 @@ def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> S
     topics: list[dict[str, Any]] = []
     seen = 0
     if request.topics is None:
-        asked: list[tuple[str, Any]] = [(name, None) for name in ctx.metadata.topic_names()]
+        asked: Iterable[tuple[str, Any]] = ((name, None) for name in ctx.metadata.topic_names())
     else:
-        asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
+        asked = ((topic.name, topic.partition_indexes) for topic in request.topics)
     for name, indexes in asked:
+        seen += 1
+        if seen % _ELEMENTS_OF_A_SLICE == 0:
+            yield
         topic = ctx.metadata.topic(name)
         found: list[Partition] = []
         if topic is not None:
@@ -57,7 +61,7 @@ def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> S
                 if 0 <= index < len(topic.partitions) and topic.partitions[index].is_reassigning:
                     found.append(topic.partitions[index])
                 seen += 1
-                if seen % _PARTITIONS_OF_A_SLICE == 0:
+                if seen % _ELEMENTS_OF_A_SLICE == 0:
                     yield
         if found:
             topics.append({"name": name, "partitions": Each(_partition, found)})

@@ -9,8 +9,9 @@ Source         core/.../coordinator/transaction/TransactionStateManager.scala li
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 KEY = 66
 _WORK_OF_A_TRANSACTION = WORK_OF_A_SLICE // 128
+T = TypeVar("T")
+
+_FILTERS_OF_A_SLICE = 1_024
 _STATES = {state.value: state for state in TransactionState}
 
 
@@ -58,13 +62,27 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
     except KafkaError as error:
         yield from _respond(ctx, error.code)
         return
-    unknown = [name for name in request.state_filters if name not in _STATES]
+    unknown: list[str] = []
+    for number, name in enumerate(request.state_filters, 1):
+        if name not in _STATES:
+            unknown.append(name)
+        if number % _FILTERS_OF_A_SLICE == 0:
+            yield
     yield from _respond(ctx, ErrorCode.none, unknown, found)
+
+
+def _set_of(filters: Sequence[T]) -> Slices[set[T]]:
+    found: set[T] = set()
+    for start in range(0, len(filters), _FILTERS_OF_A_SLICE):
+        found.update(filters[start : start + _FILTERS_OF_A_SLICE])
+        yield
+    return found
 
 
 def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[list[dict[str, Any]]]:
     """Return the matching transactions. Raises INVALID_REGULAR_EXPRESSION."""
-    wanted = {_STATES[name] for name in _STATES.keys() & set(request.state_filters)}
+    wanted = {_STATES[name] for name in _STATES.keys() & (yield from _set_of(request.state_filters))}
+    producer_ids = yield from _set_of(request.producer_id_filters)
     longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
     ids = IdPattern((request.transactional_id_pattern or "") if ctx.api_version >= 2 else "")
     now_ms = ctx.now.wall_ms
@@ -78,7 +96,7 @@ def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[lis
         now = transaction.now
         if (
             now.state is TransactionState.DEAD
-            or (request.producer_id_filters and now.producer_id not in request.producer_id_filters)
+            or (producer_ids and now.producer_id not in producer_ids)
             or (request.state_filters and now.state not in wanted)
             or (longer_than_ms >= 0 and now_ms - now.start_ms <= longer_than_ms)
             or not ids.matches(transaction.transactional_id)

@@ -16,9 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fakebroker.core.config import client_metrics_config, group_validation
-from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_loggers import BrokerLoggers
-from fakebroker.core.config.config_def import LIST, to_text
 from fakebroker.core.config.config_resource import (
     BROKER,
     BROKER_LOGGER,
@@ -27,24 +25,32 @@ from fakebroker.core.config.config_resource import (
     TOPIC,
     Alteration,
     ConfigResource,
-    OpType,
     refuse_other_node,
 )
 from fakebroker.core.config.topic_config import TopicConfig
+from fakebroker.core.controller.alterations import (
+    are_all_known,
+    bad_request,
+    differences,
+    prepared,
+    refuse_malformed,
+    texts_after,
+    texts_of,
+)
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.topics import MAX_RECORDS_PER_USER_OP
 from fakebroker.core.errors import ConfigError
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, finish
 
 _CHANGES_OF_A_SLICE: Final = 16  # some 10 us each
 _MIN_ISR: Final = "min.insync.replicas"
 _MAX_VALUE: Final = 2**15 - 1  # characters
 
 # A change of a resource: its present settings -> its new settings. Raises KafkaError.
-Change = Callable[[Mapping[str, str]], dict[str, str]]
+Change = Callable[[Mapping[str, str]], Slices[dict[str, str]]]
 
 
 class ConfigurationControl:
@@ -61,11 +67,11 @@ class ConfigurationControl:
     ) -> Slices[list[KafkaError | None]]:
         """Alter some settings of each resource. Return the error of each, in order; None where all is well."""
         results, left = yield from self._preprocess(changes, is_incremental=True)
-        if any(not OpType.SET <= each.operation <= OpType.SUBTRACT for index in left for each in changes[index][1]):
+        if not (yield from are_all_known(each for index in left for each in changes[index][1])):
             unknown = KafkaError(ErrorCode.unknown_server_error, "")
             return [unknown if index in left else result for index, result in enumerate(results)]
         asked: dict[int, Change] = {
-            index: lambda texts, at=index: _after(texts, *changes[at])  # type: ignore[misc]
+            index: lambda texts, at=index: texts_after(texts, *changes[at])  # type: ignore[misc]
             for index in left
         }
         return (yield from self._alter(changes, results, asked))
@@ -76,7 +82,7 @@ class ConfigurationControl:
         """Replace all settings of each resource: those that are not given are removed."""
         results, left = yield from self._preprocess(changes, is_incremental=False)
         asked: dict[int, Change] = {
-            index: lambda texts, at=index: {each.name: each.value or "" for each in changes[at][1]}  # type: ignore[misc]
+            index: lambda texts, at=index: texts_of(changes[at][1])  # type: ignore[misc]
             for index in left
         }
         return (yield from self._alter(changes, results, asked))
@@ -93,12 +99,12 @@ class ConfigurationControl:
         for index, (resource, asked) in enumerate(changes):
             try:
                 if seen[resource] > 1:
-                    raise _bad("Each resource must appear at most once.")
-                _refuse_malformed(asked)
+                    raise bad_request("Each resource must appear at most once.")
+                yield from refuse_malformed(asked)
                 if resource.kind == BROKER_LOGGER and is_incremental:
                     self._loggers.alter(resource.name, self._broker_id, asked, self._validate_only)
                 else:
-                    self._check_at_broker(resource, asked, is_incremental)
+                    yield from self._check_at_broker(resource, asked, is_incremental)
                     left.add(index)
                 results.append(None)
             except KafkaError as error:
@@ -107,18 +113,20 @@ class ConfigurationControl:
                 yield
         return results, left
 
-    def _check_at_broker(self, resource: ConfigResource, asked: Sequence[Alteration], is_incremental: bool) -> None:
+    def _check_at_broker(
+        self, resource: ConfigResource, asked: Sequence[Alteration], is_incremental: bool
+    ) -> Slices[None]:
         if resource.kind == BROKER:
             if resource.name:
                 refuse_other_node(resource.name, self._broker_id)
             configs, broker_id = self._controller.broker_configs, _broker_id(resource)
             if is_incremental:
-                texts = _prepared(configs.texts(broker_id), asked)
+                texts = yield from prepared(configs.texts(broker_id), asked)
             else:
-                texts = {each.name: each.value or "" for each in asked}
+                texts = yield from texts_of(asked)
             configs.validate(texts, broker_id, self._broker_id)
         elif resource.kind not in (TOPIC, CLIENT_METRICS, GROUP):
-            raise _bad(f"Unknown resource type {resource.kind}")
+            raise bad_request(f"Unknown resource type {resource.kind}")
 
     def _alter(
         self,
@@ -132,8 +140,9 @@ class ConfigurationControl:
             resource = changes[index][0]
             try:
                 before = self._texts(resource)
-                after = self._checked(resource, change(before))
-                records += len(changes[index][1]) if resource.kind == BROKER else len(before.items() ^ after.items())
+                after = self._checked(resource, (yield from change(before)))
+                is_broker = resource.kind == BROKER
+                records += len(changes[index][1]) if is_broker else (yield from differences(before, after))
             except KafkaError as error:
                 results[index] = error.with_traceback(None)
             if number % _CHANGES_OF_A_SLICE == 0:
@@ -145,7 +154,7 @@ class ConfigurationControl:
             if results[index] is None and not self._validate_only:
                 resource = changes[index][0]
                 try:  # validated again: the state may have changed between slices
-                    self._set(resource, self._checked(resource, change(self._texts(resource))))
+                    self._set(resource, self._checked(resource, finish(change(self._texts(resource)))))
                 except KafkaError as error:
                     results[index] = error.with_traceback(None)
             if number % _CHANGES_OF_A_SLICE == 0:
@@ -165,14 +174,14 @@ class ConfigurationControl:
     def _checked(self, resource: ConfigResource, texts: dict[str, str]) -> dict[str, str]:
         """Validate the settings (ControllerConfigurationValidator.validate), and check that the resource exists."""
         kind, name = resource
-        if any(len(text) > _MAX_VALUE for text in texts.values()):
+        if max(map(len, texts.values()), default=0) > _MAX_VALUE:
             raise ConfigError(
                 f"The configuration value cannot be added because it exceeds the maximum value size of {_MAX_VALUE} "
                 "bytes."
             )
         if kind == TOPIC:
             if not name:
-                raise _bad("Default topic resources are not allowed.")
+                raise bad_request("Default topic resources are not allowed.")
             topic_name.validate(name)
             TopicConfig.of(texts, self._controller.config.topic_defaults)
             if self._controller.metadata.topic(name) is None:
@@ -181,7 +190,7 @@ class ConfigurationControl:
             self._refuse_min_isr(name, texts)
         elif kind == GROUP:
             if not name:
-                raise _bad("Default group resources are not allowed.")
+                raise bad_request("Default group resources are not allowed.")
             group_validation.validate(texts, self._controller.config)
         elif kind == CLIENT_METRICS:
             client_metrics_config.validate(name, texts)
@@ -214,72 +223,6 @@ class ConfigurationControl:
             controller.client_metrics.set(name, texts)
 
 
-def _refuse_malformed(asked: Sequence[Alteration]) -> None:
-    if len({each.name for each in asked}) < len(asked):
-        raise _bad("Error due to duplicate config keys")
-    nulls = [each.name for each in asked if each.value is None and each.operation != OpType.DELETE]
-    if nulls:
-        raise _bad(f"Null value not supported for : {', '.join(nulls)}")
-
-
-def _after(texts: Mapping[str, str], resource: ConfigResource, asked: Sequence[Alteration]) -> dict[str, str]:
-    """Return the settings of a resource after the changes, as the controller computes them."""
-    after = dict(texts)
-    for name, operation, value in asked:
-        if operation == OpType.DELETE:
-            after.pop(name, None)
-        elif operation == OpType.SET:
-            after[name] = value or ""
-        else:
-            default = _default_list(resource, name)
-            if default is None:
-                raise ConfigError(f"Can't {OpType(operation).name} to key {name} because its type is not LIST.")
-            items = [item for item in after.get(name, default).split(",") if item]
-            after[name] = ",".join(_changed(items, operation, value or ""))
-    return after
-
-
-def _changed(items: list[str], operation: int, value: str) -> list[str]:
-    for item in value.split(","):
-        if operation == OpType.APPEND:
-            if item not in items:
-                items.append(item)
-        elif item in items:
-            items.remove(item)
-    return items
-
-
-def _default_list(resource: ConfigResource, name: str) -> str | None:
-    """Return the default of a list setting as text; None if it is no list. The controller has no lists of groups and
-    subscriptions."""
-    table = {TOPIC: TopicConfig, BROKER: BrokerConfig}.get(resource.kind)
-    key = None if table is None else table.SETTINGS.get(name)
-    return to_text(key.default) if key is not None and key.type is LIST else None
-
-
-def _prepared(texts: Mapping[str, str], asked: Sequence[Alteration]) -> dict[str, str]:
-    """Return the settings of a broker after the changes, as the broker computes them (prepareIncrementalConfigs of
-    ConfigAdminManager)."""
-    if unknown := [each.operation for each in asked if not _is_known(each)]:
-        raise _bad(f"Unknown operations type {unknown[0]}")
-    for name, operation, _ in asked:
-        if operation in (OpType.APPEND, OpType.SUBTRACT):
-            if name not in BrokerConfig.SETTINGS:
-                raise ConfigError(f"Unknown config name: {name}")
-            if BrokerConfig.SETTINGS[name].type is not LIST:
-                what = "append" if operation == OpType.APPEND else "subtract"
-                raise ConfigError(f"Config value {what} is not allowed for config key: {name}")
-    return _after(texts, ConfigResource(BROKER, ""), asked)
-
-
-def _is_known(each: Alteration) -> bool:
-    return OpType.SET <= each.operation <= OpType.SUBTRACT
-
-
 def _broker_id(resource: ConfigResource) -> int | None:
     """Return the id of the broker; None for all of them. The name is valid here."""
     return int(resource.name) if resource.name else None
-
-
-def _bad(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, message)

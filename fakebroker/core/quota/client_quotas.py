@@ -31,6 +31,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 
 _ENTITIES_OF_A_SLICE: Final = 32
+_MANY: Final = 1_000  # kinds of an entity
 _ENTRIES_OF_A_SLICE: Final = 500
 _OF_BROKERS: Final = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
 # The largest value of quotas that are whole numbers.
@@ -92,6 +93,8 @@ class ClientQuotas:
         for number, (entity, changes) in enumerate(alterations, 1):
             if number % _ENTITIES_OF_A_SLICE == 0:
                 yield
+            if len(entity.entries) > _MANY:
+                yield  # its hash is made of all of them, time and again
             values = dict(changes)
             if entity in results or len(values) < len(changes):
                 results[entity] = _bad(f"Ignoring duplicate entity {entity}")
@@ -100,6 +103,8 @@ class ClientQuotas:
                 results[entity] = None
                 self._alter(entity, values, validate_only)
             except KafkaError as error:
+                if len(entity.entries) > _MANY:
+                    yield
                 results[entity] = error.with_traceback(None)
         self.image.publish()
         return results

@@ -13,7 +13,7 @@ Differs  Kafka rebuilds its tables when a broker starts, from a snapshot in the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fakebroker.core.hash_order import (
@@ -25,12 +25,13 @@ from fakebroker.core.hash_order import (
     in_slots,
     slot_of,
 )
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices, finish, made_of, sorted_in_slices
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 
+_KINDS: Final = (CLIENT_ID, USER, IP)
 _ENTRIES_OF_A_SLICE: Final = 500
 
 
@@ -42,9 +43,23 @@ class ClientQuotaEntity(NamedTuple):
     @classmethod
     def of(cls, entries: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
         """Return the entity of these entries. Of a kind that occurs twice the last name counts."""
-        named = dict(entries)
-        known = [kind for kind in (CLIENT_ID, USER, IP) if kind in named]
-        return cls(tuple((kind, named[kind]) for kind in (*known, *sorted(named.keys() - set(known)))))
+        return finish(cls.of_in_slices(list(entries)))
+
+    @classmethod
+    def of_in_slices(cls, entries: Sequence[tuple[str, str | None]]) -> Slices[ClientQuotaEntity]:
+        """Return the entity in slices, for very many kinds: such a request is invalid, and its error names the
+        entity."""
+        named: dict[str, str | None] = {}
+        unknown: list[str] = []
+        for number, (kind, name) in enumerate(entries, 1):
+            if kind not in named and kind not in _KINDS:
+                unknown.append(kind)
+            named[kind] = name
+            if number % _ENTRIES_OF_A_SLICE == 0:
+                yield
+        known = [kind for kind in _KINDS if kind in named]
+        ordered = [*known, *((yield from sorted_in_slices(unknown)) if unknown else ())]
+        return cls(tuple((yield from made_of(ordered, lambda kind: (kind, named[kind])))))
 
     @property
     def hash_code(self) -> int:

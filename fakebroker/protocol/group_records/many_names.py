@@ -8,16 +8,14 @@ Theory   A member may name hundreds of thousands of topics, most of which may no
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from heapq import merge
 from typing import Final, final
 
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices, finish, sorted_in_slices
 from fakebroker.protocol.varint import encode_unsigned_varint
 
-MANY: Final = 512  # fewer are counted one by one
+MANY: Final = 256  # fewer are counted one by one
 
-_SORTED_AT_ONCE: Final = 2_048
-_OF_A_SLICE: Final = 1_024
+_OF_A_SLICE: Final = 256
 _SHARDS: Final = 256  # small sets: their tables grow quickly
 
 
@@ -56,15 +54,11 @@ Names = frozenset[str] | ManyNames
 
 def names_in_slices(names: Sequence[str]) -> Slices[Names]:
     """Return the set of the names; as ManyNames, if there are so many different ones."""
-    runs: list[list[str]] = []
-    for start in range(0, len(names), _SORTED_AT_ONCE):
-        runs.append(sorted(names[start : start + _SORTED_AT_ONCE]))
-        yield
     ordered: list[str] = []
     shards: list[set[str]] = [set() for _ in range(_SHARDS)]
     encoded = bytearray()
     last = None
-    for number, name in enumerate(merge(*runs), 1):
+    for number, name in enumerate((yield from sorted_in_slices(names)), 1):
         if name != last:
             last = name
             ordered.append(name)

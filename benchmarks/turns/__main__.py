@@ -1,0 +1,82 @@
+"""The longest turn of the event loop, for each API and each HTTP call, with a request as large as it may be.
+
+    python -m benchmarks turns [--quick] [--json] [--only NAME]
+
+While one turn of the loop lasts, every other client waits. Each array of the newest version of each request is filled
+with 20,000 elements (2,000 with --quick), its strings with 32,000 bytes, its bytes with 10 MiB, its pattern with 16,379
+characters. Each HTTP call is made beside 10,000 topics, partitions, faults, quotas and parked requests, with 35,000
+requests in the journal (1,000 and 3,500 with --quick), and with a body of 1 MiB. A figure is CPU time of the thread of
+the loop (asyncio's), with the garbage collector off: what else runs on the machine, and the client, do not count.
+
+Prints a table in Markdown for docs/longest-turns.md. There is no limit and no peer: the limits are counted in calls, by
+tests/apis/test_longest_slice.py and tests/control/test_control_longest_turns.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable
+
+from benchmarks.machine.facts import build, commit
+from benchmarks.reporting.report import progress
+from benchmarks.turns import calls, requests
+from benchmarks.turns.requests import Found
+
+ELEMENTS, QUICK_ELEMENTS = 20_000, 2_000
+THINGS, QUICK_THINGS = 10_000, 1_000
+DATA_BYTES = 10_485_760
+ROUNDS = 2
+
+
+def rows(found: Iterable[Found]) -> list[str]:
+    """One line for each API or call: its longest turn, what was filled then, and what else there was."""
+    by_name: dict[str, list[Found]] = {}
+    for each in found:
+        by_name.setdefault(each.name, []).append(each)
+    lines = []
+    for name, all_of in sorted(by_name.items(), key=lambda item: -max(each.longest_ms for each in item[1])):
+        worst, *others = sorted(all_of, key=lambda each: -each.longest_ms)
+        rest = "; ".join(f"{each.what} {each.longest_ms:.1f}" for each in others)
+        lines.append(f"| {name} | {worst.longest_ms:.1f} | {worst.what} | {rest} |")
+    return lines
+
+
+def page(of_requests: list[Found], of_calls: list[Found]) -> str:
+    head = ["| longest turn, ms | with | else, ms |", "|---|---|---|"]
+    made = (
+        f"Made on {datetime.date.today()} at commit {commit()}, on {os.cpu_count()} shared cores, Python "
+        f"{platform.python_version()}, {build()}."
+    )
+    parts = [made]
+    for title, name, found in (("Kafka's protocol", "API", of_requests), ("HTTP control", "call", of_calls)):
+        parts += ["", f"## {title}", "", f"| {name} {head[0]}", f"|---{head[1]}", *rows(found)]
+    return "\n".join(parts)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks turns", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything, one round")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    parser.add_argument("--only", default="", metavar="NAME", help="APIs and calls that have this in their name")
+    args = parser.parse_args(argv)
+    elements, things = (QUICK_ELEMENTS, QUICK_THINGS) if args.quick else (ELEMENTS, THINGS)
+    rounds = 1 if args.quick else ROUNDS
+    with progress("turns", requests.count(args.only)) as step:
+        of_requests = requests.measure(elements, DATA_BYTES, rounds, args.only, step)
+    with progress("turns", calls.count(args.only)) as step:
+        of_calls = calls.measure(things, 7 * things // 2, args.only, step)
+    if args.json:
+        told = [each._asdict() for each in (*of_requests, *of_calls)]
+        print(json.dumps({"name": "turns", "commit": commit(), "found": told}))
+    else:
+        print(page(of_requests, of_calls))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
