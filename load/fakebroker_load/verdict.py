@@ -22,7 +22,7 @@ from fakebroker_load.judging.findings import NOT_MEASURED, Finding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
-from fakebroker_load.judging.requests import LATE, LatenessLimits, Log, limit_us
+from fakebroker_load.judging.requests import LATE, TIMED_OUT, LatenessLimits, Log, limit_us
 from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
 from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
@@ -34,6 +34,8 @@ SELECT run, `group`,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
     count_if(problem = '{late}' AND machine_late_us >= {lateness} - {limit_us}) AS late_explained,
+    count_if(problem = 'wrong answer' AND error_code = {timed_out} AND right_error = 0 AND {no_journal}
+        AND machine_late_us >= timeout_ms * 900L) AS unreplicated,
     max(load_late_us) AS load_late_us,
     count_if(outcome IN ('done', 'gave up')) AS readers,
     max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
@@ -160,6 +162,8 @@ def summarise(
     is_large = sum(sum(run["planned"].values()) for run in runs) > EXACT_ROWS
     text = SUMMARY.format(
         late=LATE,
+        timed_out=TIMED_OUT,
+        no_journal="request IS NULL" if by_broker else "true",
         lateness=lateness,
         limit_us=limit_us(lateness_limit_ms),
         shown="approx_percentile" if is_large else "percentile",
@@ -210,6 +214,7 @@ def summarise(
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
                 late_explained=row["late_explained"] if row else 0,
+                unreplicated=row["unreplicated"] if row else 0,
                 load_late_us=row["load_late_us"] if row else None,
                 send_delay_limit_ms=limit_ms,
                 amiss=(

@@ -97,6 +97,8 @@ def one(name: str, seed: int, out: Path, target: KafkaTarget | None) -> str:
             for topic, partitions in load_scenario(name).topics.items():
                 target.create_topic(topic, partitions, 3)
                 stack.callback(target.delete_topic, topic)
+            for broker in target.endpoints:
+                target.catch_up(broker)
         else:
             journal = out.with_suffix(".jsonl")
             options = ("--port", "0", "--control-port", "0", "--journal", str(journal))

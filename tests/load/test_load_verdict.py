@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as Judged
 
 from fakebroker_load.judging import requests
+from fakebroker_load.judging.findings import NOT_MEASURED, WRONG
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, summarise
@@ -304,6 +305,7 @@ LATER_ON = TIMED_OUT | NEXT | {"sent_us": 150_000, "answered_us": 252_400, "inte
 SENT_LATE = (TIMED_OUT, LATER_ON | {"sent_us": 3_000_000, "answered_us": 3_101_000})
 TWO_ROWS = (TIMED_OUT, TIMED_OUT | ELSEWHERE | {"base_offset": 50})
 ANSWERED_LATE = TIMED_OUT | {"answered_us": 106_001}
+UNREPLICATED = TIMED_OUT | {"expected_error": 0, "must_wait": False}
 
 RUNS: dict[str, Run] = {
     "two requests": Run((TIMED_OUT, LATER_ON), 2),
@@ -326,6 +328,17 @@ RUNS: dict[str, Run] = {
     "limit 6": Run([ANSWERED_LATE], 1, lateness_limit_ms=6),
     "limit 5": Run([ANSWERED_LATE], 1, lateness_limit_ms=5),
     "silent": Run([SILENT], 1, "no answer"),
+    "slow followers": Run([UNREPLICATED | {"machine_late_us": 90_000}], 1),
+    "slow followers of its own": Run([UNREPLICATED | {"machine_late_us": 89_999}], 1),
+    "late by the machine": Run([TIMED_OUT | LATER_THAN_IT_MAY | {"machine_late_us": 1}], 1),
+    "late by itself": Run([TIMED_OUT | LATER_THAN_IT_MAY | {"machine_late_us": 0}], 1),
+}
+# What the machine explains makes the run not measured.
+OF_THE_MACHINE = {
+    "slow followers": NOT_MEASURED,
+    "slow followers of its own": WRONG,
+    "late by the machine": NOT_MEASURED,
+    "late by itself": WRONG,
 }
 
 
@@ -409,3 +422,8 @@ def test_the_verdict_is_written_as_json(whole: Verdict, tmp_path: Path) -> None:
     assert data["ok"] is True
     assert data["groups"][0]["answers"] == {"silent": 1}
     assert data["groups"][0]["lateness_p99_us"] is None
+
+
+@pytest.mark.parametrize("name", OF_THE_MACHINE)
+def test_what_the_machine_explains_accuses_no_broker(whole: Verdict, name: str) -> None:
+    assert of_run(whole, name).finding.kind == OF_THE_MACHINE[name]

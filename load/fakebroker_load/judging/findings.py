@@ -5,6 +5,8 @@ Theory   Late is a finding of its own, and whose fault it is decides. The broker
          undecided: then the run has not measured the broker, and neither accuses nor confirms it. Nor has a run in
          which the machine itself had work wait for as long as answers were late: `machine_late_ms` of brokers and
          load (machine_lateness.py), where they were measured, and of each late answer (`late_explained`).
+         Without a journal, a time-out where NONE was right is the machine's too, if it had work wait for nine tenths of
+         that time (`unreplicated`): brokers that get no processor do not fetch, and Kafka answers so.
          A load that was sent late is not the load that was asked for, and has measured another one.
 """
 
@@ -61,9 +63,11 @@ def finding_of(
     broken = [(group, held) for group in groups for held in group.limits if not held.ok]
     kept = all(_own_ms(group) >= _NOTICEABLE_MS for group, _ in broken)
     count = sum(_count(group) for group in groups)
-    parts = ["Every answer was right"]
+    parts = ["No answer was wrong" if any(group.unreplicated for group in groups) else "Every answer was right"]
     if count:
         parts.append(f"{count:,} came late{_whose(groups, is_machines)}")
+    if unreplicated := sum(group.unreplicated for group in groups):
+        parts.append(f"{unreplicated:,} timed out while this machine had work wait")
     if any(group.sent_late for group in groups):
         parts.append("the load was sent late")
     if broken:
@@ -81,8 +85,8 @@ def finding_of(
 def _is_wrong(group: GroupVerdict) -> bool:
     """An answer is wrong or missing, or something else of the group is."""
     broken_limits = sum(not held.ok for held in group.limits)
-    others = group.problems.keys() - set(_LATE)
-    return bool(others) or not group.requests == group.rows > 0 or len(group.amiss) > broken_limits
+    others = sum(count for name, count in group.problems.items() if name not in _LATE)
+    return others > group.unreplicated or not group.requests == group.rows > 0 or len(group.amiss) > broken_limits
 
 
 def _whose(groups: Sequence[GroupVerdict], is_machines: bool) -> str:

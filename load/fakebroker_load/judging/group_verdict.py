@@ -32,6 +32,7 @@ class GroupVerdict:
     from_sent_us: Percentiles = NO_TIMES  # until it was answered
     from_intended_us: Percentiles = NO_TIMES
     late_explained: int = 0  # of the answers that were late by the broker: this machine had work wait for as long
+    unreplicated: int = 0  # time-outs in the place of NONE: all the while this machine had work wait, followers perhaps
     load_late_us: int | None = None  # the longest for which the load stood still during a request
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of its 99th percentile
     amiss: tuple[str, ...] = ()  # what the scenario says of the whole group and is not so (judging/groups.py)

@@ -72,6 +72,16 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         WRONG,
         f"{NOT_EVERY}: late by the load (2), wrong answer (1)",
     ),
+    "timed out while the machine had work wait": (
+        {"groups": (replace(GROUP, confirmed=8, problems={"wrong answer": 2}, unreplicated=2),)},
+        NOT_MEASURED,
+        "No answer was wrong; 2 timed out while this machine had work wait: not measured",
+    ),
+    "one of them while it had not": (
+        {"groups": (replace(GROUP, confirmed=8, problems={"wrong answer": 2}, unreplicated=1),)},
+        WRONG,
+        "Not every request got what it should",
+    ),
     "wrong and late": (
         {"groups": (replace(IS_LATE, confirmed=6, problems={"late": 3, "wrong answer": 1}),)},
         WRONG,
