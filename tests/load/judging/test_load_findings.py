@@ -80,7 +80,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "one of them while it had not": (
         {"groups": (replace(GROUP, confirmed=8, problems={"wrong answer": 2}, unreplicated=1),)},
         WRONG,
-        "Not every request got what it should",
+        f"{NOT_EVERY}: wrong answer (2)",
     ),
     "wrong and late": (
         {"groups": (replace(IS_LATE, confirmed=6, problems={"late": 3, "wrong answer": 1}),)},
