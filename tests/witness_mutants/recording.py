@@ -17,9 +17,9 @@ from support.controlled import Controlled
 from fakebroker_load import worker
 from fakebroker_load.control import ask_control, resume_followers
 from fakebroker_load.job import leaders_of
+from fakebroker_load.journal.file_window import FileWindow
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
-from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.log import (
     LOG_SCHEMA,
     PART_SCHEMA,
@@ -86,7 +86,7 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
         starts = {place: end.offset for place, end in before.items()}
         connections = plan_connections(plan, metadata.leaders, seed, starts, bootstrap)
         path, broker = folder / JOURNAL_PARQUET / f"{run_id}.parquet", next(iter(metadata.leaders.values()))
-        window = JournalWindow(FileTap(journal, "the journal"), broker, name, path)
+        window = FileWindow(FileTap(journal, "the journal"), broker, name, path)
         actor, start = Actor(ask, plan), Start()
         late_ms: list[int | None] = []
         with window.open():
@@ -111,6 +111,7 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
         "planned": {group.name: group.requests for group in plan.groups},
         "log": True,
         "machine_late_ms": late_ms[0],
+        "actions": [each._asdict() for each in actor.done],
         "journal": {"from": "a journal", "rows": window.found.rows},
     }
     write_runs(folder, [entry])
