@@ -20,7 +20,7 @@ ROWS_OF_A_PIECE = 32
 PAUSE_S = 0.002
 
 # What a reader was told: a row of `what`: record (it was given one), owns (in a generation of its group), commit,
-# left (its group), committed (what it was told is committed, in the end), done (its last row).
+# left (its group), committed (what it was told is committed), done (its last row).
 READ_FIELDS = [
     pa.field("what", pa.string()),
     pa.field("group_id", pa.string()),  # null: of no group
