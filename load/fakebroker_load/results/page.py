@@ -157,11 +157,11 @@ found = duckdb.sql("""
 ''',
     },
     "What was wrong, how often, and how late was it at most?": {
-        "PySpark": f"""{_SESSION}
+        "PySpark": f"""{_SESSION.replace("import SparkSession", "import SparkSession, functions")}
 judged, mismatches = (spark.read.parquet(f"out/{{name}}.parquet") for name in ("judged", "mismatches"))
 wrong = mismatches.select("run", "connection", "sequence", "kind")
 wrong = wrong.join(judged.select("run", "connection", "sequence", "lateness_us"), ["run", "connection", "sequence"])
-found = wrong.groupBy("kind").agg({{"*": "count", "lateness_us": "max"}})
+found = wrong.groupBy("kind").agg(functions.count("*"), functions.max("lateness_us"))
 """,
         "pandas": """
 import pandas as pd
