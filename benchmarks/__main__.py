@@ -19,7 +19,7 @@ import benchmarks
 HERE = Path(__file__).resolve().parent
 NOT_IN_ALL = {"guard", "report", "modules"}  # the first two measure nothing; the third takes twenty minutes
 # In full they take ten minutes and more: for when their subject is changed.
-ALWAYS_QUICK = {"wheel", "producers", "verdict", "load"}
+ALWAYS_QUICK = {"wheel", "producers", "verdict", "load", "turns"}
 
 
 def names() -> list[str]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+_LONGEST_SLIP = 100  # characters
 MAX_WAIT_MS = 60_000
 MAX_MS = 366 * 24 * 3_600_000
 
@@ -35,7 +36,7 @@ class Strict(BaseModel):
         if isinstance(given, dict):
             for name in given:
                 if name not in cls.model_fields:
-                    meant = get_close_matches(str(name), cls.model_fields, 1)
+                    meant = get_close_matches(str(name)[:_LONGEST_SLIP], cls.model_fields, 1)
                     raise PydanticCustomError(
                         "unknown_member",
                         "there is no member {name}{meant}; there are {known}",

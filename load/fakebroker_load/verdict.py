@@ -34,7 +34,7 @@ SELECT run, `group`,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
     count_if(problem = '{late}' AND machine_late_us >= {lateness} - {limit_us}) AS late_explained,
-    count_if(problem = 'wrong answer' AND error_code = {timed_out} AND right_error = 0 AND {no_journal}
+    count_if(problem = 'wrong answer' AND error_code = {timed_out} AND expected_error = 0 AND {no_journal}
         AND machine_late_us >= timeout_ms * 900L) AS unreplicated,
     max(load_late_us) AS load_late_us,
     count_if(outcome IN ('done', 'gave up')) AS readers,

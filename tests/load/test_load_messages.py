@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from kio.schema.produce.v9.response import (
     TopicProduceResponse,
 )
 from kio.schema.types import TopicName
-from kio.static.primitive import i32, i32Timedelta, i64
+from kio.static.primitive import TZAware, i32, i32Timedelta, i64
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import encode_response
@@ -24,13 +24,26 @@ from fakebroker_load.wire.messages import AnswerReader, ProduceAnswer, decode_pr
 
 
 def frame(
-    topic: str, partition: int, error: ErrorCode, offset: int, throttle_ms: int = 0, message: str | None = None
+    topic: str,
+    partition: int,
+    error: ErrorCode,
+    offset: int,
+    throttle_ms: int = 0,
+    message: str | None = None,
+    start: int = -1,
+    appended: TZAware | None = None,
 ) -> bytes:
     errors = (
         () if message is None else (BatchIndexAndErrorMessage(batch_index=i32(0), batch_index_error_message=message),)
     )
     part = PartitionProduceResponse(
-        index=i32(partition), error_code=error, base_offset=i64(offset), record_errors=errors, error_message=message
+        index=i32(partition),
+        error_code=error,
+        base_offset=i64(offset),
+        log_append_time=appended,
+        log_start_offset=i64(start),
+        record_errors=errors,
+        error_message=message,
     )
     response = ProduceResponse(
         responses=(TopicProduceResponse(name=TopicName(topic), partition_responses=(part,)),),
@@ -50,9 +63,32 @@ def frame(
 def test_answers_are_read_as_the_schema_reads_them(
     topic: str, partition: int, error: ErrorCode, offset: int, throttle_ms: int, message: str | None
 ) -> None:
-    answer = frame(topic, partition, error, offset, throttle_ms, message)
+    answer = frame(topic, partition, error, offset, throttle_ms, None if error is ErrorCode.none else message)
     assert AnswerReader(topic, partition).read(answer) == decode_produce(answer)
     assert AnswerReader("other", 3).read(answer) == decode_produce(answer)
+
+
+def test_an_answer_tells_when_its_record_was_appended() -> None:
+    at = TZAware.parse(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    ms = int(at.timestamp() * 1000)
+    answer = frame("t", 5, ErrorCode.none, 12, appended=at).replace(
+        ms.to_bytes(8, "big"), (ms + 678).to_bytes(8, "big")
+    )
+    assert AnswerReader("t", 5).read(answer) == ProduceAnswer("t", 5, 0, 12, append_ms=ms + 678)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        frame("t", 5, ErrorCode.none, 12, message="why"),
+        frame("t", 5, ErrorCode.none, 12, start=13),
+        frame("t", 5, ErrorCode.request_timed_out, 12, start=-2),
+    ],
+)
+def test_an_answer_that_contradicts_itself_is_none(answer: bytes) -> None:
+    for reader in (AnswerReader("t", 5), AnswerReader("u", 5)):
+        with pytest.raises(ProtocolError):
+            reader.read(answer)
 
 
 def test_the_usual_answer_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,8 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
         if isinstance(response, KafkaError):
             then(group_ids, response)
         else:
-            ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
+            operation = partial(delete_groups, group_ids)
+            ctx.groups.write_in_slices("delete-groups", group_ids[0], operation, partial(then, group_ids))
 
     # Each operation has errors for its own groups, so there is none for all.
     later: Later[list[DeletedGroup]] = Later(

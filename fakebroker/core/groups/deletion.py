@@ -6,13 +6,16 @@ Source   group-coordinator/.../GroupCoordinatorShard.java deleteGroups; GroupMet
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
+
+_GROUPS_OF_A_SLICE: Final = 128
 
 
 class DeletedGroup(NamedTuple):
@@ -27,11 +30,13 @@ def share_groups_deleted(shard: GroupCoordinatorShard) -> CoordinatorResult[None
     return CoordinatorResult([], None)
 
 
-def delete_groups(group_ids: list[str], shard: GroupCoordinatorShard) -> CoordinatorResult[list[DeletedGroup]]:
+def delete_groups(group_ids: list[str], shard: GroupCoordinatorShard) -> Slices[CoordinatorResult[list[DeletedGroup]]]:
     """Those of one partition, each by itself."""
     records: list[CoordinatorRecord] = []
-    results = []
+    results: list[DeletedGroup] = []
     for group_id in group_ids:
+        if len(results) % _GROUPS_OF_A_SLICE == _GROUPS_OF_A_SLICE - 1:
+            yield
         code = ErrorCode.none
         try:
             group = shard.groups.group(group_id)

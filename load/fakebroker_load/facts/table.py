@@ -48,7 +48,9 @@ def fact_of(witness: str, thing: str, field: str) -> Fact:
 
 def rules(needs: str) -> tuple[str, ...]:
     """The rules that are applied only where there is such a witness."""
-    return tuple(sorted({fact.rule for fact in facts() if fact.rule is not None and fact.needs == needs}))
+    at = NEEDS.index(needs)
+    judged = {fact.rule for fact in facts() if fact.rule is not None and fact.needs == needs}
+    return tuple(sorted(judged - {fact.rule for fact in facts() if fact.needs in NEEDS[:at]}))
 
 
 @cache

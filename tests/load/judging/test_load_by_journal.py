@@ -182,7 +182,7 @@ CASES: dict[str, Case] = {
         MOVED_AWAY | LED_BY_ANOTHER | {"base_offset": 49},
     ),
     "an error with an offset of another one, and truncated": Case(
-        times_out(answer=MOVED_AWAY | {"base_offset": 49}),
+        (*times_out(answer=MOVED_AWAY | {"base_offset": 49}), LED),
         ["told another offset than appended"],
         MOVED_AWAY | LED_BY_ANOTHER | {"base_offset": 49},
         (),

@@ -36,6 +36,7 @@ def test_what_lacks_a_witness_is_told_with_its_rules() -> None:
     assert told(ONE, None, waits=False)[2:] == []
     assert "acknowledged before its watermark" in rules(JOURNAL)
     assert "lost" in rules(LOG)
+    assert "early" not in rules(JOURNAL)  # the answers alone show some of it
 
 
 def test_less_is_claimed_where_leaders_moved() -> None:
