@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -28,9 +29,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fakebroker_load.scenario.reading import bundled
 from fakebroker_load.session import spark_session
 from witness_mutants.campaign import NotMeasured, Tried, judged_again, tried
-from witness_mutants.recording import load_recording, record
+from witness_mutants.recording import load_recording, record_small
 from witness_mutants.rows import Rows
-from witness_mutants.small import small
 from witness_mutants.tables import as_json, print_results
 
 RECORDED_AT_ONCE = 4  # runs mostly wait
@@ -80,14 +80,10 @@ def main(argv: Sequence[str]) -> int:
 def recorded(scenarios: Sequence[str], runs: Path) -> Iterator[str]:
     """Run each scenario that has no run yet, several at a time, and yield its name."""
     missing = [name for name in scenarios if not (runs / name / "run.json").exists()]
-    with ProcessPoolExecutor(RECORDED_AT_ONCE) as pool:
+    spawned = multiprocessing.get_context("spawn")  # a fork would take the thread of the progress bar along
+    with ProcessPoolExecutor(RECORDED_AT_ONCE, spawned) as pool:
         yield from (name for name in scenarios if name not in missing)
-        yield from pool.map(_record, missing, [runs / name for name in missing])
-
-
-def _record(name: str, folder: Path) -> str:
-    record(small(name), folder, 1)
-    return name
+        yield from pool.map(record_small, missing, [runs / name for name in missing])
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import Scenario
 from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
+from witness_mutants.small import small
 
 SCHEMAS: Mapping[str, pa.Schema] = {
     PARQUET: RESULT_SCHEMA,
@@ -115,6 +116,12 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
         "journal": {"from": "a journal", "rows": window.found.rows},
     }
     write_runs(folder, [entry])
+
+
+def record_small(name: str, folder: Path) -> str:
+    """Run the bundled scenario of that name with few requests, and return the name."""
+    record(small(name), folder, 1)
+    return name
 
 
 def keep(folder: Path, name: str, batches: list[pa.RecordBatch]) -> None:
