@@ -99,4 +99,5 @@ def check_columns(out: Path, has_journal: bool) -> None:
         known = columns_of(SCHEMAS[name])
         if name == JUDGED_PARQUET and not has_journal:
             known = {column: known[column] for column in known if column not in BY_JOURNAL}
-        assert found == known, f"{name}: put its new columns into fakebroker_load/results/columns.py"
+        differ = found.items() ^ known.items()
+        assert not differ, f"{name}: put its new columns into fakebroker_load/results/columns.py: {differ}"

@@ -50,6 +50,8 @@ _ANSWER: Final = {
     "base_offset": _LONG,
     "mono_ms": _LONG,
     "watermark": _LONG,
+    "topic": _TEXT,
+    "partition": _INT,
 }
 _APPEND: Final = {
     "seq": _LONG,
