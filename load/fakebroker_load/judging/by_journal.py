@@ -133,9 +133,9 @@ said AS (
             WHEN append.topic <> topic OR append.partition <> partition THEN 'appended to another partition'
             WHEN exists(all_appends, one -> one.seq < asked_seq) OR parked.seq < asked_seq
                 THEN 'done before it was asked for'
-            WHEN exists(all_appends, one -> one.seq > parked.seq) THEN 'parked before it was appended'
             WHEN exists(all_appends, one -> one.seq > answer.seq) OR parked.seq > answer.seq
                 THEN 'answered before it was done'
+            WHEN exists(all_appends, one -> one.seq > parked.seq) THEN 'parked before it was appended'
             WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND NOT coalesce(
                 exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= append.base_offset), false)
                 THEN 'appended, and not in the log'
