@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import doses
 from support.log_reader import read_values
 from support.stock_sends import Sends, sends
 from support.unread import unread_bytes
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 BEFORE, SINCE = ["2.0.1"], ["2.1.0", "4.4.0"]  # KIP-91
 OURS = ["ours 2.0", "ours 2.1", "ours 4.4"]
+EVERYDAY = doses.nightly_but(["ours 4.4"], OURS)
 IDEMPOTENT = ("4.4.0", "ours 4.4")  # by default
 ROUNDED_MS = 1  # clocks of milliseconds are rounded down, at either end of a wait
 
@@ -129,7 +131,7 @@ def test_every_attempt_times_out(version: str) -> None:
     assert asked >= 2
 
 
-@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
     """Three batches have all of it. BufferExhaustedException has a name of its own since 2.6 (KAFKA-3720)."""
     settings = {"buffer_memory": 3_000, "batch_size": 1_000, "max_block_ms": 2_000, "linger_ms": 0, "acks": "1"}
@@ -154,7 +156,7 @@ def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
         assert keys == [10, 900, 900, 900, 100]
 
 
-@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 def test_metadata_never_comes(version: str) -> None:
     """Of a topic that is not there, and of a partition: up to 2.1 that is thrown at once, as what cannot be."""
     with FakeCluster(brokers=1, config={"auto.create.topics.enable": False}) as kafka:
@@ -177,7 +179,7 @@ def test_metadata_never_comes(version: str) -> None:
                 assert not others, "what is thrown is not called back"
 
 
-@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 @pytest.mark.parametrize(("most", "order"), [("1", "abc"), ("5", "bca")])
 def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
     version: str, most: str, order: str
@@ -223,7 +225,7 @@ def test_who_expires_in_the_queue_is_called_back_before_who_is_in_flight(version
     assert [line.split(":")[0] for line in told] == ["slow offset 1", *(f"{key} TimeoutException" for key in "bca")]
 
 
-@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> None:
     """Its sequence is in doubt: b is in the log. Since 2.5 (KIP-360) the epoch is raised; before, the producer id is
     given up. Ours goes by the newer rule from 2.1 on."""
@@ -253,7 +255,7 @@ def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> Non
     assert d == (*c[:2], 1)
 
 
-@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 def test_what_was_acknowledged_by_a_leader_alone_is_cut_off(version: str) -> None:
     """acks=1: c is at offset 1 of broker 1, which dies; d is told the same offset, by the next leader."""
     settings = {"linger_ms": 0, "acks": "1", "retries": 20, "request_timeout_ms": 3_000}

@@ -35,6 +35,7 @@ def test_what_was_found_stays_away(path: Path) -> None:
     assert not outcome.problem, outcome.text
 
 
+@pytest.mark.nightly
 def test_the_pool_has_every_api_and_version_and_is_the_same_for_a_seed(pool: Pool, tmp_path: Path) -> None:
     found = {(int.from_bytes(frame[4:6], "big"), int.from_bytes(frame[6:8], "big")) for frame in pool.frames}
     assert found == {(api.key, version) for api, version in served()}

@@ -34,6 +34,7 @@ SCENARIO = Scenario(
     send_delay_limit_ms=LATE_MS,
 )
 SEED, MUTANTS = 7, 400
+TRIES = 60
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_each_kind_of_change_can_be_drawn_and_changes_its_own_table_alone(record
     rows = Rows(recording)
     never = set(kinds(rows, 3))
     for kind in kinds(rows, 3):
-        for seed in range(3):
+        for seed in range(TRIES):  # a row that is drawn may not fit
             mutant = draw_mutant(rows, kind, random.Random(seed))
             if mutant is None:
                 continue
@@ -67,6 +68,7 @@ def test_each_kind_of_change_can_be_drawn_and_changes_its_own_table_alone(record
             assert mutant.table.schema == before.schema
             assert mutant.table != before
             assert abs(mutant.table.num_rows - before.num_rows) == (kind.change in ("dropped", "doubled"))
+            break
     for kind in never:  # one and the same value in all rows cannot be swapped, and null has no more and no less
         assert len({str(value_of(row, kind.field)) for _, row in rows.of(kind.thing)}) == 1, kind
 

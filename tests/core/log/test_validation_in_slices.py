@@ -108,9 +108,7 @@ def test_very_many_records_are_walked_over_in_slices(codec: Codec) -> None:
 
 
 # The list is made of records that are decompressed already; the walk above has all codecs every day.
-@pytest.mark.parametrize(
-    "codec", doses.nightly_but([Codec.NONE, Codec.ZSTD], [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD])
-)
+@pytest.mark.parametrize("codec", doses.nightly_but([Codec.ZSTD], [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD]))
 def test_the_list_of_bad_records_ends(codec: Codec) -> None:
     """A frame of 9 KiB with 14.9 million records and a bad timestamp: 7.9 GiB and more than 100 s, once."""
     config = TopicConfig(max_message_bytes=LARGE, segment_bytes=LARGE, message_timestamp_before_max_ms=DAY_MS)

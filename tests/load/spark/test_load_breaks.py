@@ -190,6 +190,7 @@ def limit_files(process: int, limits: tuple[int, int]) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_disk_that_is_full(
     spark: SparkSession, tmp_path: Path, run: Run, controlled: Controlled, capfd: pytest.CaptureFixture[str]
 ) -> None:
