@@ -22,7 +22,7 @@ EACH = 150
 SENT = Group(
     "sent", "orders", -1, "NONE", partitions=3, connections=3, requests_per_connection=EACH, pause_ms=20, ramp_ms=20
 )
-READ = Group("read", "orders", -1, "NONE", client="member", partitions=3, connections=2, session_ms=500)
+READ = Group("read", "orders", -1, "NONE", client="member", partitions=3, connections=2, session_ms=2_000)
 REFUSED = {22, 25, 27}
 
 Row = dict[str, Any]
