@@ -64,6 +64,10 @@ def outcomes(rows: list[Row]) -> Counter[str]:
     return Counter(row["outcome"] if row["error_code"] is None else str(row["error_code"]) for row in rows)
 
 
+ONE_A_REQUEST = {"batch.size": 1}
+"""However busy the machine is: else a producer that stood still sends all that has gathered in a single batch."""
+
+
 def some_lost_answers(kafka: FakeCluster) -> None:
     kafka.faults.add(when={"api": "Produce", "topic": "t", "at": "after_append"}, do="disconnect", times=every(3))
 
@@ -112,7 +116,7 @@ def judged(spark: SparkSession, *runs: Played) -> list[Counter[str | None]]:
 
 @pytest.mark.spark
 def test_an_idempotent_producer_whose_answers_are_lost_writes_once(spark: SparkSession) -> None:
-    assert judged(spark, played(group("NONE"), some_lost_answers)) == [{None: 40}]
+    assert judged(spark, played(group("NONE", **ONE_A_REQUEST), some_lost_answers)) == [{None: 40}]
 
 
 @pytest.mark.spark
@@ -120,7 +124,7 @@ def test_an_idempotent_producer_whose_answers_are_lost_writes_once(spark: SparkS
 def test_a_broker_that_forgets_sequences_is_found(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProducerStateManager, "find_duplicate_batch", lambda *_: None)
     monkeypatch.setattr(producer_state, "_check_sequence", lambda *_: None)
-    (found,) = judged(spark, played(group("NONE"), some_lost_answers))
+    (found,) = judged(spark, played(group("NONE", **ONE_A_REQUEST), some_lost_answers))
     assert found["duplicated"] > 0, found
 
 
