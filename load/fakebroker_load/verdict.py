@@ -37,6 +37,8 @@ SELECT run, `group`,
     count_if(problem = 'wrong answer' AND error_code = {timed_out} AND expected_error = 0 AND {no_journal}
         AND machine_late_us >= timeout_ms * 900L) AS unreplicated,
     max(load_late_us) AS load_late_us,
+    min(connection) AS first_connection,
+    max(connection) AS last_connection,
     count_if(outcome IN ('done', 'gave up')) AS readers,
     max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
     {shown}(lateness_us, array(0.5, 0.99, 1.0){sketch}) AS lateness_us,
@@ -49,6 +51,7 @@ FROM (
 ) GROUP BY run, `group`
 """
 MIXED = "its rows differ in what the scenario says"
+STRAYED = "it has rows of other groups' connections"
 
 EXAMPLES = """
 SELECT run, kind, problem, count(*) AS rows,
@@ -187,6 +190,7 @@ def summarise(
         for run in runs
         for group in run["scenario"]["groups"]
     }
+    own = connections_of(runs)
     amiss = amiss_in_groups(spark, judged, runs)
     limits = held_to_limits(spark, judged, runs)
     verdicts = []
@@ -220,6 +224,7 @@ def summarise(
                 amiss=(
                     *amiss.get(key, ()),
                     *((MIXED,) if row and row["is_mixed"] else ()),
+                    *((STRAYED,) if row and not keeps_to(own.get(key), row) else ()),
                     *(held.sentence() for held in limits.get(key, ()) if not held.ok),
                 ),
                 limits=limits.get(key, ()),
@@ -246,6 +251,24 @@ def summarise(
         machine_late_ms=late_ms,
         unjudged=unjudged_of(spark, ways, runs, None if log is None else log.parts),
     )
+
+
+def connections_of(runs: Sequence[dict[str, Any]]) -> dict[tuple[str, str], range]:
+    """The numbers of each group's connections, as plan.py gives them."""
+    found: dict[tuple[str, str], range] = {}
+    for run in runs:
+        first = 0
+        for group in run["scenario"]["groups"]:
+            behind = first + group["connections"]
+            found[run["scenario"]["name"], group["name"]] = range(first, behind)
+            first = behind
+    return found
+
+
+def keeps_to(own: range | None, row: Row) -> bool:
+    """Whether the rows of a group are of its own connections. One that was not planned has none."""
+    found = row["first_connection"], row["last_connection"]
+    return own is not None and all(one is None or one in own for one in found)
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:

@@ -122,6 +122,15 @@ CASES: dict[str, tuple[Row, str | None]] = {
     "no outcome": (TIMED_OUT | {"outcome": None}, "no outcome"),
     "not answered, and yet it says so": (TIMED_OUT | {"answered_us": None}, "no time"),
     "never sent": (TIMED_OUT | {"sent_us": None}, "no time"),
+    "closed, and never sent": (NONE | UNHEARD | {"outcome": "closed", "sent_us": None}, "no time"),
+    "closed, with the time of an answer": (NONE | UNHEARD | {"outcome": "closed", "answered_us": 1_200}, "no time"),
+    "not sent, which is right too": (
+        NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"], "sent_us": None}, None
+    ),
+    "not sent, with a time": (NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"]}, "no time"),
+    "expired, and never sent": (NONE | EXPIRED | {"sent_us": None}, "no time"),
+    "expired, and nobody said when": (NONE | EXPIRED | {"answered_us": None}, "no time"),
+    "acks=0, and never sent": (SILENT | {"sent_us": None}, "silent"),
     "acks=0 answered": (
         SILENT | {"outcome": "answered", "answered_us": 1_200, "error_code": 0},
         "answered, against acks=0",
@@ -292,10 +301,12 @@ class Run(NamedTuple):
     group: str = "g"
     lateness_limit_ms: int = 500
     send_delay_limit_ms: int | None = None
+    connections: int = 2
 
     def entry(self, name: str) -> dict[str, Any]:
         """Return what run.json has of it."""
-        scenario: dict[str, Any] = {"name": name, "groups": [{"name": self.group, "expect": self.expect}]}
+        group = {"name": self.group, "expect": self.expect, "connections": self.connections}
+        scenario: dict[str, Any] = {"name": name, "groups": [group]}
         if self.send_delay_limit_ms is not None:
             scenario["send_delay_limit_ms"] = self.send_delay_limit_ms
         return {"scenario": scenario, "planned": {self.group: self.requests}}
@@ -312,6 +323,8 @@ RUNS: dict[str, Run] = {
     "sent late": Run(SENT_LATE, 2),
     "sent late, which is right": Run(SENT_LATE, 2, send_delay_limit_ms=2_900),
     "sent too late": Run(SENT_LATE, 2, send_delay_limit_ms=2_800),  # the 99th percentile is 2,851
+    "two connections": Run(TWO_ROWS, 2),
+    "another group's connection": Run(TWO_ROWS, 2, connections=1),
     "one wrong answer": Run(
         [
             TIMED_OUT
@@ -319,6 +332,7 @@ RUNS: dict[str, Run] = {
             for number in range(20)
         ],
         20,
+        connections=20,
     ),
     "2 rows of 0": Run(TWO_ROWS, 0),
     "2 rows of 1": Run(TWO_ROWS, 1),
@@ -382,6 +396,14 @@ def test_a_load_that_was_sent_late_proves_nothing_of_the_one_that_was_asked_for(
     assert not found.ok
     assert of_run(whole, "sent late, which is right").ok
     assert not of_run(whole, "sent too late").ok
+
+
+def test_a_group_that_has_a_row_of_another_ones_connection_is_not_confirmed(whole: Verdict) -> None:
+    assert of_run(whole, "two connections").ok
+    (group,) = of_run(whole, "another group's connection").groups
+    assert group.confirmed == 2
+    assert group.amiss == ("it has rows of other groups' connections",)
+    assert not group.ok
 
 
 def test_one_wrong_answer_among_many_fails_the_whole(whole: Verdict) -> None:

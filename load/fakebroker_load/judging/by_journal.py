@@ -55,22 +55,24 @@ told AS (
         NULL AS answer,
         if(event = 'parked', struct(seq, mono_ms, deadline_mono_ms), NULL) AS parked,
         if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
-            struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL) AS append
+            struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL) AS append,
+        if(event = 'append', struct(topic, partition), NULL) AS place
     FROM {journal} WHERE request IS NOT NULL AND event IN ('request', 'produce', 'parked', 'append')
     UNION ALL
     SELECT run, request, NULL, NULL,
-        struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark, topic, partition), NULL, NULL
+        struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark, topic, partition), NULL, NULL,
+        NULL
     FROM answers WHERE request IS NOT NULL AND event = 'answer'
 )
 SELECT run, request, min(asked) AS asked, min(produce) AS produce, min(answer) AS answer,
-    min(parked) AS parked, collect_list(append) AS appends, count(asked) AS asks, count(answer) AS answers
+    min(parked) AS parked, collect_list(append) AS appends, collect_set(place) AS places, count(asked) AS asks, count(answer) AS answers
 FROM told GROUP BY run, request
 """
 
 JUDGED = f"""
 WITH known AS (
     SELECT run, asked.peer AS local, asked.correlation_id AS correlation_id, count(*) AS times_asked,
-        min(struct(request, asked, produce, answer, parked, appends, asks, answers)) AS told
+        min(struct(request, asked, produce, answer, parked, appends, places, asks, answers)) AS told
     FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
 ),
 recorded AS (
@@ -89,9 +91,11 @@ compared AS (
         told.request AS request, told.produce AS asked_for, told.answer AS answer,
         told.parked AS parked, told.asked.connection AS broker_connection, told.asked.seq AS asked_seq,
         told.asked.client_id AS told_client_id, told.asks AS asks, told.answers AS answers, told.appends AS all_appends,
+        told.places AS places,
         told.asked.mono_ms AS handled_mono_ms, told.asked.received_mono_ms AS received_mono_ms,
         coalesce(size(told.appends), 0) AS appends,
-        filter(told.appends, one -> coalesce(one.fingerprint = fingerprint, one.base_offset = one.last_offset)) AS own,
+        filter(told.appends, one -> coalesce(one.fingerprint = fingerprint, true) AND one.base_offset = one.last_offset)
+            AS own,
         outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) OR written <=> 'once' AS must_be_appended
     FROM {{judged}} AS judged LEFT JOIN known USING (run, local, correlation_id)
     LEFT JOIN recorded ON NOT is_raw AND in_run = run AND of_record = fingerprint
@@ -130,11 +134,12 @@ said AS (
                 THEN 'answered on another connection'
             WHEN own_appends > 1 THEN 'appended twice'
             WHEN appends > 0 AND own_appends = 0 THEN 'altered before it was appended'
-            WHEN append.topic <> topic OR append.partition <> partition THEN 'appended to another partition'
-            WHEN exists(all_appends, one -> one.seq < asked_seq) OR parked.seq < asked_seq
-                THEN 'done before it was asked for'
-            WHEN exists(all_appends, one -> one.seq > answer.seq) OR parked.seq > answer.seq
-                THEN 'answered before it was done'
+            WHEN exists(places, one -> one.topic <> topic OR one.partition <> partition)
+                THEN 'appended to another partition'
+            WHEN asked_for.seq < asked_seq OR parked.seq < asked_for.seq
+                OR exists(all_appends, one -> one.seq < asked_for.seq) THEN 'done before it was asked for'
+            WHEN answer.seq < greatest(asked_for.seq, parked.seq)
+                OR exists(all_appends, one -> one.seq > answer.seq) THEN 'answered before it was done'
             WHEN exists(all_appends, one -> one.seq > parked.seq) THEN 'parked before it was appended'
             WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND NOT coalesce(
                 exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= append.base_offset), false)
@@ -167,7 +172,7 @@ said AS (
     FROM numbered
 )
 SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, asked_seq, told_client_id, asks, answers,
-        all_appends, leaders),
+        all_appends, places, leaders),
     parked.deadline_mono_ms AS deadline_mono_ms,
     coalesce(found_problem, journal_problem,
         if(problem = '{UNDECIDED}' AND broker_lateness_us <= {{limit_us}}, '{LATE_BY_LOAD}', problem)) AS problem,
@@ -207,7 +212,7 @@ epochs AS (
     SELECT run, topic, partition, min_by(leader_epoch, seq) FILTER (WHERE event = 'append') AS first,
         collect_set(leader_epoch) FILTER (WHERE event = 'append') AS appended,
         collect_set(leader_epoch) FILTER (WHERE event = 'leader_changed') AS elected
-    FROM {journal} WHERE event IN ('append', 'leader_changed') AND leader_epoch >= 0 GROUP BY ALL
+    FROM {journal} WHERE event IN ('append', 'leader_changed') AND leader_epoch IS NOT NULL GROUP BY ALL
 ),
 marked AS (
     SELECT run, topic, partition, seq, event, high_watermark,
@@ -238,7 +243,8 @@ SELECT strange.run, 'unexplained', 'appended, and sent by nobody', append.topic,
     asked.correlation_id, concat('journal: event ', append.seq, ', in the hand of request ', request)
 FROM strange LEFT SEMI JOIN topics ON topics.run = strange.run AND topics.topic = append.topic
 WHERE NOT is_ours
-   OR own_appends > 0 AND NOT coalesce(append.fingerprint = fingerprint, append.base_offset = append.last_offset)
+   OR own_appends > 0
+        AND NOT (coalesce(append.fingerprint = fingerprint, true) AND append.base_offset = append.last_offset)
 UNION ALL
 SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
     concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
@@ -252,8 +258,7 @@ WHERE event <> 'append' AND high_watermark > greatest(appended, start_offset)
 UNION ALL
 SELECT run, 'reordered', 'the watermark went back', topic, partition, high_watermark, NULL,
     concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and it was ', previous, ' before')
-FROM marked LEFT SEMI JOIN {parts} AS parts USING (run, topic, partition)
-WHERE event = 'watermark_moved' AND high_watermark <= previous
+FROM marked WHERE event = 'watermark_moved' AND high_watermark <= previous
 UNION ALL
 SELECT parts.run, 'unexplained', 'not in the journal', parts.topic, parts.partition, shown_offset, shown_correlation_id,
     'journal: it does not tell of the Fetch that was shown the watermark'
@@ -268,7 +273,8 @@ SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NUL
     concat('log: it ends under epoch ', leader_epoch, '; journal: appended under ', array_join(appended, ', '),
         ', and elected was ', coalesce(nullif(array_join(elected, ', '), ''), 'nobody'))
 FROM epochs JOIN {parts} AS parts USING (run, topic, partition)
-WHERE first IS NOT NULL AND (exists(appended, one -> one <> first AND NOT array_contains(elected, one))
+WHERE first IS NOT NULL
+    AND (exists(appended, one -> one < first_epoch OR one <> first AND NOT array_contains(elected, one))
     OR leader_epoch <> first AND NOT array_contains(elected, leader_epoch))
 """
 

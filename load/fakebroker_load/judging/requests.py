@@ -136,7 +136,7 @@ looked_up AS (
                 THEN 'altered'
             WHEN stored.problem IS NOT NULL THEN stored.problem
             WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
-            WHEN is_raw AND stored.producer_id >= 0 THEN 'stored as of a producer'
+            WHEN is_raw AND stored.producer_id <> -1 THEN 'stored as of a producer'
             WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
                 OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
@@ -172,11 +172,15 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN stray_connection = connection THEN 'answered twice'
         WHEN stray_correlation_id IS NOT NULL AND previous_stray IS NULL THEN 'an answer that it had not asked for'
         WHEN answered_us < sent_us THEN 'answered before it was sent'
-        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
+        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND sent_us IS NOT NULL AND answered_us IS NULL
+            THEN NULL
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
         WHEN outcome <=> 'answered' IS FALSE
             THEN CASE
                 WHEN NOT coalesce(array_contains(also, outcome), false) THEN coalesce(outcome, 'no outcome')
+                WHEN (sent_us IS NULL) <> (outcome = 'not sent')
+                    OR (answered_us IS NULL) <> (outcome = 'not sent' OR is_raw AND outcome <> 'out of order')
+                    THEN 'no time'
                 WHEN early THEN 'early'
                 WHEN lateness_us - own_us > {{limit_us}} AND NOT is_raw THEN 'late'
             END

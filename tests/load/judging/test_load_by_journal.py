@@ -56,6 +56,7 @@ SILENT: Row = {
 SILENT_ANSWER: Row = {"event": "answer", "mono_ms": 5_002, "request": 3, "connection": 8, "outcome": "none"}
 REFUSED: Row = NONE | {"error_code": 19, "expected_error": 19, "base_offset": -1}
 REFUSED_ANSWER = NONE_ANSWER | {"error_code": 19, "base_offset": -1}
+REFUSED_APPEND = APPEND | {"error_code": 19, "base_offset": -1, "last_offset": -1}
 MOVED_AWAY: Row = {"error_code": 6, "base_offset": 40}  # it waited, and the leader moved
 LED_BY_ANOTHER: Row = {"expected_error": 6, "must_wait": False, "answered_us": 101_400, "due_high_us": 101_000}
 OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "fingerprint": "other"}
@@ -136,6 +137,7 @@ CASES: dict[str, Case] = {
     "two records of one": Case(
         times_out(append={"fingerprint": None, "last_offset": 41}), ["altered before it was appended"]
     ),
+    "one record, which ends elsewhere": Case(times_out(append={"last_offset": 41}), ["altered before it was appended"]),
     "to another partition": Case(times_out(append={"partition": 1}), ["appended to another partition"]),
     "gone again": Case(
         times_out(append={}, answer={"error_code": 6, "base_offset": -1}),
@@ -283,6 +285,16 @@ CASES: dict[str, Case] = {
     "an epoch without an election": Case(
         times_out(append={"leader_epoch": 3}), ["led under an epoch of nobody"], {}, (RECORD,), {"leader_epoch": 4}
     ),
+    "an epoch before that of the run": Case(
+        times_out(append={"leader_epoch": 2}),
+        ["led under an epoch of nobody"],
+        {},
+        (RECORD,),
+        {"first_epoch": 3, "leader_epoch": 2},
+    ),
+    "the epoch of the run": Case(
+        times_out(append={"leader_epoch": 3}), [], {}, (RECORD,), {"first_epoch": 3, "leader_epoch": 3}
+    ),
     "an epoch with an election": Case(
         (*times_out(append={"leader_epoch": 3}), LED | {"leader_epoch": 4}),
         [],
@@ -301,6 +313,27 @@ CASES: dict[str, Case] = {
     "answered before it was appended": Case((ASKED, PRODUCE, PARKED, ANSWER, APPEND), ["answered before it was done"]),
     "parked behind its answer": Case((ASKED, PRODUCE, APPEND, ANSWER, PARKED), ["answered before it was done"]),
     "appended before it was asked": Case((APPEND, ASKED, PRODUCE, PARKED, ANSWER), ["done before it was asked for"]),
+    "appended before it was read what for": Case(
+        (ASKED, APPEND, PRODUCE, PARKED, ANSWER), ["done before it was asked for"]
+    ),
+    "parked before it was read what for": Case(
+        (ASKED, PARKED, PRODUCE, ANSWER | MOVED_AWAY), ["done before it was asked for"], MOVED_AWAY | LED_BY_ANOTHER, ()
+    ),
+    "read before it came": Case((PRODUCE, ASKED, APPEND, PARKED, ANSWER), ["done before it was asked for"]),
+    "read behind its answer": Case((ASKED, REFUSED_ANSWER, PRODUCE), ["answered before it was done"], REFUSED, ()),
+    "refused by its partition": Case((ASKED, PRODUCE, REFUSED_APPEND, REFUSED_ANSWER), [], REFUSED, ()),
+    "refused by another partition": Case(
+        (ASKED, PRODUCE, REFUSED_APPEND | {"partition": 1}, REFUSED_ANSWER),
+        ["appended to another partition"],
+        REFUSED,
+        (),
+    ),
+    "refused by no partition": Case(
+        (ASKED, PRODUCE, REFUSED_APPEND | {"partition": -999}, REFUSED_ANSWER),
+        ["appended to another partition"],
+        REFUSED,
+        (),
+    ),
     "handled before it was received": Case(
         times_out(request={"received_mono_ms": 5_004}), ["handled before it was received"]
     ),

@@ -30,6 +30,7 @@ ROW: dict[str, Any] = {
     "must_wait": False,
     "group": "g",
 }
+GROUP = {"name": "g", "expect": "NONE", "connections": 10}
 RUNS: dict[str, dict[str, Any]] = {  # the run's group
     "no limit": {},
     "kept": {"latency_limit_ms": {"p50": 10, "max": 110}, "min_answers_per_s": 90},
@@ -57,8 +58,7 @@ def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
         expected_rows=len(rows),
     ).localCheckpoint()
     runs = [
-        {"scenario": {"name": run, "groups": [{"name": "g", "expect": "NONE", **given}]}, "planned": {"g": 10}}
-        for run, given in RUNS.items()
+        {"scenario": {"name": run, "groups": [GROUP | given]}, "planned": {"g": 10}} for run, given in RUNS.items()
     ]
     return {group.run: group for group in summarise(spark, judged, runs, dict.fromkeys(RUNS, 500)).groups}
 

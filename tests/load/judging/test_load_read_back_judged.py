@@ -47,6 +47,7 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
         {}, [RECORD | {"timestamp_ms": None, "append_ms": 9_000}], PART, ["told another append time"]
     ),
     "of a producer": ({}, [RECORD | {"producer_id": 3}], PART, ["stored as of a producer"]),
+    "of a producer that cannot be": ({}, [RECORD | {"producer_id": -2}], PART, ["stored as of a producer"]),
     "of Kafka's producer": (
         {"client": "producer", "timestamp_ms": None}, [RECORD | {"producer_id": 3}], PART, []
     ),
