@@ -27,7 +27,10 @@ def run_entry(name: str, *groups: tuple[str, str, bool, int]) -> dict[str, Any]:
         "scenario": {
             "name": name,
             "about": "About <this> & that.",
-            "groups": [{"name": group, "expect": expect, "waits": waits} for group, expect, waits, _ in groups],
+            "groups": [
+                {"name": group, "expect": expect, "waits": waits, "connections": requests}
+                for group, expect, waits, requests in groups
+            ],
         },
         "planned": {group: requests for group, _, _, requests in groups},
         "seed": 4711,
@@ -105,7 +108,7 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
     silent = rows(
         1,
         group="s",
-        connection=41,
+        connection=42,
         acks=0,
         error_code=None,
         base_offset=None,

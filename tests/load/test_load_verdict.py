@@ -122,14 +122,17 @@ CASES: dict[str, tuple[Row, str | None]] = {
     "no outcome": (TIMED_OUT | {"outcome": None}, "no outcome"),
     "not answered, and yet it says so": (TIMED_OUT | {"answered_us": None}, "no time"),
     "never sent": (TIMED_OUT | {"sent_us": None}, "no time"),
+    "closed, with the error of an answer": (NONE | UNHEARD | {"outcome": "closed", "error_code": 0}, "wrong answer"),
     "closed, and never sent": (NONE | UNHEARD | {"outcome": "closed", "sent_us": None}, "no time"),
     "closed, with the time of an answer": (NONE | UNHEARD | {"outcome": "closed", "answered_us": 1_200}, "no time"),
     "not sent, which is right too": (
-        NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"], "sent_us": None}, None
+        NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"], "sent_us": None},
+        None,
     ),
     "not sent, with a time": (NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"]}, "no time"),
     "expired, and never sent": (NONE | EXPIRED | {"sent_us": None}, "no time"),
     "expired, and nobody said when": (NONE | EXPIRED | {"answered_us": None}, "no time"),
+    "acks=0, sent before its time": (SILENT | {"intended_us": 1_001}, "sent before its time"),
     "acks=0, and never sent": (SILENT | {"sent_us": None}, "silent"),
     "acks=0 answered": (
         SILENT | {"outcome": "answered", "answered_us": 1_200, "error_code": 0},

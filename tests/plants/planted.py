@@ -56,6 +56,7 @@ class Lie(NamedTuple):
     problem: str | None = None
     ways: int = 2
     followers_lag: bool = False
+    freezes: bool = False  # followers stand still, whatever is expected
     each: int = EACH  # requests of a connection
     grace_ms: int = 5_000
     reads: bool = False  # beside, a reader of each partition
@@ -128,7 +129,7 @@ def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootst
             kafka.quotas.set(client_id=CLIENT_ID, producer_byte_rate=lie.producer_byte_rate)
         if lie.followers_lag:
             kafka.followers.lag(LAG_MS, lies.TOPIC)
-        elif lie.expect == FROZEN:
+        elif lie.freezes or lie.expect == FROZEN:
             kafka.followers.freeze(lies.TOPIC)
         if lie.patch is not None:
             lie.patch(patches)

@@ -117,8 +117,7 @@ LIES: dict[str, Lie] = {
         -1,
         ANSWERED,
         "acknowledged before its watermark",
-        ways=3,
-        followers_lag=True,
+        freezes=True,
     ),
     "the end for the watermark": Lie(
         lies.shows_the_end_for_the_watermark,

@@ -4,8 +4,8 @@
 
 Each bundled scenario is run once with few requests. Then N mutants are drawn by seed, half of them judged three ways
 and half of them two ways. A mutant is found if the verdict is red and names the changed row by its connection or its
-partition. Otherwise it is listed if the table of facts (docs/facts.md) or listed.toml says why it may stay unnoticed:
-as not judged, or as partly judged. What is neither survives.
+partition. Otherwise it is not judged, if no rule judges the field, or excused, if the table of facts (docs/facts.md) or
+listed.toml names this kind of change and the changed rows are of those that it names it for. What is neither survives.
 --runs keeps the runs in a folder, or takes them from there, so that the same seed draws the same mutants again.
 --singly judges so many of the mutants once more, each alone, and compares. Exit status 0: no survivor; 1: survivors;
 3: a run without a change was not confirmed, or a mutant was judged otherwise when it was alone: nothing was measured.

@@ -5,21 +5,21 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from witness_mutants.changes import Kind, Mutant, draw_mutant, kinds
-from witness_mutants.listed import NOT_JUDGED, PARTLY, SURVIVOR, judgement_of
+from witness_mutants.conditions import is_met
+from witness_mutants.listed import EXCUSED, NOT_JUDGED, SURVIVOR, judgement_of
 from witness_mutants.recording import load_recording
 from witness_mutants.rows import Rows
 from witness_mutants.stack import Copy, Found, is_named, judge_copies
 
 FOUND = "found"
-OUTCOMES = (FOUND, NOT_JUDGED, PARTLY, SURVIVOR)
-OF_REQUESTS = ("request", "produce", "append", "parked", "answer")  # events of a request
-OF_OTHERS = "It is of no raw request. Of Kafka's producer the journal has to tell of each record, and of nothing else."
+OUTCOMES = (FOUND, NOT_JUDGED, EXCUSED, SURVIVOR)
 STACK = 1_500  # copies that are judged at once
 WAYS = (3, 2)
 
@@ -83,9 +83,7 @@ def came_of(rows: Rows, number: int, copy: Copy, found: Found) -> Tried:
     assert copy.mutant is not None
     kind, outcome, why = copy.mutant.kind, FOUND, ""
     if not (found.is_red and is_named(found, copy.mutant, rows)):
-        outcome, why = judgement_of(kind, copy.ways)
-        if outcome == SURVIVOR and kind.thing in OF_REQUESTS and not any(map(rows.is_of_raw, copy.mutant.before)):
-            outcome, why = PARTLY, OF_OTHERS
+        outcome, why = judgement_of(kind, copy.ways, copy.mutant.before, partial(is_met, rows))
     name = rows.recording.name
     return Tried(name, copy.ways, number, kind, copy.mutant.told(), outcome, found.is_red, found.told(), why)
 

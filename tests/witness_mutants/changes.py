@@ -7,7 +7,7 @@ Units    A time is far off if it is off by FAR_S, which is more than any limit o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ UNITS_OF_A_SECOND = {"_us": 1_000_000, "_ms": 1_000}  # by the end of a column's
 CLIENT_TIMES = ("intended_us", "sent_us", "answered_us")
 JOURNAL_TIMES = ("mono_ms", "received_mono_ms", "deadline_mono_ms")
 RATES = (0.5, 0.9, 1.1, 2.0)
+ORDER = "seq"
 ROW, CLOCK, CLIENT, JOURNAL = "a row", "clock", "client", "journal"
 
 Table = tuple[Mapping[int, Row | None], list[Row]]  # rows in the place of others, and more rows
@@ -82,7 +83,7 @@ def kinds(rows: Rows, ways: int) -> list[Kind]:
     found: list[Kind] = []
     for thing in rows.things(ways):
         for field in rows.fields(thing):
-            found += [Kind(thing, field, change) for change in _changes_of(thing, field)]
+            found += [Kind(thing, field, change) for change in changes_of(thing, field)]
         found += [Kind(thing, ROW, change) for change in ROW_CHANGES]
         if thing in CAUSES:
             found += [Kind(thing, ROW, f"before its {cause}") for cause in CAUSES[thing]]
@@ -93,7 +94,10 @@ def kinds(rows: Rows, ways: int) -> list[Kind]:
     return found
 
 
-def _changes_of(thing: str, field: str) -> list[str]:
+def changes_of(thing: str, field: str) -> list[str]:
+    """Every change that a field can have."""
+    if field == ORDER:  # of its values the order alone means anything
+        return ["another value", "null", "swapped", "in all rows far more", "in all rows far less"]
     kind = type_of(thing, field)
     if pa.types.is_boolean(kind):
         return ["the other value", "null", "swapped"]
@@ -124,13 +128,21 @@ def draw_mutant(rows: Rows, kind: Kind, draw: random.Random) -> Mutant | None:
     changed, added = made
     before = tuple(rows.all[folder][at] for at in sorted(changed))
     after = tuple(row for at in sorted(changed) if (row := changed[at]) is not None)
-    if not added and before == after:
+    if (not added and before == after) or (
+        kind.field == ORDER and _order(rows.all[folder], {}) == _order(rows.all[folder], changed)
+    ):
         return None
     try:
         changed_table = spliced(table, rows.all[folder], changed, added)
     except pa.ArrowInvalid:  # the column is too narrow
         return None
     return Mutant(kind, folder, changed_table, before or tuple(added), after)
+
+
+def _order(table: Sequence[Row], changed: Mapping[int, Row | None]) -> list[int]:
+    """The places of the rows in the order of their events; one that has lost its place comes first."""
+    seqs = [(changed.get(at) or row)[ORDER] for at, row in enumerate(table)]
+    return sorted(range(len(table)), key=lambda at: -1 if seqs[at] is None else seqs[at])
 
 
 def _cell_change(rows: Rows, kind: Kind, draw: random.Random) -> Table | None:

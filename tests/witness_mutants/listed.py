@@ -1,33 +1,38 @@
 """Which changes may stay unnoticed, and why: by the table of facts, and by listed.toml for what is no single cell.
 
-Theory   A field that no rule judges is listed. Of a field that a rule judges, the table may say which changes the rule
-         does not see: then a change may stay unnoticed, and counts as partly judged. So does one whose rule needs the
-         journal where there is none. Any other change must be found.
+Theory   A field that no rule judges is listed, as is one whose rule needs the journal where there is none. Of a field
+         that a rule judges, the table says which kinds of change the rule does not see, and of which rows (`unseen`):
+         such a change is excused. Any other change must be found.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fakebroker_load.facts.table import JOURNAL, Fact, fact_of, facts
+from fakebroker_load.facts.table import ALWAYS, JOURNAL, Fact, fact_of, facts
 from witness_mutants.changes import CLOCK, ROW, Kind
-from witness_mutants.rows import WITNESSES
+from witness_mutants.rows import WITNESSES, Row
 
 FILE = Path(__file__).with_name("listed.toml")
 ANY = "*"
-NOT_JUDGED, PARTLY, SURVIVOR = "not judged", "partly", "survivor"
+Meets = Callable[[str, Row], bool]
+NOT_JUDGED, EXCUSED, SURVIVOR = "not judged", "excused", "survivor"
 
 
 class Listed(NamedTuple):
-    """`things`, `fields` and `changes` may be ANY; `ways` is 2, 3 or 0 for both."""
+    """`things`, `fields` and `changes` may be ANY; `ways` is 2, 3 or 0 for both. `where` is a condition of
+    conditions.py."""
 
     things: tuple[str, ...]
     fields: tuple[str, ...]
     changes: tuple[str, ...]
     ways: int
+    where: str
     why: str
 
     def covers(self, kind: Kind, ways: int) -> bool:
@@ -40,27 +45,34 @@ def load_listed(path: Path = FILE) -> tuple[Listed, ...]:
     """Read the file. Raise ValueError for an entry that says no reason, or has a key that is not known."""
     found = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("listed", []):
-        unknown = set(entry) - {"things", "fields", "changes", "ways", "why"}
+        unknown = set(entry) - {"things", "fields", "changes", "ways", "where", "why"}
         if unknown or not entry.get("why"):
             raise ValueError(f"{entry}: it needs `why`, and has no {', '.join(sorted(unknown)) or 'other key'}")
         things, fields, changes = (tuple(entry.get(name, (ANY,))) for name in ("things", "fields", "changes"))
-        found.append(Listed(things, fields, changes, entry.get("ways", 0), entry["why"]))
+        found.append(Listed(things, fields, changes, entry.get("ways", 0), entry.get("where", ALWAYS), entry["why"]))
     return tuple(found)
 
 
-def judgement_of(kind: Kind, ways: int) -> tuple[str, str]:
-    """Return NOT_JUDGED, PARTLY or SURVIVOR for a kind of change that was not found, and why."""
-    for entry in load_listed():
-        if entry.covers(kind, ways):
-            return PARTLY, entry.why
+def judgement_of(kind: Kind, ways: int, changed: Sequence[Row], meets: Meets) -> tuple[str, str]:
+    """Return NOT_JUDGED, EXCUSED or SURVIVOR for a kind of change that was not found, and why. `meets` says whether a
+    row meets a condition: an excuse must hold for each row that was changed."""
     fact = fact_about(kind)
-    if fact is None:
-        return SURVIVOR, ""
-    if fact.rule is None:
-        return NOT_JUDGED, fact.reason
-    if fact.needs == JOURNAL and ways == 2:
-        return PARTLY, f"{fact.rule}: that needs the journal"
-    return (PARTLY, f"{fact.rule}: {fact.reason}") if fact.reason else (SURVIVOR, "")
+    if fact is not None:
+        if fact.rule is None:
+            return NOT_JUDGED, fact.reason
+        if fact.needs == JOURNAL and ways == 2:
+            return NOT_JUDGED, f"{fact.rule}: that needs the journal"
+        excuses = [
+            condition
+            for condition, changes in fact.unseen.items()
+            if any(fnmatchcase(kind.change, pattern) for pattern in changes)
+        ]
+        if excuses and all(any(meets(condition, row) for condition in excuses) for row in changed):
+            return EXCUSED, f"{fact.rule}: {fact.reason}"
+    for entry in load_listed():
+        if entry.covers(kind, ways) and all(meets(entry.where, row) for row in changed):
+            return EXCUSED, entry.why
+    return SURVIVOR, ""
 
 
 def fact_about(kind: Kind) -> Fact | None:

@@ -12,6 +12,8 @@ from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET
 from witness_mutants.recording import SCHEMAS, Recording
 
 Row = dict[str, Any]
+Place = tuple[str, int]
+EXTENT = ("start_offset", "readable_offset", "end_offset")
 REQUESTS, READINGS, RECORDS, PARTITIONS = "requests", "readings", "records", "partitions"
 NESTED = "read."
 FEW = 3  # rows that one change puts others in the place of
@@ -44,6 +46,23 @@ class Rows:
             if row["event"] == "request" and (found := peers.get((row["peer"], row["correlation_id"])))
         }
 
+        self._in_log = {
+            (row["connection"], row["sequence"]) for row in self.all[LOG_PARQUET] if row["visible"] is not False
+        }
+        self._sent = {(row["connection"], row["sequence"]): row for row in self.all[PARQUET] if row["read"] is None}
+
+        self.parts = {(row["topic"], row["partition"]): row for row in self.all[PARTS_PARQUET]}
+        self.sent_to = {(row["topic"], row["partition"]) for row in self._sent.values()}
+        self.elected = {
+            (row["topic"], row["partition"]) for row in self.all[JOURNAL_PARQUET] if row["event"] == "leader_changed"
+        }
+        # Partitions in which an answer NONE to acks=all waited for the watermark.
+        self.acknowledged = {
+            (row["topic"], row["partition"])
+            for row in self._sent.values()
+            if (row["acks"], row["error_code"], row["client"]) == (-1, 0, "raw")
+        }
+
         self._connections = {
             row["connection"]: found
             for row in self.all[JOURNAL_PARQUET]
@@ -55,10 +74,24 @@ class Rows:
             field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in readings)
         ]
 
-    def is_of_raw(self, row: Row) -> bool:
-        """Whether an event is of a raw request of the load. Of Kafka's producer a record alone is known."""
-        asked = self._asked.get(row["request"])
-        return asked is not None and asked["read"] is None
+    def request_of(self, row: Row) -> Row | None:
+        """The request of the load that a row is of; of an event of Kafka's producer it is not known."""
+        if "seq" in row:
+            return self._asked.get(row["request"])
+        return self._sent.get((row["connection"], row["sequence"])) if "connection" in row else None
+
+    def is_in_log(self, asked: Row) -> bool:
+        """Whether the record of a request can be read back."""
+        return (asked["connection"], asked["sequence"]) in self._in_log
+
+    def is_last(self, asked: Row) -> bool:
+        """Whether no request of its connection comes behind it."""
+        return (asked["connection"], asked["sequence"] + 1) not in self._sent
+
+    def has_twin(self, place: Place) -> bool:
+        """Whether the log of another partition of the topic begins and ends at the same offsets."""
+        extents = {at: tuple(row[name] for name in EXTENT) for at, row in self.parts.items() if at[0] == place[0]}
+        return list(extents.values()).count(extents[place]) > 1
 
     def whose(self, row: Row) -> tuple[int | None, tuple[str, int] | None]:
         """The connection and the partition that a row is about."""

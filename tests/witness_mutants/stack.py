@@ -18,10 +18,13 @@ from pyspark.sql import SparkSession
 from fakebroker_load.job import judge_folder
 from fakebroker_load.results.folder import JOURNAL_PARQUET, MISMATCH_PARQUET
 from fakebroker_load.results.manifest import write_runs
-from witness_mutants.changes import Mutant
+from witness_mutants.changes import ROW, Mutant
 from witness_mutants.recording import Recording
 from witness_mutants.rows import Rows
 from witness_mutants.small import LATE_MS
+
+# What all rows of a group have alike, by the scenario: the verdict says of the group that they do not.
+OF_GROUPS = ("group", "topic", "acks", "expected_error", "must_wait", "also", "client", "client_id", "written")
 
 
 class Copy(NamedTuple):
@@ -92,14 +95,16 @@ def _entry(copy: Copy) -> dict[str, Any]:
 
 
 def is_named(found: Found, mutant: Mutant, rows: Rows) -> bool:
-    """Whether the verdict names a row that was changed, by its connection or its partition; by its group, if that was
-    changed. What changes a whole column or a clock has no row to name."""
+    """Whether the verdict names a row that was changed, by its connection or its partition; by its group, if what the
+    scenario says of the group was changed, or the number of its rows. What changes a whole column or a clock has no
+    row to name."""
     if len(mutant.before) > 2:
         return found.is_red
-    if mutant.kind.field == "group":
-        return found.is_red
+    changed = (*mutant.before, *mutant.after)
+    if mutant.kind.field in (ROW, *OF_GROUPS) and any(row.get("group") in found.of_groups for row in changed):
+        return True
     connections, places = set(), set()
-    for row in (*mutant.before, *mutant.after):
+    for row in changed:
         connection, place = rows.whose(row)
         connections.add(connection)
         places.add(place)

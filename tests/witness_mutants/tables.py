@@ -31,9 +31,9 @@ def print_results(console: Console, results: Sequence[Tried]) -> int:
         if some := [one for one in results if one.outcome == outcome]:
             console.print(f"\n{outcome}, by kind:")
             print_kinds(console, results, some, outcome == SURVIVOR)
-    survivors = sum(one.outcome == SURVIVOR for one in results)
-    console.print(f"\n{len(results):,} mutants, {survivors:,} survivors that are not listed")
-    return int(survivors > 0)
+    sums = Counter(one.outcome for one in results)
+    console.print(f"\n{len(results):,} mutants: {', '.join(f'{sums[each]:,} {each}' for each in OUTCOMES)}")
+    return int(sums[SURVIVOR] > 0)
 
 
 def print_kinds(console: Console, results: Sequence[Tried], some: Sequence[Tried], with_example: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,14 +11,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from fakebroker_load.facts.table import ALWAYS, facts
 from fakebroker_load.journal.lines import COLUMNS
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.session import spark_session
 from witness_mutants.campaign import NotMeasured, judged_again, tried
-from witness_mutants.changes import CLIENT, CLOCK, JOURNAL, ROW, draw_mutant, kinds
-from witness_mutants.listed import SURVIVOR, judgement_of, load_listed
+from witness_mutants.changes import CLIENT, CLOCK, JOURNAL, ROW, Kind, changes_of, draw_mutant, kinds
+from witness_mutants.conditions import CONDITIONS, is_met
+from witness_mutants.listed import EXCUSED, NOT_JUDGED, SURVIVOR, judgement_of, load_listed
 from witness_mutants.recording import Recording, load_recording, record
-from witness_mutants.rows import READINGS, Rows, value_of
+from witness_mutants.rows import READINGS, WITNESSES, Rows, value_of
 from witness_mutants.small import LATE_MS
 
 EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
@@ -35,6 +38,7 @@ SCENARIO = Scenario(
 )
 SEED, MUTANTS = 7, 400
 TRIES = 60
+ORDER = "order"
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +80,50 @@ def test_each_kind_of_change_can_be_drawn_and_changes_its_own_table_alone(record
 def test_each_kind_of_change_has_its_place_in_the_table_of_facts(recording: Recording) -> None:
     for ways in (3, 2):
         for kind in kinds(Rows(recording), ways):
-            judgement_of(kind, ways)  # raises KeyError for a field that the table does not know
+            judgement_of(kind, ways, [{}], lambda *_: False)  # raises KeyError for a field that the table does not know
+
+
+def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
+    """An excuse that covers nothing, or no row, would be forgotten."""
+    for fact in facts():
+        if fact.witness == ORDER:
+            changes = [fact.field.removeprefix("a row ")]
+        else:
+            changes = changes_of(fact.thing, fact.field) if fact.witness in WITNESSES.values() else []
+        for condition, patterns in fact.unseen.items():
+            assert condition in CONDITIONS, fact
+            assert all(fnmatch.filter(changes, pattern) for pattern in patterns), fact
+    assert {entry.where for entry in load_listed()} <= set(CONDITIONS)
+
+
+def test_a_limit_of_a_field_excuses_no_other_kind_of_change() -> None:
+    """And of the same kind only what meets the condition."""
+
+    def outcome(change: str, *of: str, ways: int = 3) -> str:
+        changed = [{"meets": (ALWAYS, one)} for one in of]
+        kind = Kind("parked", "deadline_mono_ms", change)
+        return judgement_of(kind, ways, changed, lambda condition, row: condition in row["meets"])[0]
+
+    others = "of what is no raw request"
+    assert outcome("one more", "of raw requests") == EXCUSED
+    assert outcome("far less", "of raw requests") == SURVIVOR
+    assert outcome("far less", others) == EXCUSED
+    assert outcome("swapped", others, others) == EXCUSED
+    assert outcome("swapped", others, "of raw requests") == SURVIVOR
+    assert outcome("far less", "of raw requests", ways=2) == NOT_JUDGED
+    assert judgement_of(Kind("parked", "api", "null"), 3, [{}], lambda *_: False)[0] == NOT_JUDGED
+
+
+def test_a_condition_is_one_of_the_request_that_a_row_is_of(recording: Recording) -> None:
+    rows = Rows(recording)
+    asked = [row for row in recording.tables["requests.parquet"].to_pylist() if row["read"] is None]
+    assert {is_met(rows, "of what does not wait", row) for row in asked if row["must_wait"]} == {False}
+    assert {is_met(rows, "of what does not wait", row) for row in asked if not row["must_wait"]} == {True}
+    parked = next(row for _, row in rows.of("parked"))
+    assert is_met(rows, "of raw requests", parked)
+    assert not is_met(rows, "of what does not wait", parked)
+    with pytest.raises(KeyError):
+        is_met(rows, "of nothing", parked)
 
 
 def test_the_list_names_what_there_is(recording: Recording) -> None:

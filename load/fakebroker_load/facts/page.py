@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fakebroker_load.facts.table import NEEDS, WITNESSES, Fact, facts
+from fakebroker_load.facts.table import ALWAYS, NEEDS, WITNESSES, Fact, facts
 
 TITLES = {
     "wire": "Messages",
@@ -15,6 +15,7 @@ TITLES = {
     "event": "Events of the broker's journal",
     "order": "Order, and whole rows",
 }
+EACH = "*"
 HEAD = """\
 # What the verdict judges
 
@@ -23,6 +24,10 @@ A field is judged if another value of it makes the verdict red. A rule is named 
 [load/README.md](../load/README.md); `exit status 3` means that the load ends without a verdict. This page is made of
 `load/fakebroker_load/facts` by `python -m fakebroker_load.facts.page`; a test holds the table against the definitions
 of messages, events and columns.
+
+`Unseen` has the kinds of change to a row that its rule does not see, and of which rows; any other change makes the
+verdict red. `*` stands for any text: `one *` is one more or one less, `in all rows *` a column that is shifted. `make
+witness-mutants` ([testing kit](testing-kit.md#when-you-change-the-broker)) changes honest runs and shows it.
 """
 
 
@@ -52,10 +57,21 @@ def _section(witness: str) -> Iterator[str]:
     )
     alike: dict[tuple[str, str | None, str, str], list[str]] = {}
     for fact in _of(witness):
-        alike.setdefault((fact.thing, fact.rule, fact.needs, fact.reason), []).append(fact.field)
+        limits = " ".join(filter(None, (fact.reason, _unseen(fact))))
+        alike.setdefault((fact.thing, fact.rule, fact.needs, limits), []).append(fact.field)
     for (thing, rule, needs, reason), fields in sorted(alike.items(), key=lambda each: each[0][0]):
         names = ", ".join(fields if witness == "order" else (f"`{field}`" for field in fields))
         yield f"| {thing} | {names} | {f'`{rule}` | {needs}' if rule else 'not judged |'} | {reason} |"
+
+
+def _unseen(fact: Fact) -> str:
+    """Which kinds of change may stay unseen, as a sentence."""
+    said = [
+        ("any change" if EACH in changes else ", ".join(f"`{change}`" for change in changes))
+        + ("" if condition == ALWAYS else f" {condition}")
+        for condition, changes in fact.unseen.items()
+    ]
+    return f"Unseen: {'; '.join(said)}." if said else ""
 
 
 def _of(witness: str) -> Sequence[Fact]:

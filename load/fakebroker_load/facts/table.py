@@ -5,27 +5,31 @@ Shape    TOML files beside this one, one for each witness: `wire` (the messages,
          journal.parquet), `event` (the journal's JSON), `order` (of rows, within a witness and between them). Each has
          entries of fields that are alike: `thing` and its `fields`, or `of` with those of each thing, and either
          `rule`, with `needs` (answers if it is not given) and `but` (which changes it does not see), or `reason`.
+         What is a row of some Parquet file has `unseen` beside `but`: the kinds of change that the rule does not see,
+         by a condition that each changed row meets (ALWAYS: any row does). They are patterns: "one *", "*less", "*".
 Theory   A field is judged if another value of it makes the verdict red, where `needs` is met; `but` is a limit of that.
          tests/load/facts holds the table against the definitions of messages, events and columns, and each rule
-         against the verdict.
+         against the verdict. tests/witness_mutants holds `unseen` against changed rows: no other change stays unseen.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 WITNESSES = ("wire", "batch", "client", "log", "journal", "event", "order")
 ANSWERS, LOG, JOURNAL = NEEDS = ("answers", "log", "journal")
+ALWAYS = "always"
 REFUSED = "exit status 3"  # in the place of a rule: the load refuses to go on, and there is no verdict
 
 
 class Fact(NamedTuple):
     """`rule` is the problem that is found, or how a sentence about a group begins; None: it is not judged. `reason`
-    says why, or which changes the rule does not see; empty: it sees all. `needs` is one of NEEDS."""
+    says why, or which changes the rule does not see; empty: it sees all. `needs` is one of NEEDS. `unseen` has the
+    kinds of change that the rule does not see, by condition."""
 
     witness: str
     thing: str
@@ -33,6 +37,7 @@ class Fact(NamedTuple):
     rule: str | None
     needs: str
     reason: str
+    unseen: Mapping[str, Sequence[str]]
 
 
 @cache
@@ -55,7 +60,7 @@ def rules(needs: str) -> tuple[str, ...]:
 
 @cache
 def _by_place() -> Mapping[tuple[str, str, str], Fact]:
-    return {fact[:3]: fact for fact in facts()}
+    return {(fact.witness, fact.thing, fact.field): fact for fact in facts()}
 
 
 def _read(witness: str) -> Iterator[Fact]:
@@ -64,4 +69,5 @@ def _read(witness: str) -> Iterator[Fact]:
         reason = entry.get("but" if "rule" in entry else "reason", "")
         for thing, fields in (entry.get("of") or {entry["thing"]: entry["fields"]}).items():
             for field in fields:
-                yield Fact(witness, thing, field, entry.get("rule"), entry.get("needs", ANSWERS), reason)
+                needs, unseen = entry.get("needs", ANSWERS), entry.get("unseen", {})
+                yield Fact(witness, thing, field, entry.get("rule"), needs, reason, unseen)

@@ -65,7 +65,8 @@ told AS (
     FROM answers WHERE request IS NOT NULL AND event = 'answer'
 )
 SELECT run, request, min(asked) AS asked, min(produce) AS produce, min(answer) AS answer,
-    min(parked) AS parked, collect_list(append) AS appends, collect_set(place) AS places, count(asked) AS asks, count(answer) AS answers
+    min(parked) AS parked, collect_list(append) AS appends, collect_set(place) AS places, count(asked) AS asks,
+    count(answer) AS answers
 FROM told GROUP BY run, request
 """
 
@@ -150,8 +151,9 @@ said AS (
             WHEN outcome = 'no answer' AND answer.outcome = 'sent' AND stray_connection IS NULL
                 THEN 'its answer did not come'
             WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code AND base_offset <=> answer.base_offset
-                AND coalesce(answer.topic = topic AND answer.partition = partition, true))
+                AND answer.topic <=> topic AND answer.partition <=> partition)
                 THEN 'told otherwise than the journal says'
+            WHEN outcome = 'silent' AND answer.outcome <> 'none' THEN 'told otherwise than the journal says'
             WHEN appends = 0 AND must_be_appended THEN 'never appended'
             WHEN appends > 0 AND answer.error_code IN ({DEFINITE}) THEN 'refused, and appended'
             WHEN base_offset <> append.base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))

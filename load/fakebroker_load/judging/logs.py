@@ -2,6 +2,7 @@
 
 Theory   A log has a record at each offset from where the run began to where it can be read, and it can be read to its
          end once its followers are not hindered. Markers of transactions take offsets too, and are no records.
+         Under one leader, no consumer was shown a watermark beyond the end that the log has now.
 Shape    The rows are those of mismatches.py that are of no request.
 """
 
@@ -22,18 +23,23 @@ held AS (
             WHEN NOT coalesce(start_offset <= readable_offset, false) THEN 'offsets without a record'
             WHEN NOT readable_offset <=> end_offset THEN 'not readable'
             WHEN first < start_offset OR last >= readable_offset THEN 'a record beside the log'
-            WHEN transactional THEN NULL
-            WHEN coalesce(records, 0) <> readable_offset - start_offset OR sum * 2 <> records * (first + last)
+            WHEN NOT coalesce(transactional, false)
+                AND (coalesce(records, 0) <> readable_offset - start_offset OR sum * 2 <> records * (first + last))
                 THEN 'offsets without a record'
+            WHEN same_leader AND shown_offset > end_offset THEN 'watermark shown too early'
         END AS problem
     FROM {parts} AS parts LEFT JOIN counted USING (run, topic, partition)
 )
-SELECT run, if(problem = 'not readable', problem, 'lost') AS kind, problem, topic, partition,
-    if(problem = 'not readable', readable_offset, start_offset) AS offset, CAST(NULL AS INT) AS correlation_id,
+SELECT run,
+    CASE problem WHEN 'not readable' THEN problem WHEN 'watermark shown too early' THEN 'early' ELSE 'lost' END AS kind,
+    problem, topic, partition,
+    CASE problem WHEN 'not readable' THEN readable_offset WHEN 'watermark shown too early' THEN shown_offset
+        ELSE start_offset END AS offset, CAST(NULL AS INT) AS correlation_id,
     concat('log: ', records, ' records', coalesce(concat(', at offsets ', first, ' to ', last), ''),
         '; it was to be read from ', coalesce(CAST(start_offset AS STRING), 'nowhere'), ' to ',
         coalesce(CAST(readable_offset AS STRING), 'nowhere'), ', and ends at ',
-        coalesce(CAST(end_offset AS STRING), 'nowhere')) AS says
+        coalesce(CAST(end_offset AS STRING), 'nowhere'), coalesce(concat('; a consumer was shown ', shown_offset), ''))
+        AS says
 FROM held WHERE problem IS NOT NULL
 """
 

@@ -29,7 +29,7 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
                     follows from it; what expired before it was in a request must not be in the log.
          visible    Of a topic with transactions, what a reader of committed ones is shown counts, and nothing else.
          stood_still  A consumer was shown the watermark before followers that stood still went on. What timed out there
-                   cannot be below it.
+                   cannot be below it. Under one leader, what was acknowledged with acks=all cannot be at or above it.
          also, written  What a group says besides: other answers that are right, and whether the record must be in the
                     log (once) or must not (never), whatever was told of it.
 Units    *_us is microseconds after the start of the run.
@@ -172,6 +172,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN stray_connection = connection THEN 'answered twice'
         WHEN stray_correlation_id IS NOT NULL AND previous_stray IS NULL THEN 'an answer that it had not asked for'
         WHEN answered_us < sent_us THEN 'answered before it was sent'
+        WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND sent_us IS NOT NULL AND answered_us IS NULL
             THEN NULL
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
@@ -181,16 +182,18 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
                 WHEN (sent_us IS NULL) <> (outcome = 'not sent')
                     OR (answered_us IS NULL) <> (outcome = 'not sent' OR is_raw AND outcome <> 'out of order')
                     THEN 'no time'
+                WHEN error_code IS NOT NULL AND outcome <> 'out of order' THEN 'wrong answer'
                 WHEN early THEN 'early'
                 WHEN lateness_us - own_us > {{limit_us}} AND NOT is_raw THEN 'late'
             END
         WHEN error_code <=> right_error IS FALSE OR error_code IS NULL OR throttle_ms < 0 THEN 'wrong answer'
         WHEN error_code = {TIMED_OUT} AND base_offset BETWEEN 0 AND shown_offset - 1 AND stood_still
             THEN 'timed out after its watermark had passed'
+        WHEN acks = -1 AND error_code = 0 AND base_offset >= shown_offset AND same_leader
+            THEN 'acknowledged before its watermark'
         WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
         WHEN correlation_id <= previous_correlation_id THEN 'correlation id went back'
         WHEN sent_us IS NULL OR answered_us IS NULL THEN 'no time'
-        WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
         WHEN early THEN 'early'
         WHEN answered_while_throttled THEN 'answered while throttled'
         WHEN lateness_us - own_us > {{limit_us}} THEN 'late'

@@ -35,6 +35,7 @@ BY_PRODUCER = ("InitProducerId v5", "AddOffsetsToTxn v4", "TxnOffsetCommit v5", 
 ATTRIBUTES = ("compression", "timestamp_type", "is_transactional", "is_control", "delete_horizon")
 SENT_BY_NOBODY = "in the log, and sent by nobody"  # what OF_THE_LOG finds
 ROWS = ("a row dropped", "a row doubled")
+OF_ROWS = ("client", "log", "journal", "order")  # the witnesses whose facts are held against changed rows
 
 
 def told(witness: str) -> Counter[tuple[str, str]]:
@@ -171,6 +172,7 @@ def test_what_is_not_judged_has_a_reason_and_each_is_a_sentence() -> None:
         assert fact.needs in NEEDS
         assert fact.rule or fact.reason, fact
         assert not fact.reason or re.fullmatch(r"[A-Z`].*\.", fact.reason), fact
+        assert not fact.unseen or (fact.rule and fact.reason and fact.witness in OF_ROWS), fact
 
 
 def test_a_fact_is_found() -> None:

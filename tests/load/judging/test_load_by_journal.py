@@ -164,6 +164,11 @@ CASES: dict[str, Case] = {
         (),
         {"end_offset": None},
     ),
+    "silent, and the journal has sent an answer": Case(
+        (ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER | {"outcome": "sent"}),
+        ["told otherwise than the journal says"],
+        SILENT,
+    ),
     "silent, never appended": Case(
         (ASKED, PRODUCE | {"acks": 0}, SILENT_ANSWER), ["never appended"], SILENT, (), {"end_offset": None}
     ),
@@ -343,6 +348,9 @@ CASES: dict[str, Case] = {
     "answered twice under one number": Case((*TIMED_OUT, ANSWER), ["answered twice"]),
     "answered for another partition": Case(
         times_out(answer={"partition": 1}), ["told otherwise than the journal says"]
+    ),
+    "answered for no partition": Case(
+        times_out(answer={"topic": None, "partition": None}), ["told otherwise than the journal says"]
     ),
     "parked, and acks=1": Case(
         (ASKED, PRODUCE | {"acks": 1}, APPEND, PARKED, NONE_ANSWER), ["parked, against its acks"], NONE | {"acks": 1}

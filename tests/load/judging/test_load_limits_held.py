@@ -57,9 +57,7 @@ def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
         dict.fromkeys(RUNS, 500) | {"no limit": 99},
         expected_rows=len(rows),
     ).localCheckpoint()
-    runs = [
-        {"scenario": {"name": run, "groups": [GROUP | given]}, "planned": {"g": 10}} for run, given in RUNS.items()
-    ]
+    runs = [{"scenario": {"name": run, "groups": [GROUP | given]}, "planned": {"g": 10}} for run, given in RUNS.items()]
     return {group.run: group for group in summarise(spark, judged, runs, dict.fromkeys(RUNS, 500)).groups}
 
 

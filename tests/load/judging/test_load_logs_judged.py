@@ -19,6 +19,7 @@ PLACE = {"topic": "t", "partition": 0}
 RECORD = PLACE | {"fingerprint": "f"}
 PART = PLACE | {"start_offset": 40, "readable_offset": 43, "end_offset": 43}
 WHOLE = (40, 41, 42)
+SHOWN = {"shown_offset": 43, "same_leader": True}
 # What differs of the partition, at which offsets there are records, and what is wrong.
 CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...], str | None]] = {
     "whole": ({}, WHOLE, None),
@@ -32,6 +33,13 @@ CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...], str | None]] = {
     "one behind the end": ({}, (*WHOLE, 43), "a record beside the log"),
     "markers of transactions between them": ({"transactional": True}, (40, 42), None),
     "not readable to the end": ({"end_offset": 44}, WHOLE, "not readable"),
+    "a watermark at its end": (SHOWN, WHOLE, None),
+    "a watermark beyond its end": (SHOWN | {"shown_offset": 44}, WHOLE, "watermark shown too early"),
+    "a watermark beyond its end, and another leader has come": (
+        SHOWN | {"shown_offset": 44, "same_leader": False},
+        WHOLE,
+        None,
+    ),
     "nobody knows where it ends": ({"end_offset": None}, WHOLE, "not readable"),
     "nobody knows where it begins": ({"start_offset": None}, WHOLE, "offsets without a record"),
 }

@@ -48,6 +48,12 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
     ),
     "of a producer": ({}, [RECORD | {"producer_id": 3}], PART, ["stored as of a producer"]),
     "of a producer that cannot be": ({}, [RECORD | {"producer_id": -2}], PART, ["stored as of a producer"]),
+    "above the watermark that was shown": (
+        {}, [RECORD], PART | {"shown_offset": 40}, ["acknowledged before its watermark"]
+    ),
+    "below the watermark that was shown": ({}, [RECORD], PART | {"shown_offset": 41}, []),
+    "above it, and another leader has come": ({}, [RECORD], PART | {"shown_offset": 40, "same_leader": False}, []),
+    "above it, and it did not wait": ({"acks": 1}, [RECORD], PART | {"shown_offset": 40}, []),
     "of Kafka's producer": (
         {"client": "producer", "timestamp_ms": None}, [RECORD | {"producer_id": 3}], PART, []
     ),

@@ -1,0 +1,75 @@
+"""Conditions of the table of facts: of which rows a rule does not see a change (`unseen` in fakebroker_load/facts).
+
+Theory   An excuse must hold for each row that was changed: of two rows that are swapped, one that is judged is enough.
+         A row is of a request of the load if it is that request, its record, or an event of the journal about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker_load.facts.table import ALWAYS
+from witness_mutants.rows import Place, Row, Rows
+
+TIMED_OUT = int(ErrorCode.request_timed_out)
+CERTAIN = (int(ErrorCode.none), TIMED_OUT)  # they claim that the record stands in the log
+Condition = Callable[[Rows, Row], bool]
+
+
+def _of_request(is_so: Condition) -> Condition:
+    """A condition on the request that the row is of; not met if it is of none."""
+
+    def meets(rows: Rows, row: Row) -> bool:
+        asked = rows.request_of(row)
+        return asked is not None and is_so(rows, asked)
+
+    return meets
+
+
+def _of_place(is_so: Callable[[Rows, Place], bool]) -> Condition:
+    """A condition on the partition that a row names; not met if it names none."""
+    return lambda rows, row: row["topic"] is not None and is_so(rows, (row["topic"], row["partition"]))
+
+
+def _is_member(row: Row) -> bool:
+    return (row.get("read") or {}).get("group_id") is not None
+
+
+_of_raw = _of_request(lambda rows, asked: asked["client"] == "raw")
+
+CONDITIONS: Mapping[str, Condition] = {
+    ALWAYS: lambda rows, row: True,
+    "of raw requests": _of_raw,
+    "of what is no raw request": lambda rows, row: not _of_raw(rows, row),
+    "of what is in no log": _of_request(lambda rows, asked: not rows.is_in_log(asked)),
+    "of what was not answered": _of_request(lambda rows, asked: asked["outcome"] != "answered"),
+    "of what did not time out": _of_request(lambda rows, asked: asked["error_code"] != TIMED_OUT),
+    "of other answers than NONE and REQUEST_TIMED_OUT": _of_request(
+        lambda rows, asked: asked["error_code"] not in CERTAIN
+    ),
+    "of what does not wait": _of_request(lambda rows, asked: not asked["must_wait"]),
+    "of what has no other right answer": _of_request(lambda rows, asked: not asked["also"]),
+    "of what was not throttled": _of_request(lambda rows, asked: not asked["throttle_ms"]),
+    "of what is last on its connection": _of_request(lambda rows, asked: rows.is_last(asked)),
+    "of rows that end no reader": lambda rows, row: (row.get("read") or {}).get("what") != "done",
+    "of readers of no group": lambda rows, row: not _is_member(row),
+    "of members": lambda rows, row: _is_member(row),
+    "of what is shown": lambda rows, row: row["visible"] is not False,
+    "of what is not shown": lambda rows, row: row["visible"] is False,
+    "of topics without transactions": lambda rows, row: row["visible"] is None,
+    "of other topics": _of_place(lambda rows, place: place not in rows.parts),
+    "of partitions with an election": _of_place(lambda rows, place: place in rows.elected),
+    "of partitions in which nothing waited": _of_place(lambda rows, place: place not in rows.acknowledged),
+    "of partitions that nothing was sent to": _of_place(lambda rows, place: place not in rows.sent_to),
+    "of partitions without a new record": lambda rows, row: row["start_offset"] == row["end_offset"],
+    "of partitions that end above what was shown": lambda rows, row: (
+        row["shown_offset"] is not None and row["shown_offset"] < row["end_offset"]
+    ),
+    "of partitions with as many records as another": _of_place(lambda rows, place: rows.has_twin(place)),
+}
+
+
+def is_met(rows: Rows, condition: str, row: Row) -> bool:
+    """Whether a changed row meets it. Raises KeyError for a condition that there is not."""
+    return CONDITIONS[condition](rows, row)
