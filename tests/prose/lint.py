@@ -66,6 +66,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/streams.py",
     "fakebroker/testing",
     "fakebroker/yaml_places.py",
+    "load",
     "timingwheel",
 )
 
