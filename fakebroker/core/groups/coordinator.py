@@ -157,7 +157,7 @@ class GroupCoordinator:
         operation: Callable[[GroupCoordinatorShard, int], Slices[T]],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """Run a long read operation in slices; otherwise like the method above."""
+        """Run a long read operation in slices; otherwise like `read`."""
         self.runtime.schedule_long_read_operation(name, self.partition_for(group_id), operation, _mapped(then))
 
     def read_all(

@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """True if a figure is worse, or if the first run was confirmed and the second was not."""
+        """Return True if a figure is worse, or if the first run was confirmed and the second was not."""
         return bool(self.regressions) or (self.verdicts[0] and not self.verdicts[1])
 
     @property
