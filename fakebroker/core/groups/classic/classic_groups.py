@@ -122,7 +122,7 @@ class ClassicGroups(GroupManager):
         message = f"Group {group_id} {what}."
         return DescribedGroup(ErrorCode.group_id_not_found, group_id, DEAD.value, error_message=message)
 
-    # The life of the partition.
+    # The life cycle of the partition.
 
     def on_offset_commit(self, group: Group, member_id: str) -> None:
         """Restart the session timeout: an offset commit counts as a heartbeat."""

@@ -205,7 +205,7 @@ class ConsumerGroup(Group):
         if member_id is None:
             if member_epoch < 0:
                 return
-            raise KafkaError(ErrorCode.unknown_server_error, "An epoch without a member.")  # Kafka trips over it
+            raise KafkaError(ErrorCode.unknown_server_error, "An epoch without a member.")  # Kafka fails here
         member = self.members.get(member_id, committed_offset)
         if member is None:
             raise self._unknown(member_id)
