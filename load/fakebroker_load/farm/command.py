@@ -51,7 +51,7 @@ def simulate(
     wait_for_slots: Wait = WAIT_S,
     spark_conf: Conf = None,
 ) -> int:
-    """Simulate clusters among faults beside an oracle, and tell which rules were broken and what was come through."""
+    """Simulate clusters with faults beside an oracle. Report broken rules, and the situations that were reached."""
     kinds = list(dict.fromkeys(kind or KINDS))
     for name in kinds:
         if name not in KINDS:

@@ -2,12 +2,12 @@
 journal.
 
 Theory   A run is cut into at most STEPS steps, so that Spark's output does not grow with the run. The journal has the
-         broker's clock. The verdict tells how far it is ahead of the run's (judging/ways.py); otherwise there is no
+         broker's clock. If the verdict does not know how far it is ahead of the run's (judging/ways.py), there is no
          picture. Events after the load, while the log is read back, are in the last step.
-         Parked     from the event to the answer, or to the deadline without an answer; counted at a step's end
-         Offsets    count from the partition's end at the first event of it. Behind is how far the high watermark is
-                    below the log end. A step has the partition's last value; a step without events keeps the value
-                    before. Spark makes the sum of all partitions, and returns the partitions furthest behind.
+           Parked     from the event to the answer, or to the deadline without an answer; counted at a step's end
+           Offsets    count from the partition's end at the first event of it. Behind is how far the high watermark is
+                      below the log end. A step has the partition's last value; a step without events keeps the value
+                      before. Spark makes the sum of all partitions, and returns the partitions furthest behind.
 Units    *_us is microseconds after the start of the run.
 """
 

@@ -1,9 +1,9 @@
 """The lateness of the load itself, measured by an echo that is handled like a broker's response.
 
 Theory   Every 20 ms a timer of the load's loop sends a byte over loopback, and the loop notes when its echo arrives. If
-         that takes longer, the loop noted nothing meanwhile, and no response either. The load was stopped or without a
-         processor. A row has the time of such standstills between sending and response (`load_late_us`). The response
-         may have arrived that much earlier than noted.
+         that takes longer, the load stood still: it was stopped or had no processor, and noted no response meanwhile. A
+         row has the time of such standstills between sending and response (`load_late_us`). The response may have
+         arrived that much earlier than noted.
          A broker on this machine is slowed by the same processes. Linux counts how long any task was ready and waited
          for a processor (/proc/pressure/cpu). The row has that time between sending and response (`machine_late_us`),
          the most that the machine can have made it late. It is null if the broker is elsewhere or the system does not

@@ -19,9 +19,13 @@ ROWS_AT_ONCE = 1_024
 ROWS_OF_A_PIECE = 32
 PAUSE_S = 0.002
 
-# The `read` column of a reader's row. `what` is one of: record: it got a record; owns: it got a partition in a
-# generation of its group; commit: it committed; left: it left its group; committed: it read a committed offset; done:
-# its last row.
+# The `read` column of a reader's row. Values of `what`:
+# - record: it got a record
+# - owns: it got a partition in a generation of its group
+# - commit: it committed an offset
+# - left: it left its group
+# - committed: it read a committed offset
+# - done: its last row
 READ_FIELDS = [
     pa.field("what", pa.string()),
     pa.field("group_id", pa.string()),  # null: no group

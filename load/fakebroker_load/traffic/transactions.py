@@ -3,10 +3,10 @@
 Theory   A processor reads its partition from its group's committed offset on. For each record it sends one, and commits
          its records and its offset in one transaction. Every `fail_every`-th transaction fails. In turn it is aborted,
          or its producer dies and a new one with the same transactional id replaces it. Then the processor asks the
-         broker for the committed offset, like one that has just started. A record's `sequence` is the offset of its
-         source record. So each must be shown to a read_committed consumer once, however often it was tried. A row
-         describes the transaction that was committed; failed ones have no row. Records that were not committed in time
-         are "not sent".
+         broker for the committed offset, like one that has just started.
+         A record's `sequence` is the offset of its source record. So each must be shown to a read_committed consumer
+         once, however often it was tried. A row describes the transaction that was committed; failed ones have no row.
+         Records that were not committed in time are "not sent".
 Errors   None: errors are outcomes. An error of the producer is one more failed transaction.
 """
 
