@@ -88,9 +88,7 @@ class Controller:
         self._partition_creation = PartitionCreation(
             config, registry, metadata, followers, self.log_memory, probe, isrs.submit, life.leader_epoch
         )
-        self._topic_creation = TopicCreation(
-            config, registry, metadata, followers, self._partition_creation, probe, random
-        )
+        self._topic_creation = TopicCreation(config, registry, metadata, self._partition_creation, probe, random)
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe

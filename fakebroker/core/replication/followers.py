@@ -76,6 +76,7 @@ class FollowerSet:
         self.quotas = quotas
         self._followers: dict[Partition, list[Follower]] = {}
         self.unaware: frozenset[int] = frozenset()  # brokers that do not learn of partitions made now
+        self._reach_changes = 0
         self._unread: dict[int, dict[int, UnreadAnswer]] = {}  # of paused brokers
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
@@ -89,11 +90,21 @@ class FollowerSet:
 
     # Changes of partitions.
 
-    def add(self, partition: Partition) -> None:
+    @property
+    def made_for(self) -> tuple[Behaviour, frozenset[int], int]:
+        """What the followers of a new partition depend on. Those of `new_for` can be added while it stays the same."""
+        return self.behaviour, self.unaware, self._reach_changes
+
+    def new_for(self, partition: Partition) -> list[Follower]:
+        """Return the actors of a new partition, to be added once it is published."""
         partition.unaware = self.unaware
-        self._followers[partition] = [self._new(partition, broker_id) for broker_id in partition.replicas]
-        for follower in self._followers[partition]:
-            self._obeyed[follower] = self._newest_for_all
+        return [self._new(partition, broker_id) for broker_id in partition.replicas]
+
+    def add(self, partition: Partition, followers: list[Follower]) -> None:
+        self._followers[partition] = followers
+        newest = self._newest_for_all
+        for follower in followers:
+            self._obeyed[follower] = newest
 
     def _new(self, partition: Partition, broker_id: int) -> Follower:
         return Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
@@ -167,6 +178,7 @@ class FollowerSet:
 
     def on_reach_change(self, now: Now) -> None:
         """React to a change of which brokers work, or which broker can reach which."""
+        self._reach_changes += 1
         for followers in list(self._followers.values()):
             for follower in followers:
                 follower.on_reach_change(now)
