@@ -30,7 +30,7 @@ CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
     "PUT /v1/clock": ("/v1/clock", {"elapsed_ms": 1}),
     "POST /v1/clock/advance": ("/v1/clock/advance", {"ms": 1}),
     "GET /v1/configs": ("/v1/configs", None),
-    "PUT /v1/configs": ("/v1/configs", {"configs": {"min.insync.replicas": 1}}),
+    "PUT /v1/configs": ("/v1/configs", {"configs": {"min.insync.replicas": 2}}),
     "GET /v1/topics": ("/v1/topics", None),
     "GET /v1/topics/{topic}": ("/v1/topics/wide", None),
     "PUT /v1/topics/{topic}/configs": ("/v1/topics/wide/configs", {"configs": {"retention.ms": 1}}),

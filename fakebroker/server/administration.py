@@ -39,36 +39,55 @@ class Administration:
         the number of partitions and replicas, so leave out `partitions` and `replication_factor`. Raises KafkaError
         with the error code that CreateTopics would return.
         """
+        finish(self._create_topic_in_slices(name, partitions, replication_factor, configs, assignments))
+
+    def _create_topic_in_slices(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+        assignments: Sequence[Sequence[int]] | None = None,
+    ) -> Slices[None]:
         require(STRING, name=name)
         require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
         new = NewTopic(name, partitions, replication_factor, read_assignments(assignments), texts(configs))
         driver = self._at_home
-        driver.cluster.create_topic(new, driver.clock.stamp())
+        yield from driver.cluster.create_topic_in_slices(new, driver.clock.stamp())
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of a topic, or reset them to their defaults with None; the others stay. They apply from the
         next request on. Parked requests are not woken, as in Kafka. If it raises KafkaError, nothing is changed."""
+        finish(self._alter_topic_configs_in_slices(name, configs))
+
+    def _alter_topic_configs_in_slices(self, name: str, configs: Mapping[str, str | int | bool | None]) -> Slices[None]:
         require(STRING, name=name)
         require(MAPPING, configs=configs)
         driver = self._at_home
-        driver.cluster.alter_topic_configs(name, texts(configs), driver.clock.stamp())
+        yield from driver.cluster.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
         driver.settle()
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.
         Topics without a setting of their own use the new value at once. Raises KafkaError, and changes nothing, for
         settings that Kafka cannot alter while brokers run (`fakebroker configs` lists them)."""
+        finish(self._alter_broker_configs_in_slices(configs))
+
+    def _alter_broker_configs_in_slices(self, configs: Mapping[str, str | int | bool | None]) -> Slices[None]:
         require(MAPPING, configs=configs)
         driver = self._at_home
-        driver.cluster.alter_broker_configs(texts(configs), driver.clock.stamp())
+        yield from driver.cluster.alter_broker_configs_in_slices(texts(configs), driver.clock.stamp())
         driver.settle()
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. Parked requests for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError if there is no such
         topic."""
+        finish(self._delete_topic_in_slices(name))
+
+    def _delete_topic_in_slices(self, name: str) -> Slices[None]:
         require(STRING, name=name)
         driver = self._at_home
-        driver.cluster.delete_topic(name, driver.clock.stamp())
+        yield from driver.cluster.delete_topic_in_slices(name, driver.clock.stamp())
         driver.settle()
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:

@@ -29,19 +29,10 @@ SIZES = ((1_200, 4_200), (4_800, 16_800))  # the small one has more than slices 
 MORE = 1.5  # times as many calls in a turn at four times the size: what is sorted, or in a set, is a little more
 
 _SETS_EACH = "what it changes is changed at once, so that no client sees a half of it"
-_AS_LONG = "a line for each, without pages"
 GROWS = {
-    "DELETE /v1/faults": _SETS_EACH,
     "PUT /v1/followers": _SETS_EACH,
     "POST /v1/brokers/{broker_id}/{action}": _SETS_EACH,
     "POST /v1/reset": _SETS_EACH,
-    "GET /v1/topics/{topic}": _AS_LONG + ": its partitions",
-    "PUT /v1/topics/{topic}/configs": _AS_LONG + ": its partitions",
-    "DELETE /v1/topics/{topic}": _SETS_EACH,
-    "GET /v1/quotas": _AS_LONG,
-    "PUT /v1/quotas": _AS_LONG,
-    "DELETE /v1/quotas": _AS_LONG,
-    "GET /v1/topics": "all names are sorted",
 }
 
 ELSEWHERE = {

@@ -154,7 +154,8 @@ class ConfigurationControl:
             if results[index] is None and not self._validate_only:
                 resource = changes[index][0]
                 try:  # validated again: the state may have changed between slices
-                    self._set(resource, self._checked(resource, finish(change(self._texts(resource)))))
+                    checked = self._checked(resource, finish(change(self._texts(resource))))
+                    yield from self._set(resource, checked)
                 except KafkaError as error:
                     results[index] = error.with_traceback(None)
             if number % _CHANGES_OF_A_SLICE == 0:
@@ -208,15 +209,15 @@ class ConfigurationControl:
         if _MIN_ISR not in texts:
             raise ConfigError(f"Cluster-level {_MIN_ISR} cannot be removed while ELR is enabled.")
 
-    def _set(self, resource: ConfigResource, texts: dict[str, str]) -> None:
+    def _set(self, resource: ConfigResource, texts: dict[str, str]) -> Slices[None]:
         controller, (kind, name) = self._controller, resource
         if kind == TOPIC:
             topic = controller.metadata.topic(name)
             assert topic is not None
             if topic.configs != texts:
-                controller.set_topic_configs(topic, texts)
+                yield from controller.set_topic_configs_in_slices(topic, texts)
         elif kind == BROKER:
-            controller.broker_configs.set(texts, _broker_id(resource))
+            yield from controller.broker_configs.set_in_slices(texts, _broker_id(resource))
         elif kind == GROUP:
             controller.group_configs.set(name, texts)
         else:

@@ -11,7 +11,7 @@ Units    monotonic milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -26,7 +26,10 @@ from fakebroker.core.replication.standing_still.unread_answers import UnreadAnsw
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from timingwheel import TimerTask
+
+_PARTITIONS_OF_A_SLICE: Final = 64  # with some followers each
 
 
 class Selection(NamedTuple):
@@ -92,7 +95,7 @@ class FollowerSet:
 
     @property
     def made_for(self) -> tuple[Behaviour, frozenset[int], int]:
-        """What the followers of a new partition depend on. Those of `new_for` can be added while it stays the same."""
+        """The state for which `new_for` made followers. Once it changes they cannot be added."""
         return self.behaviour, self.unaware, self._reach_changes
 
     def new_for(self, partition: Partition) -> list[Follower]:
@@ -102,9 +105,8 @@ class FollowerSet:
 
     def add(self, partition: Partition, followers: list[Follower]) -> None:
         self._followers[partition] = followers
-        newest = self._newest_for_all
         for follower in followers:
-            self._obeyed[follower] = newest
+            self._obeyed[follower] = self._newest_for_all
 
     def _new(self, partition: Partition, broker_id: int) -> Follower:
         return Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
@@ -206,13 +208,13 @@ class FollowerSet:
     def _of(self, broker_id: int) -> list[Follower]:
         return [each for followers in self._followers.values() for each in followers if each.broker_id == broker_id]
 
-    def on_rates_change(self) -> None:
+    def on_rates_change_in_slices(self) -> Slices[None]:
         """React to altered rates of throttled replicas."""
         self.quotas.configure()
-        now = self._now()
-        for followers in self._followers.values():
-            for follower in followers:
-                follower.on_throttle_change(now)
+        for number, partition in enumerate(list(self._followers), 1):
+            self.on_configs_change(partition)
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
 
     def on_configs_change(self, partition: Partition) -> None:
         """React to altered settings of the topic: other replicas may be throttled."""
