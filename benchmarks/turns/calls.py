@@ -56,7 +56,7 @@ CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
     "DELETE /v1/quotas": ("/v1/quotas", {"client_id": "c1"}),
     "DELETE /v1/journal": ("/v1/journal", None),
     "DELETE /v1/topics/{topic}": ("/v1/topics/wide", None),
-    "POST /v1/brokers/{broker_id}/{action}": ("/v1/brokers/1/pause", {}),
+    "POST /v1/brokers/{broker_id}/{action}": ("/v1/brokers/1/stop", {}),
     "POST /v1/topics": ("/v1/topics", {"name": "new"}),
     "POST /v1/reset": ("/v1/reset", {}),
     "GET /v1/events": ("/v1/events?after=0&topic=none", None),  # the head of its answer
@@ -66,9 +66,10 @@ CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
 def fill(hosted: Hosted, things: int, requests: int) -> None:
     """With so many topics, partitions, faults, quotas and parked requests, and so many requests in the journal."""
     cluster = hosted.cluster
-    cluster.create_topic("wide", things, 1)
+    replicas = len(cluster.brokers)
+    cluster.create_topic("wide", things, replicas)
     for number in range(things):
-        cluster.create_topic(f"t{number}", 1, 1)
+        cluster.create_topic(f"t{number}", 1, replicas)
         cluster.faults.add(when={"api": "Produce", "topic": f"none{number}"}, do="drop")
         cluster._alter_quotas(QuotaEntity(None, f"c{number}", None), {"producer_byte_rate": 1})
     for number in range(1, requests):
@@ -101,7 +102,7 @@ def measure(things: int, requests: int, only: str, tell: Callable[[str], None]) 
 
 
 def _measured(thread: LoopThread, things: int, requests: int, only: str, tell: Callable[[str], None]) -> list[Found]:
-    kafka = AsyncFakeCluster(brokers=1, clock="manual")
+    kafka = AsyncFakeCluster(brokers=3, clock="manual")
     service, server = thread.run(_served(kafka, things, requests))
     port = server.sockets[0].getsockname()[1]
     found = []
@@ -122,7 +123,7 @@ def _measured(thread: LoopThread, things: int, requests: int, only: str, tell: C
             sent = None if body is None else json.dumps(body).encode()
             found.append(Found(name, f"{things:,} things", longest_ms(name.partition(" ")[0], path, sent)))
             if "{action}" in name:
-                _ask(port, "POST", "/v1/brokers/1/resume", b"{}")
+                _ask(port, "POST", "/v1/brokers/1/start", b"{}")
     finally:
         server.close()
         kafka.faults.clear()

@@ -29,8 +29,7 @@ from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
-from fakebroker.core.replication.behaviour import INSTANT, Behaviour
-from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
@@ -234,8 +233,13 @@ class Cluster(Lives):
 
     def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
         """Change the behaviour of followers over time: (milliseconds from now, behaviour), in order."""
+        finish(self.script_followers_in_slices(steps, selection, now))
+
+    def script_followers_in_slices(
+        self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now
+    ) -> Slices[None]:
         self._enter(now)
-        self.followers.script(steps, selection, now)
+        yield from self.followers.script_in_slices(steps, selection, now)
         self._handle_requests()
 
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:

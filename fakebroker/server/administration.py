@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from fakebroker.core.arguments import MAPPING, STRING, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
+from fakebroker.server.followers_in_hand import Step
 from fakebroker.server.made.arguments import read_assignments
 from fakebroker.server.settings import texts
 
@@ -126,3 +128,11 @@ class Administration:
         cleaned = yield from driver.cluster.compact_in_slices(topic, driver.clock.stamp())
         driver.settle()
         return cleaned
+
+    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
+        finish(self._run_followers_in_slices(steps, selection))
+
+    def _run_followers_in_slices(self, steps: Sequence[Step], selection: Selection) -> Slices[None]:
+        driver = self._at_home
+        yield from driver.cluster.script_followers_in_slices(steps, selection, driver.clock.stamp())
+        driver.settle()

@@ -30,7 +30,6 @@ MORE = 1.5  # times as many calls in a turn at four times the size: what is sort
 
 _SETS_EACH = "what it changes is changed at once, so that no client sees a half of it"
 GROWS = {
-    "PUT /v1/followers": _SETS_EACH,
     "POST /v1/brokers/{broker_id}/{action}": _SETS_EACH,
     "POST /v1/reset": _SETS_EACH,
 }
@@ -96,7 +95,7 @@ async def longest_turns(things: int, requests: int) -> dict[str, int]:
                 await asked(service, name, path, body)
             found[name], loop.calls = loop.calls.longest, None
             if name == "POST /v1/brokers/{broker_id}/{action}":
-                await asked(service, name, "/v1/brokers/1/resume", {})
+                await asked(service, name, "/v1/brokers/1/start", {})
         await service.stop()
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -15,8 +16,11 @@ from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route, change
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import least_in_slices
+from fakebroker.server.followers_in_hand import Followers as FollowersInHand
+from fakebroker.server.followers_in_hand import Step
 
 router = APIRouter(route_class=Route)
 
@@ -112,7 +116,9 @@ async def reassign(here: Here, topic: TopicName, index: Index, body: NewReplicas
 @router.put("/followers", tags=["followers"], status_code=204)
 async def set_followers(here: Here, body: Followers) -> None:
     """Change the behaviour of followers; if they are frozen, acks=all on their partitions times out."""
-    followers, whom = here.cluster.followers, (body.topic, body.partition, body.broker)
+    wanted: list[tuple[Sequence[Step], Selection]] = []
+    followers = FollowersInHand(lambda steps, selection: wanted.append((steps, selection)))
+    whom = body.topic, body.partition, body.broker
     if (body.behaviour is None) == (body.script is None):
         raise ControlError(422, "INVALID_BODY", "one of behaviour and script is to be given")
     if (body.lag_ms is not None) != (body.behaviour == "lagging"):
@@ -134,6 +140,7 @@ async def set_followers(here: Here, body: Followers) -> None:
                 "resume": followers.resume,
             }[str(body.behaviour)]
             act(*whom)
+        await change(here, here.cluster._run_followers_in_slices, *wanted[0])
 
 
 async def _topic(here: Hosted, name: str, status: int = 200) -> Response:
