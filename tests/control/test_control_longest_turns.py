@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 from support.http_peers import Client, a_service, post, work
+from support.slices import calls_of
 
 from benchmarks.turns.calls import CALLS, fill
-from fakebroker.control.app import new_api
+from fakebroker.control.app import _NOWHERE, new_api
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.service import Service
 from fakebroker.network.turn import Turn
@@ -137,3 +138,28 @@ def test_the_longest_turn_of_a_call_does_not_grow() -> None:
 
     assert grown.keys() <= GROWS.keys(), grown
     assert GROWS.keys() <= grown.keys(), {name: (small[name], large[name]) for name in GROWS.keys() - grown.keys()}
+
+
+def test_the_routes_are_made_in_turns_at_the_first_request() -> None:
+    """A service has its own. What is imported at a first request does not count."""
+
+    async def first_request() -> tuple[int, int]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Loop)
+        found = []
+        async with a_service() as service:
+            for _ in range(2):
+                loop.calls = Calls()
+                with loop.calls.counted():
+                    await asked(service, "GET /v1/clock", "/v1/clock", None)
+                found.append(loop.calls.longest)
+                loop.calls = None
+            await service.stop()
+        return found[0], found[1]
+
+    for _ in range(2):
+        with asyncio.Runner(loop_factory=Loop) as runner:
+            first, second = runner.run(first_request())
+    routes = new_api(Clusters(AsyncFakeCluster())).routes
+    all_at_once = calls_of(lambda: [part.matches(_NOWHERE) for part in routes])
+    assert second < first < 0.7 * all_at_once
