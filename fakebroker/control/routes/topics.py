@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from fakebroker.control.answers import PartitionNow, TopicLine, TopicNow, partition_now, topic_line, topic_text
 from fakebroker.control.bodies import Configs, Followers, NewLeader, NewReplicas, NewTopic
-from fakebroker.control.clusters import settings
+from fakebroker.control.clusters import settings, topic_made
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route, change
 from fakebroker.control.hosted import Hosted
@@ -42,17 +42,8 @@ class Compacted(BaseModel):
 @router.post("/topics", tags=["topics"], status_code=201, response_model=TopicNow)
 async def create_topic(here: Here, new: NewTopic) -> Response:
     """Create a topic."""
-    configs = settings(new.configs)
     with given():
-        await change(
-            here,
-            here.cluster._create_topic_in_slices,
-            new.name,
-            new.partitions,
-            new.replication_factor,
-            configs,
-            new.assignments,
-        )
+        await change(here, topic_made, here.cluster, new)
     return await _topic(here, new.name, 201)
 
 
