@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from support.compacting import compacted, pairs_of, write
 from support.simulation import Simulation
@@ -39,11 +41,8 @@ def test_no_slice_grows_with_the_records_of_a_batch(codec: Codec) -> None:
     found = []
     for records in (300, 300, 1_200):
         simulation = written(records, codec)
-        found.append(
-            most_calls_of_a_slice(
-                lambda simulation=simulation: simulation.cluster.compact_in_slices("t", simulation.now)
-            )
-        )
+        compact = partial(simulation.cluster.compact_in_slices, "t", simulation.now)
+        found.append(most_calls_of_a_slice(compact))
     # A generator over the records looks for a tombstone: a call for each, up to the first one.
     assert found[2] < 1.5 * found[1]
 
