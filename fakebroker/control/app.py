@@ -50,7 +50,7 @@ def new_app(clusters: Clusters, token: str | None = None, host: str = "127.0.0.1
 
 
 class _MadeInTurns:
-    """An application whose routes are made in turns, at its first request. FastAPI makes them when it first looks for
+    """An application that makes its routes in turns, at its first request. FastAPI makes them when it first looks for
     one, and would look in all parts at once: 40 ms."""
 
     def __init__(self, app: FastAPI) -> None:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NoReturn
 
-MAX_VALUES: Final = 32_000  # a topic of 10,000 partitions with three replicas each has fewer
+# A topic of 10,000 partitions with three replicas each has fewer.
+MAX_VALUES: Final = 32_000
 MAX_ELEMENTS: Final = 1_000  # of a list
 MAX_LISTS: Final = 10_000  # of a list of lists, as the replicas of each partition
 MAX_MEMBERS: Final = 1_000  # of a mapping

@@ -48,7 +48,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
 
 _PARTITIONS_OF_A_SLICE: Final = 64  # a few us each
-_TOPICS_OF_A_SLICE: Final = 8  # whose settings are made anew
+_TOPICS_OF_A_SLICE: Final = 8  # some 30 us each, for the settings of a topic
 
 
 @final

@@ -251,7 +251,7 @@ class FollowerSet:
         for follower in self._followers.get(partition, ()):
             if self._obeyed[follower].number < command.number and _has(command.selection, follower):
                 self._obeyed[follower] = command
-                for behaviour in command.done:  # also steps whose time has come between two slices
+                for behaviour in command.done:  # also steps that became due between two slices
                     follower.set_behaviour(behaviour or follower.before_freeze, self._now())
 
     def _check(self, selection: Selection) -> None:
