@@ -65,7 +65,7 @@ def take_snapshot(
     levels = []
     for level in wheel.levels():
         buckets = []
-        for index, bucket in enumerate(level.buckets):
+        for index, bucket in level.buckets():
             count = sum(1 for _ in bucket)
             if count:
                 start_ms = bucket.expiration_ms

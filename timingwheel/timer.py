@@ -159,7 +159,7 @@ class SystemTimer:
     def clear(self) -> None:
         """Cancel every pending task. The clock stays."""
         for wheel in self._wheel.levels():
-            for bucket in wheel.buckets:
+            for _, bucket in wheel.buckets():
                 bucket.clear()
         self._queue.clear()
         self._due.clear()

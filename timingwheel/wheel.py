@@ -24,8 +24,9 @@ Units    Milliseconds on the caller's monotonic clock. With a tick of T ms at le
          early, at the start of its bucket. It is never late. T = 1 is exact.
 Source   org.apache.kafka.server.util.timer.TimingWheel, Kafka 4.0.
 Differs  No volatile and no double-checked locking. `add` walks the levels in a loop. The end of a level's range is
-         stored instead of being added up for each task. A wheel of one bucket is refused: its overflow wheel would have
-         the same tick for ever, and Kafka's recurses until the stack ends.
+         stored instead of being added up for each task. A bucket is made for its first task: a cluster of a test has
+         26 wheels, and uses few of their buckets. A wheel of one bucket is refused: its overflow wheel would have the
+         same tick for ever, and Kafka's recurses until the stack ends.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class TimingWheel:
     """One level of the wheel, with those above it in `overflow_wheel`. It holds tasks; `SystemTimer` runs them."""
 
     __slots__ = (
+        "_buckets",
         "_due_before_ms",
         "_end_ms",
-        "buckets",
         "counter",
         "current_time_ms",
         "interval_ms",
@@ -63,7 +64,7 @@ class TimingWheel:
         self.interval_ms = tick_ms * wheel_size
         self.counter = counter
         self.queue = queue
-        self.buckets = [TimerTaskList(counter, tick_ms) for _ in range(wheel_size)]
+        self._buckets: list[TimerTaskList | None] = [None] * wheel_size
         self.overflow_wheel: TimingWheel | None = None
         self._set_clock(start_ms)
 
@@ -86,7 +87,10 @@ class TimingWheel:
             wheel = wheel.overflow_wheel or wheel._add_overflow_wheel()
         tick_ms = wheel.tick_ms
         virtual_id = deadline_ms // tick_ms
-        bucket = wheel.buckets[virtual_id % wheel.wheel_size]
+        index = virtual_id % wheel.wheel_size
+        bucket = wheel._buckets[index]
+        if bucket is None:
+            bucket = wheel._buckets[index] = TimerTaskList(wheel.counter, tick_ms)
         if bucket.expiration_ms != virtual_id * tick_ms and bucket.set_expiration(virtual_id * tick_ms):
             wheel.queue.offer(bucket)
         if first:
@@ -115,6 +119,12 @@ class TimingWheel:
             yield wheel
             wheel = wheel.overflow_wheel
 
+    def buckets(self) -> Iterator[tuple[int, TimerTaskList]]:
+        """Yield the buckets of this level that have ever held a task, each with its index."""
+        for index, bucket in enumerate(self._buckets):
+            if bucket is not None:
+                yield index, bucket
+
     def check_invariants(self) -> int:
         """Raise AssertionError if a task or bucket is misplaced. Return the number of tasks."""
         size = queued = 0
@@ -122,9 +132,9 @@ class TimingWheel:
             assert wheel.current_time_ms % wheel.tick_ms == 0
             assert wheel._due_before_ms == wheel.current_time_ms + wheel.tick_ms
             assert wheel._end_ms == wheel.current_time_ms + wheel.interval_ms
-            for index, bucket in enumerate(wheel.buckets):
+            for index, bucket in wheel.buckets():
                 root = bucket.root
-                if bucket.expiration_ms == NOT_QUEUED:  # nearly all buckets: simulations check after each step
+                if bucket.expiration_ms == NOT_QUEUED:  # most buckets: simulations check after each step
                     assert root._next is root._prev is root, "tasks in a bucket that will never be looked at"
                     assert root._counter is None, "the sentinel is counted"
                     continue

@@ -18,7 +18,7 @@ _LIMIT_S = 300.0
 
 
 class MeasuredLoop(asyncio.SelectorEventLoop):
-    """`longest_ms` is the longest turn since somebody set it to 0."""
+    """An event loop. `longest_ms` is its longest turn since it was last set to 0."""
 
     longest_ms = 0.0
 
@@ -29,7 +29,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
 
 
 class LoopThread:
-    """Runs coroutines on a loop that measures."""
+    """A thread that runs coroutines on a measuring loop."""
 
     def __init__(self) -> None:
         self.loop = MeasuredLoop()
@@ -46,9 +46,10 @@ class LoopThread:
 
     @contextmanager
     def measured(self) -> Iterator[list[float]]:
-        """Put the longest turn of the block into the list. The garbage collector is off meanwhile: its pauses come at
-        any time, and would be counted against whoever is measured then."""
+        """Append the longest turn of the block to the list. The garbage collector is off meanwhile. Its pauses come at
+        any time, and would count as part of the turn."""
         found: list[float] = []
+        self.run(_some_turns())  # else the end of what was measured before is in it
         gc.collect()
         gc.disable()
         self.loop.longest_ms = 0.0

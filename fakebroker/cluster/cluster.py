@@ -24,21 +24,19 @@ from fakebroker.cluster.lives import Lives
 from fakebroker.cluster.reconfigurables import register_reconfigurables
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
-from fakebroker.core.replication.behaviour import INSTANT, Behaviour
-from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.network.turn import Turn
-from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _TIMERS_AT_ONCE: Final = 64
@@ -194,25 +192,13 @@ class Cluster(Lives):
 
     # Changes by a user. The caller performs the effects afterwards.
 
-    def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
-        """Create a topic. Raises KafkaError with the error code of CreateTopics."""
-        [result] = self.create_topics([new], now, validate_only)
-        if isinstance(result, KafkaError):
-            raise result
-        return result
-
-    def create_topics(
-        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
-    ) -> list[Topic | KafkaError]:
-        """Create topics. Return the topic or error of each, in order. Raises KafkaError if the whole request is
-        refused."""
-        self._enter(now)
-        return self.controller.create_topics(topics, now, validate_only)
-
     def delete_topic(self, name: str, now: Now) -> None:
         """Delete a topic. Requests parked for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError."""
+        finish(self.delete_topic_in_slices(name, now))
+
+    def delete_topic_in_slices(self, name: str, now: Now) -> Slices[None]:
         self._enter(now)
-        self.controller.delete_topic(name)
+        yield from self.controller.delete_topic_in_slices(name)
         self._handle_requests()
 
     def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
@@ -247,14 +233,22 @@ class Cluster(Lives):
 
     def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
         """Change the behaviour of followers over time: (milliseconds from now, behaviour), in order."""
+        finish(self.script_followers_in_slices(steps, selection, now))
+
+    def script_followers_in_slices(
+        self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now
+    ) -> Slices[None]:
         self._enter(now)
-        self.followers.script(steps, selection, now)
+        yield from self.followers.script_in_slices(steps, selection, now)
         self._handle_requests()
 
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
         """Set some settings of all brokers, or reset them to their value at the start with None. Raises KafkaError."""
+        finish(self.alter_broker_configs_in_slices(changes, now))
+
+    def alter_broker_configs_in_slices(self, changes: Mapping[str, str | None], now: Now) -> Slices[None]:
         self._enter(now)
-        self.broker_configs.alter(changes)
+        yield from self.broker_configs.alter_in_slices(changes)
         self._handle_requests()
 
     # Internal methods.

@@ -23,6 +23,7 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.groups.group_ids import GroupIds
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
@@ -38,6 +39,7 @@ from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.core.transactions.service import TransactionService
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
 
@@ -206,6 +208,27 @@ class Members(HasNow):
         if broker_id not in self.registry.broker_ids:
             raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(self.registry.broker_ids)}")
 
+    # Changes by a user. The caller performs the effects afterwards.
+
+    def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
+        """Create a topic. Raises KafkaError with the error code of CreateTopics."""
+        return finish(self.create_topic_in_slices(new, now, validate_only))
+
+    def create_topic_in_slices(self, new: NewTopic, now: Now, validate_only: bool = False) -> Slices[Topic]:
+        self._enter(now)
+        [result] = yield from self.controller.create_topics_in_slices([new], self._read_now, validate_only)
+        if isinstance(result, KafkaError):
+            raise result
+        return result
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
+    ) -> list[Topic | KafkaError]:
+        """Create topics. Return the topic or error of each, in order. Raises KafkaError if the whole request is
+        refused."""
+        self._enter(now)
+        return self.controller.create_topics(topics, now, validate_only)
+
     def compact(self, topic: str, now: Now) -> int:
         """Compact a topic at once. Return how many partitions were cleaned. Raises KafkaError."""
         return finish(self.compact_in_slices(topic, now))
@@ -217,8 +240,11 @@ class Members(HasNow):
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
         """Set some settings of a topic, or reset them to their defaults with None. If it raises KafkaError, nothing is
         changed."""
+        finish(self.alter_topic_configs_in_slices(name, changes, now))
+
+    def alter_topic_configs_in_slices(self, name: str, changes: Mapping[str, str | None], now: Now) -> Slices[None]:
         self._enter(now)
-        self.controller.alter_topic_configs(name, changes)
+        yield from self.controller.alter_topic_configs_in_slices(name, changes)
 
     def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         """Set or remove the quotas of an entity; they apply from the next request on. Raises KafkaError."""

@@ -49,7 +49,7 @@ def register_reconfigurables(
         for broker_id, broker in brokers.items():
             broker.quotas.configure(configs.of(broker_id))
 
-    configs.on_change(_OF_CONTROLLER, controller.configure)
+    configs.on_change(_OF_CONTROLLER, controller.configure_in_slices)
     configs.on_change(_OF_SOCKET_SERVER, lambda _: sockets.configure(configs.of))
     configs.on_change(_OF_QUOTAS, configure_quotas)
-    configs.on_change(RATES, lambda _: followers.on_rates_change())
+    configs.on_change(RATES, lambda _: followers.on_rates_change_in_slices())

@@ -15,6 +15,9 @@ from fakebroker.control.hosted import Hosted
 from fakebroker.control.metrics.counts import count_partitions
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.protocol.slices import Slices
+
+_LINES_OF_A_SLICE = 16
 
 
 class Problem(BaseModel):
@@ -175,13 +178,16 @@ async def cluster_now(hosted: Hosted, lease_ms: int | None = None) -> ClusterNow
     )
 
 
-def topic_now(core: Cluster, topic: Topic) -> TopicNow:
-    return TopicNow(
-        name=topic.name,
-        topic_id=str(topic.topic_id),
-        partitions=[partition_now(core, partition) for partition in topic.partitions],
-        configs=dict(topic.configs),
-    )
+def topic_text(core: Cluster, topic: Topic) -> Slices[str]:
+    """Return a TopicNow as JSON. Each partition is as it is at its turn."""
+    now = TopicNow(name=topic.name, topic_id=str(topic.topic_id), partitions=[], configs=dict(topic.configs))
+    partitions: list[str] = []
+    for partition in list(topic.partitions):
+        partitions.append(partition_now(core, partition).model_dump_json())
+        if len(partitions) % _LINES_OF_A_SLICE == 0:
+            yield
+    before, _, after = now.model_dump_json().partition('"partitions":[]')
+    return f'{before}"partitions":[{",".join(partitions)}]{after}'
 
 
 def topic_line(topic: Topic) -> TopicLine:

@@ -9,11 +9,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import fakebroker
 from fakebroker.control.answers import Refusal
@@ -41,10 +41,27 @@ _POLICY = "; ".join(
     )
 )
 
+_NOWHERE: Scope = {"type": "http", "method": "GET", "path": "/v1/none", "root_path": "", "headers": []}
+
 
 def new_app(clusters: Clusters, token: str | None = None, host: str = "127.0.0.1") -> ASGIApp:
     """Return the guarded application for these clusters. `host` is where it listens."""
-    return Guard(new_api(clusters), token, host)
+    return Guard(_MadeInTurns(new_api(clusters)), token, host)
+
+
+class _MadeInTurns:
+    """An application that makes its routes in turns, at its first request. FastAPI makes them when it first looks for
+    one, and would look in all parts at once: 40 ms."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._parts = iter(app.routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for part in self._parts:
+            part.matches(_NOWHERE)
+            await asyncio.sleep(0)
+        await self._app(scope, receive, send)
 
 
 def new_api(clusters: Clusters) -> FastAPI:
@@ -60,11 +77,9 @@ def new_api(clusters: Clusters) -> FastAPI:
     )
     app.state.clusters = clusters
     add_handlers(app)
-    v1 = APIRouter(prefix="/v1")
     for part in (cluster, topics, clock, faults, journal, timelines, events, state, settings):
-        v1.include_router(part.router)
-    v1.get("/metrics", tags=["metrics"], response_class=Response, name="cluster_metrics")(_metrics)
-    app.include_router(v1)
+        app.include_router(part.router, prefix="/v1")
+    app.get("/v1/metrics", tags=["metrics"], response_class=Response, name="cluster_metrics")(_metrics)
     app.get("/metrics", tags=["metrics"], response_class=Response)(_metrics)
     app.get("/", include_in_schema=False)(_page)
     app.get("/openapi.json", include_in_schema=False)(_description)

@@ -23,6 +23,7 @@ BrokerId = Annotated[str, Field(pattern="^[0-9]{1,10}$")]  # as the name of a me
 Setting = str | bool | int | float
 Step = Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_MS)], Name], Field(strict=False)]  # JSON has lists
 Settings = dict[Name, Setting]
+Ids = Annotated[list[Id], Field(max_length=100, fail_fast=True)]
 
 
 class Strict(BaseModel):
@@ -64,9 +65,10 @@ class NewTopic(Strict):
     partitions: int = Field(-1, ge=-1, le=100_000)
     replication_factor: int = Field(-1, ge=-1, le=100)
     configs: Settings = Field(default_factory=dict, description="by Kafka's names")
-    assignments: list[list[Id]] | None = Field(
+    assignments: list[Ids] | None = Field(
         None,
         max_length=10_000,
+        fail_fast=True,
         description="the brokers of each partition, the preferred leader first, in place of numbers",
     )
 
@@ -100,6 +102,7 @@ class Followers(Strict):
         None,
         min_length=1,
         max_length=1000,
+        fail_fast=True,
         description="in place of `behaviour`: [milliseconds from now, what], in order",
     )
 
@@ -123,7 +126,7 @@ class NewLeader(Strict):
 class NewReplicas(Strict):
     """The new replicas of a partition, the preferred leader first; null cancels a reassignment."""
 
-    brokers: list[Id] | None = Field(max_length=100)
+    brokers: Ids | None
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"brokers": [2, 3]}]})
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from fakebroker.control.bodies import NewCluster, NewTopic
 from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.hosted import Hosted, Lease
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
 log = logging.getLogger("fakebroker")
@@ -81,8 +82,16 @@ class Clusters:
                     journal=0,
                 )
             hosted = Hosted(cluster, f"c{next(self._numbers)}")
-            cluster._set_ups.append(partial(_make_topics, new.topics))
             await cluster.start()
+            try:
+                with given():
+                    for topic in new.topics:
+                        await hosted.work.do(topic_made(cluster, topic))
+            except BaseException:
+                hosted.end()
+                await cluster.stop()
+                raise
+            cluster._set_ups.append(partial(_make_topics, new.topics))  # a reset makes them anew
         finally:
             self._in_making -= 1
         cluster_id = hosted.cluster_id
@@ -120,9 +129,13 @@ class Clusters:
 
 def _make_topics(topics: Sequence[NewTopic], cluster: AsyncFakeCluster) -> None:
     for topic in topics:
-        configs = settings(topic.configs)
-        with given():
-            cluster.create_topic(topic.name, topic.partitions, topic.replication_factor, configs, topic.assignments)
+        finish(topic_made(cluster, topic))
+
+
+def topic_made(cluster: AsyncFakeCluster, new: NewTopic) -> Slices[None]:
+    """Create a topic, in slices."""
+    configs = settings(new.configs)
+    return cluster._create_topic_in_slices(new.name, new.partitions, new.replication_factor, configs, new.assignments)
 
 
 def settings(configs: Mapping[str, V | float]) -> dict[str, V | str]:

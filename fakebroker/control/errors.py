@@ -143,7 +143,17 @@ def _sentence(problem: Mapping[str, Any], where: str) -> str:
         return f"{where} is missing"
     if kind == "int_parsing_size":
         text = "a number of fewer digits"
-    return f"{where} is to be {text}, and not {shown(json.dumps(problem.get('input'), default=repr))}"
+    return f"{where} is to be {text}, and not {_beginning(problem.get('input'))}"
+
+
+def _beginning(value: object) -> str:
+    """Return a value of the caller as JSON, shortened. Only as much of it is encoded as is shown."""
+    text = ""
+    for part in json.JSONEncoder(default=repr).iterencode(value):
+        text += part
+        if len(text) > _SHOWN:
+            break
+    return shown(text)
 
 
 def shown(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
@@ -12,6 +12,10 @@ from starlette.responses import Response
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.json_body import read_json
+from fakebroker.protocol.slices import Slices
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def clusters_of(request: Request) -> Clusters:
@@ -32,6 +36,11 @@ async def _here(request: Request) -> AsyncIterator[Hosted]:
 
 All = Annotated[Clusters, Depends(_clusters)]
 Here = Annotated[Hosted, Depends(_here)]
+
+
+async def change(here: Hosted, begin: Callable[P, Slices[T]], *args: P.args, **named: P.kwargs) -> T:
+    """Make a change in slices, when its turn among the changes of the cluster has come. Return its result."""
+    return await here.cluster._change(lambda _: here.work.do(begin(*args, **named)))
 
 
 class Route(APIRoute):

@@ -2,8 +2,9 @@
 
 Theory   `json.loads` accepts more than that: NaN, and lone surrogates, which UTF-8 cannot encode, so a list with one
          could not be returned. For a number of thousands of digits it raises a message about Python. All of these are
-         refused here, for both APIs, before the body is used. So is a body of very many values: it would be read in one
-         turn of the loop, and a thread would not help, because it holds the interpreter lock.
+         refused here, for both APIs, before the body is used. So is a body of very many values, or with a very long
+         list or mapping: it would be read and checked in one turn of the loop, and a thread would not help, because it
+         holds the interpreter lock.
 Source   RFC 8259, section 8; RFC 7493 (I-JSON).
 """
 
@@ -12,7 +13,11 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NoReturn
 
-MAX_VALUES: Final = 100_000  # a topic of 10,000 partitions with nine replicas each has fewer
+# A topic of 10,000 partitions with three replicas each has fewer.
+MAX_VALUES: Final = 32_000
+MAX_ELEMENTS: Final = 1_000  # of a list
+MAX_LISTS: Final = 10_000  # of a list of lists, as the replicas of each partition
+MAX_MEMBERS: Final = 1_000  # of a mapping
 
 
 def read_json(body: bytes) -> Any:
@@ -35,7 +40,27 @@ def read_json(body: bytes) -> Any:
         raise json.JSONDecodeError("it is nested too deeply", text, 0) from None
     except ValueError:
         raise json.JSONDecodeError("a number has thousands of digits", text, 0) from None
+    _refuse_long(value, text)
     return value
+
+
+def _refuse_long(value: Any, text: str) -> None:
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            inner = [one for one in each.values() if isinstance(one, dict | list)]
+            if len(each) > MAX_MEMBERS:
+                raise json.JSONDecodeError(f"a mapping has more than {MAX_MEMBERS:,} members", text, 0)
+        elif isinstance(each, list):
+            inner = [one for one in each if isinstance(one, dict | list)]
+            has_lists = len(inner) == len(each) and not any(isinstance(one, dict) for one in inner)
+            most = MAX_LISTS if has_lists else MAX_ELEMENTS
+            if len(each) > most:
+                raise json.JSONDecodeError(f"a list has more than {most:,} elements", text, 0)
+        else:
+            return
+        left += inner
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -60,9 +60,9 @@ class Listener(BrokerPoints):
         """A Produce is about to be handled. `names` are those of its topics, in its order, with the id as text for an
         unknown topic."""
 
-    def produce_answered(self, connection: int, topics: Sequence[TopicProduceResponse]) -> None:
+    def produce_answered(self, connection: int, topics: Sequence[TopicProduceResponse], has_more: bool = False) -> None:
         """The results of a Produce are known; its response comes next. Up to v12 a topic has a name alone, from v13 on
-        its id too."""
+        its id too. If it `has_more` results, they come with the next call, and the response after the last one."""
 
     def answered(self, connection: int, outcome: str, size: int) -> None:
         """A request is over: "sent", "dropped" (the peer has gone) or "none" (acks=0). `size` is without the length.

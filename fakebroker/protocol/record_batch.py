@@ -43,7 +43,9 @@ __all__ = [
     "Record",
     "compute_crc",
     "decode_records",
+    "decode_some",
     "encode_batch",
+    "encode_record",
     "is_crc_valid",
     "pack_batch",
     "read_batch_header",
@@ -257,22 +259,28 @@ def decode_records(batch: Buffer) -> list[Record]:
     header = read_batch_header(batch)
     if header.compression:
         raise InvalidRecordError(f"The batch is compressed with codec {header.compression}; its records are opaque.")
-    if header.record_count < 0:
-        raise InvalidRecordError(f"The batch claims {header.record_count} records.")
     data = bytes(batch[: header.size_in_bytes])
-    if len(data) < header.size_in_bytes:
+    if header.record_count >= 0 and len(data) < header.size_in_bytes:
         raise InvalidRecordError(f"The batch claims {header.size_in_bytes} bytes and has {len(data)}.")
     records: list[Record] = []
-    offset = RECORD_BATCH_OVERHEAD
+    decode_some(data, RECORD_BATCH_OVERHEAD, header, header.record_count, records)
+    return records
+
+
+def decode_some(data: bytes, offset: int, header: BatchHeader, count: int, records: list[Record]) -> int:
+    """Add the next `count` records of a batch, from an offset of `data` on. Return the offset behind them. Raise
+    InvalidRecordError as `decode_records` does."""
+    if header.record_count < 0:
+        raise InvalidRecordError(f"The batch claims {header.record_count} records.")
     try:
-        for _ in range(header.record_count):
+        for _ in range(count):
             record, offset = _decode_record(data, offset, header)
             records.append(record)
     except (IndexError, ProtocolError, UnicodeDecodeError) as problem:
         raise InvalidRecordError(f"Record {len(records)} of the batch is malformed: {problem}") from None
-    if offset != len(data):
+    if len(records) == header.record_count and offset != len(data):
         raise InvalidRecordError(f"{len(data) - offset} bytes are left behind the last record of the batch.")
-    return records
+    return offset
 
 
 def _decode_record(data: bytes, offset: int, header: BatchHeader) -> tuple[Record, int]:

@@ -49,6 +49,16 @@ def sorted_in_slices(texts: Sequence[str]) -> Slices[list[str]]:
     return ordered
 
 
+def least_in_slices(texts: Sequence[str], count: int, after: str | None) -> Slices[list[str]]:
+    """Return the first `count` texts in order that come behind `after`, if that is given."""
+    least: list[str] = []
+    for start in range(0, len(texts), _SORTED_AT_ONCE):
+        some = [text for text in texts[start : start + _SORTED_AT_ONCE] if after is None or text > after]
+        least = sorted(least + some)[:count]
+        yield
+    return least
+
+
 def begin(slices: Slices[None]) -> Slices[None] | None:
     """Do the first slice. Return the rest, or None if that was all."""
     try:

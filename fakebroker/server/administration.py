@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from fakebroker.core.arguments import MAPPING, STRING, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
+from fakebroker.server.followers_in_hand import Step
 from fakebroker.server.made.arguments import read_assignments
 from fakebroker.server.settings import texts
 
@@ -39,36 +41,55 @@ class Administration:
         the number of partitions and replicas, so leave out `partitions` and `replication_factor`. Raises KafkaError
         with the error code that CreateTopics would return.
         """
+        finish(self._create_topic_in_slices(name, partitions, replication_factor, configs, assignments))
+
+    def _create_topic_in_slices(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+        assignments: Sequence[Sequence[int]] | None = None,
+    ) -> Slices[None]:
         require(STRING, name=name)
         require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
         new = NewTopic(name, partitions, replication_factor, read_assignments(assignments), texts(configs))
         driver = self._at_home
-        driver.cluster.create_topic(new, driver.clock.stamp())
+        yield from driver.cluster.create_topic_in_slices(new, driver.clock.stamp())
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of a topic, or reset them to their defaults with None; the others stay. They apply from the
         next request on. Parked requests are not woken, as in Kafka. If it raises KafkaError, nothing is changed."""
+        finish(self._alter_topic_configs_in_slices(name, configs))
+
+    def _alter_topic_configs_in_slices(self, name: str, configs: Mapping[str, str | int | bool | None]) -> Slices[None]:
         require(STRING, name=name)
         require(MAPPING, configs=configs)
         driver = self._at_home
-        driver.cluster.alter_topic_configs(name, texts(configs), driver.clock.stamp())
+        yield from driver.cluster.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
         driver.settle()
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.
         Topics without a setting of their own use the new value at once. Raises KafkaError, and changes nothing, for
         settings that Kafka cannot alter while brokers run (`fakebroker configs` lists them)."""
+        finish(self._alter_broker_configs_in_slices(configs))
+
+    def _alter_broker_configs_in_slices(self, configs: Mapping[str, str | int | bool | None]) -> Slices[None]:
         require(MAPPING, configs=configs)
         driver = self._at_home
-        driver.cluster.alter_broker_configs(texts(configs), driver.clock.stamp())
+        yield from driver.cluster.alter_broker_configs_in_slices(texts(configs), driver.clock.stamp())
         driver.settle()
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. Parked requests for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError if there is no such
         topic."""
+        finish(self._delete_topic_in_slices(name))
+
+    def _delete_topic_in_slices(self, name: str) -> Slices[None]:
         require(STRING, name=name)
         driver = self._at_home
-        driver.cluster.delete_topic(name, driver.clock.stamp())
+        yield from driver.cluster.delete_topic_in_slices(name, driver.clock.stamp())
         driver.settle()
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
@@ -107,3 +128,11 @@ class Administration:
         cleaned = yield from driver.cluster.compact_in_slices(topic, driver.clock.stamp())
         driver.settle()
         return cleaned
+
+    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
+        finish(self._run_followers_in_slices(steps, selection))
+
+    def _run_followers_in_slices(self, steps: Sequence[Step], selection: Selection) -> Slices[None]:
+        driver = self._at_home
+        yield from driver.cluster.script_followers_in_slices(steps, selection, driver.clock.stamp())
+        driver.settle()

@@ -10,7 +10,6 @@ from typing import Any, Self, TypeVar
 
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.replication.followers import Selection
 from fakebroker.core.schedule import order_of
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -20,7 +19,7 @@ from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import Clock, check_name, new_clock
 from fakebroker.server.driver import Driver
 from fakebroker.server.faults_in_hand import AsyncFaults, AsyncHeld, hold_fault
-from fakebroker.server.followers_in_hand import Followers, Step
+from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
@@ -287,11 +286,6 @@ class AsyncFakeCluster(Administration):
         """Return "host:port,host:port,..." of all brokers, running or not, for a client's configuration."""
         endpoints = [broker.endpoint for broker in self.brokers.values()]
         return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
-
-    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
-        driver = self._at_home
-        driver.cluster.script_followers(steps, selection, driver.clock.stamp())
-        driver.settle()
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         self._at_home.cluster.alter_client_quotas(entity, alterations)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from fakebroker.core.journal.journal import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import Broker, Brokers

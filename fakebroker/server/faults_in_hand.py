@@ -16,11 +16,13 @@ from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault, as_fault
 from fakebroker.core.faults.times import Times, every_time
 from fakebroker.core.faults.when import When
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.arising.in_hand import WAIT_S, AsyncPresets
 from fakebroker.server.driver import Driver
 
 log = logging.getLogger("fakebroker")
 
+_REMOVED_OF_A_SLICE = 16
 _TOLD = 10  # how many faults that never fired are named in the log
 
 Said = When | Mapping[str, Any] | None
@@ -171,10 +173,19 @@ class AsyncFaults(AsyncPresets):
 
     def clear(self) -> None:
         """Remove all faults, including state faults."""
-        for handle in self.list():
+        finish(self._clear_in_slices())
+
+    def _clear_in_slices(self) -> Slices[int]:
+        """Remove all faults. Return how many there were when it began."""
+        handles = self.list()
+        lasting = [arisen for arisen in self.arisen() if not arisen.is_over]
+        for number, handle in enumerate(handles, 1):
             handle.remove()
+            if number % _REMOVED_OF_A_SLICE == 0:
+                yield
         for arisen in self.arisen():
             arisen.remove()
+        return len(handles) + len(lasting)
 
     def unfired(self) -> _Handles:
         """Return the faults that never fired, also once the cluster has stopped."""

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
-from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
-from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour, Selection
 
 Step = tuple[int, Behaviour | None]  # milliseconds from now, and the behaviour; None undoes a freeze
 Run = Callable[[Sequence[Step], Selection], None]

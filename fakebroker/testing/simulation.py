@@ -22,8 +22,7 @@ from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import Life
 from fakebroker.core.probe import Listener
-from fakebroker.core.replication.behaviour import Behaviour
-from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.behaviour import Behaviour, Selection
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.schedule import order_of
 from fakebroker.network.connection import Connection

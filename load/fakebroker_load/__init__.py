@@ -1,1 +1,1 @@
-"""The load: thousands of requests by Spark, and proof of what each was answered. The command is `fakebroker-load`."""
+"""The load: thousands of requests by Spark, with proof of each response. The command is `fakebroker-load`."""

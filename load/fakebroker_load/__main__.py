@@ -1,4 +1,5 @@
-"""`fakebroker-load` and `python -m load`: says in one sentence what is missing, if something is."""
+"""The commands `fakebroker-load` and `python -m load`. If a package is missing, the message names it in one
+sentence."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""When requests of an open model arrive: at times that no answer can move.
+"""The times at which requests of an open model arrive. No response changes them.
 
-Theory   In a closed loop the next request waits for an answer, so a slow broker is asked less and looks better than
-         it is (coordinated omission). Here the times follow from the scenario and the seed alone. Request i of a group
-         goes to connection i modulo their number, except of Poisson arrivals: there each connection has a process of
-         its own, and the sum of independent Poisson processes is one.
+Theory   In a closed loop the next request waits for a response. A slow broker then gets fewer requests, and looks
+         better than it is (coordinated omission). Here the times follow from the scenario and the seed alone. Request i
+         of a group goes to connection i modulo the number of connections. Poisson arrivals differ: each connection has
+         its own process, and the sum of independent Poisson processes is one.
 Units    rate is requests a second of the whole group; times are microseconds after the start of the run.
-Errors   ValueError: what is wrong, as the end of a sentence that begins with the group's name.
+Errors   ValueError: the problem, as the end of a sentence that begins with the group's name.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _NEEDED = {
 class Arrivals:
     process: str  # constant, poisson, bursts, steps or trace
     rate: float = 0.0
-    burst: int = 0  # requests at once
-    every_ms: int = 0  # from burst to burst
-    steps: tuple[tuple[float, float], ...] = ()  # (seconds, rate), one after the other; the last rate goes on
-    file: str = ""  # a trace: in each line the time of a request, in ms after the start
+    burst: int = 0  # requests in one burst
+    every_ms: int = 0  # time between two bursts
+    steps: tuple[tuple[float, float], ...] = ()  # (seconds, rate) of each step; the last rate continues
+    file: str = ""  # path of a trace; each line has the time of a request, in ms after the start
 
     def times_us(self, number: int, connections: int, draw: random.Random, trace: list[int]) -> Iterator[int]:
-        """Of connection `number` of so many, rising; without end, but of a trace."""
+        """Return the rising times of connection `number` of `connections`. Only those of a trace end."""
         if self.process == "poisson":
             return _poisson(self.rate / connections, draw)
         if self.process == "trace":
@@ -69,7 +69,8 @@ def _poisson(rate: float, draw: random.Random) -> Iterator[int]:
 
 
 def parse_arrivals(data: object) -> Arrivals:
-    """From what a scenario's file holds: a mapping with `process` and what that process needs."""
+    """Return the arrivals of a group from its scenario file: a mapping with `process` and the options of that
+    process."""
     if not isinstance(data, Mapping) or data.get("process") not in _NEEDED:
         raise ValueError(f"has arrivals without a process that is known: {', '.join(_NEEDED)}")
     process = str(data["process"])
@@ -103,7 +104,7 @@ def _steps(value: object) -> tuple[tuple[float, float], ...]:
 
 
 def read_trace(path: str, needed: int) -> list[int]:
-    """The first `needed` times of a file, in microseconds."""
+    """Return the first `needed` times of a trace, in microseconds."""
     try:
         lines = Path(path).read_text(encoding="utf-8").split()
         times = [int(float(line) * 1000) for line in lines[: min(needed, MAX_TRACE)]]

@@ -1,7 +1,7 @@
-"""The command `fakebroker-load`: run a scenario against any Kafka cluster, judge its results, report on them.
+"""The command `fakebroker-load`: run a scenario against any Kafka cluster, judge the results, write a report.
 
-Exit status 0: every request was confirmed; 1: not every one; 2: a slip in what was asked for; 3: it could not be run;
-4: no answer was wrong, and the load or the machine was too late itself to measure the broker.
+Exit status 0: every request was confirmed; 1: some were not; 2: a mistake in the arguments; 3: the run was not
+possible; 4: no response was wrong, but the load or the machine was too late to measure the broker.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ app = typer.Typer(
     help="Drive a Kafka cluster with Spark and prove what every request was answered.",
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its boxes cut long option names off at 80 columns
+    rich_markup_mode=None,  # boxes cut off long option names at 80 columns
 )
 
-# What a wrong option or argument raises; typer has it from click or carries a copy.
+# The base class of errors for wrong options and arguments. Typer takes it from click or has its own copy.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.", callback=absolute)]
@@ -93,14 +93,14 @@ def _status_of(output: Output) -> Status:
         return fail(describe(error))
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED_STATUS
-    except Exception as error:  # a bug of ours, or Spark died; status 1 would say that the broker was wrong
+    except Exception as error:  # a bug of ours, or Spark died; status 1 would blame the broker
         if error is output.problem:
             raise
         return fail(f"it broke off: {type(error).__name__}: {cause_of(str(error))}", UNABLE_STATUS)
 
 
 def describe(error: Exception) -> str:
-    """One line; click's and typer's own errors know which option they are about."""
+    """Return the message in one line. Errors of click and typer know their option."""
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(str(message).split())
 
@@ -151,10 +151,10 @@ def run(
         raise ScenarioError(f"The scenario {plan.name!r} sets up topics or followers: give --control URL.")
     allow_connections(plan.connections)
     if journal is not None:
-        FileTap(journal)  # a slip in the path costs nothing yet
+        FileTap(journal)  # find a mistake in the path before the load
     if control is not None:
         check_control(control, control_token)
-    # With a control the topics are made later.
+    # with a control, the topics are created later
     run_in_loop(find_leaders(bootstrap, {} if control else plan.topics))
     console = make_console()
     run_id = new_run_id()
@@ -250,13 +250,13 @@ def conclude(folder: Path, lateness_limit_ms: int | None, master: str | None) ->
 
 
 def write_for_others(folder: Path, verdict: Verdict) -> None:
-    """For a pull request, and for CI."""
+    """Write the verdict as Markdown for a pull request, and as JUnit XML for CI."""
     (folder / MARKDOWN_FILE).write_text(as_markdown(verdict), encoding="utf-8")
     (folder / JUNIT_FILE).write_text(as_junit(verdict, read_runs(folder)), encoding="utf-8")
 
 
 def check_out(out: Path, overwrite: bool) -> None:
-    """Earlier results go only if that is asked for."""
+    """Raise ResultsError if `out` holds earlier results, unless `overwrite` allows removing them."""
     if out.exists() and not out.is_dir():
         raise ResultsError(f"--out {out} is no folder.")
     found = [name for name in (RUN_FILE, PARQUET, MANIFEST_FILE) if (out / name).exists()]
@@ -265,7 +265,7 @@ def check_out(out: Path, overwrite: bool) -> None:
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    """Read "host:port,host:port"; an IPv6 address stands in brackets."""
+    """Read "host:port,host:port"; an IPv6 address needs brackets."""
     places = []
     for part in text.split(","):
         host, colon, port = part.strip().rpartition(":")

@@ -1,4 +1,4 @@
-"""What a user of the load sees on the terminal: a progress bar, the verdict as a table."""
+"""Output of the load on the terminal: a progress bar, and the verdict as a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.unjudged import FEW
 from fakebroker_load.verdict import Reason, Verdict
 
-WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
+WIDTH_WITHOUT_TERMINAL = 150  # no line needs folding in a log
 WIDE_COLUMNS = 135
 COLOURS = {RIGHT: "green", NOT_MEASURED: "yellow", WRONG: "red"}
 
@@ -29,7 +29,7 @@ def make_console() -> Console:
 def progress_bar(
     console: Console, text: str, requests: int, of: str = "requests"
 ) -> Iterator[Callable[[int, int], None]]:
-    """A bar for the time of the block; gives the callback that `run_scenario` takes."""
+    """Show a progress bar during the block. Yield the callback for `run_scenario`."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -43,7 +43,8 @@ def progress_bar(
 
 
 def verdict_table(verdict: Verdict, width: int) -> Table:
-    """One row for each group. A narrow one lacks the answers: they are as expected, or complained of below it."""
+    """Return a table with one row for each group. A narrow table lacks the responses: complaints below it show
+    unexpected ones."""
     wide = width >= WIDE_COLUMNS
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("\ngroup")
@@ -112,7 +113,7 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 
 
 def reason_text(reason: Reason) -> str:
-    """A kind of mismatch with its first row."""
+    """Describe a kind of mismatch by its first row."""
     row = reason.example
     request = f"request {row['sequence']} of connection {row['connection']} to " if row["sequence"] is not None else ""
     return (
@@ -122,14 +123,14 @@ def reason_text(reason: Reason) -> str:
 
 
 def log_sentence(verdict: Verdict) -> str:
-    """What was done with the log."""
+    """Say whether the log was read back and compared."""
     if verdict.records is None:
         return "The log was not read back: the verdict is on the answers alone."
     return f"{verdict.records:,} records read back from the log, and compared with what their requests were told."
 
 
 def complaints(group: GroupVerdict) -> list[str]:
-    """What is wrong with a group, in one line; none if nothing is."""
+    """Return the problems of a group in one line; none if all is right."""
     texts = [f"{name}: {count:,}" for name, count in group.problems.items()]
     if group.sent_late:
         late = as_ms(group.send_delay_us[1])

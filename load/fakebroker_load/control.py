@@ -1,4 +1,5 @@
-"""fakebroker's HTTP control, as far as a load needs it: followers that stand still go on before the log is read."""
+"""The parts of fakebroker's HTTP control that a load needs, such as resuming frozen followers before the log is
+read."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ class ControlError(Exception):
 
 
 def check_control(url: str, token: str | None = None) -> None:
-    """Before the load, so that a slip in the address costs nothing. Raises ControlError."""
+    """Check the address before the load. Raises ControlError."""
     _ask(url, token, "GET", "/v1/cluster", None, "it does not answer as fakebroker's control")
 
 
 def ask_control(url: str, token: str | None, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
-    """What the control answers, from JSON; None if that is nothing. Raises ControlError."""
+    """Return the JSON response of the control; None if it is empty. Raises ControlError."""
     sent = None if body is None else json.dumps(body).encode()
     answer = _ask(url, token, method, path, sent, f"{method} {path} fails")
     return json.loads(answer) if answer else None

@@ -1,11 +1,12 @@
-"""`fakebroker demo`, the main job: acks=all against frozen followers, and proof of what every request was answered.
+"""The command `fakebroker demo`, the main job: acks=all against frozen followers, with proof of each response.
 
 Theory   A cluster of three brokers runs in a process of its own, so that it and the load do not share an interpreter.
-         First everything is healthy: acks=all is answered NONE. Then the followers of one topic are frozen, and
-         thousands of acks=all requests to those same partitions must be answered REQUEST_TIMED_OUT, each when its own
-         timeout is over, while acks=0, acks=1 and a healthy topic beside them do not wait. In the end the followers go
-         on, the log is read back, and every record has to stand where its request was told; and the brokers' journal
-         has to tell of each request what its client saw, and of nothing else.
+         First all followers replicate, and acks=all must get NONE.
+         Then the followers of one topic are frozen. Thousands of acks=all requests to the same partitions must get
+         REQUEST_TIMED_OUT, each when its own timeout is over. Requests with acks=0 or acks=1, or to a healthy topic,
+         must not wait.
+         In the end the followers are resumed, and the log is read back. Every record must be at the offset in its
+         response. The brokers' journal must agree with the client about each request, and tell of no others.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def run_demo(
 ) -> int:
     """Run the demo and write `report.html` into the folder `out`.
 
-    `scenarios` are run in this order, with the followers of the topic `orders` frozen in between.
-    Returns 0 if every request got what it should, 1 if not, 2 if the demo cannot run here, 4 if load or machine were
-    too late themselves to tell, 130 after Ctrl-C.
+    The `scenarios` run in this order, with the followers of the topic `orders` frozen in between. Return 0 if every
+    request is confirmed, 1 if not, 2 if the demo cannot run here, 130 after Ctrl-C. Return 4 if load or machine were
+    too late to measure the broker.
     """
     console = make_console()
     console.print("Starting a cluster and Spark ...")

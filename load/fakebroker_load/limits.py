@@ -1,4 +1,5 @@
-"""Open files: every connection is one, and some systems allow few by default (macOS 256, many Linuxes 1,024)."""
+"""The limit of open files. Each connection is one, and some systems allow few by default (macOS 256, many Linuxes
+1,024)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ class TooFewFiles(Exception):
 
 
 def allow_connections(connections: int) -> None:
-    """Raise the soft limit of this process, and so of its children, as far as is needed and allowed."""
+    """Raise the soft limit of this process and its children, as far as needed and allowed. Raises TooFewFiles."""
     if resource is None:
         return  # type: ignore[unreachable]
     needed = connections + OTHER_FILES

@@ -1,11 +1,11 @@
-"""What is in the log in the end: where it began and ended, and the connection over which it is read back.
+"""The content of the logs in the end: where they begin and end, and the connection over which they are read back.
 
-Theory   A client's own notes cannot show that an acknowledged record is there. So each record's key says which request
-         of which run it is of, the log's ends are noted before and after the load, and all that came in between is
-         read: judging joins it with the requests. A consumer reads up to the high watermark only. What lies beyond,
-         while followers stand still, is waited for and then told as not readable.
-Shape    `Part` is a partition as it stands before and after a run. LOG_SCHEMA has a row for each record; `connection`
-         is null for one whose key is not of the run.
+Theory   A client's own notes cannot show that an acknowledged record is in the log. So the key of each record names its
+         run and its request. The log ends are noted before and after the load, and all records in between are read.
+         Judging joins them with the requests. A consumer reads up to the high watermark only. Records beyond it, which
+         frozen followers do not have, are waited for, then reported as not readable.
+Shape    `Part` is a partition before and after a run. LOG_SCHEMA has a row for each record; `connection` is null if its
+         key is not of the run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_meta
 READABLE_WITHIN_S = 10.0
 POLL_S = 0.05
 FETCH_WAIT_MS = 500
-MAX_ANSWER_BYTES = 128 << 20  # one batch may be larger than what is asked for
+MAX_ANSWER_BYTES = 128 << 20  # one batch may exceed the requested size
 
 LOG_SCHEMA = pa.schema(
     [
@@ -51,11 +51,11 @@ LOG_SCHEMA = pa.schema(
         pa.field("sequence", pa.int32()),
         pa.field("value_crc", pa.int64()),
         pa.field("fingerprint", pa.string()),
-        pa.field("visible", pa.bool_()),  # false: not shown to who reads committed transactions; null: there are none
-        pa.field("timestamp_ms", pa.int64()),  # the producer's time; null: the topic has that of the append
-        pa.field("append_ms", pa.int64()),  # which is this
-        pa.field("producer_id", pa.int64()),  # -1: of none
-        pa.field("problem", pa.string()),  # what was found without what was sent (readback/); null: nothing
+        pa.field("visible", pa.bool_()),  # false: not shown to read_committed consumers; null: no transactions
+        pa.field("timestamp_ms", pa.int64()),  # the producer's time; null: the topic uses the append time
+        pa.field("append_ms", pa.int64()),  # the append time; null: the topic uses the producer's time
+        pa.field("producer_id", pa.int64()),  # -1: none
+        pa.field("problem", pa.string()),  # a problem found without the requests (readback/); null: none
     ]
 )
 PART_SCHEMA = pa.schema(
@@ -70,15 +70,15 @@ PART_SCHEMA = pa.schema(
         pa.field("readable_offset", pa.int64()),
         pa.field("end_offset", pa.int64()),
         pa.field("same_leader", pa.bool_()),
-        pa.field("first_epoch", pa.int32()),  # of the leader before the run
-        pa.field("leader_epoch", pa.int32()),  # and behind it
-        pa.field("followers", pa.list_(pa.string())),  # where those are that are in sync
-        pa.field("metadata_problem", pa.string()),  # what Metadata says of it that cannot be
-        pa.field("transactional", pa.bool_()),  # read as one who reads committed transactions is shown it; null: not
-        pa.field("shown_offset", pa.int64()),  # the high watermark before followers that stood still went on
-        pa.field("shown_local", pa.string()),  # who was told so: our address, and the correlation id
+        pa.field("first_epoch", pa.int32()),  # leader epoch: before the run
+        pa.field("leader_epoch", pa.int32()),  # leader epoch: after the run
+        pa.field("followers", pa.list_(pa.string())),  # addresses of the followers in sync
+        pa.field("metadata_problem", pa.string()),  # an impossible statement in the Metadata response
+        pa.field("transactional", pa.bool_()),  # read as a read_committed consumer; null: no
+        pa.field("shown_offset", pa.int64()),  # the high watermark before frozen followers were resumed
+        pa.field("shown_local", pa.string()),  # our address, and the correlation id, of that Fetch
         pa.field("shown_correlation_id", pa.int32()),
-        pa.field("stood_still", pa.bool_()),  # no follower had moved until then, and none had left the ISR
+        pa.field("stood_still", pa.bool_()),  # by then no follower had moved, and none had left the ISR
     ]
 )
 
@@ -88,22 +88,22 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class End:
-    """Where a partition's log ends at its leader."""
+    """The log end of a partition at its leader."""
 
     host: str
     port: int
     leader_epoch: int
     offset: int
-    followers: tuple[str, ...] = ()  # the addresses of those in sync
+    followers: tuple[str, ...] = ()  # addresses of the followers in sync
     metadata_problem: str | None = None
 
 
 class RecordsGone(WireError):
-    """The log has no such offset."""
+    """The log does not have this offset."""
 
 
 class Batch(NamedTuple):
-    """As it stands in the log. `records` is None if they are compressed; `is_shown` to who reads what is committed."""
+    """A batch of the log. `records` is None if they are compressed. `is_shown`: a read_committed consumer sees it."""
 
     header: BatchHeader
     data: bytes
@@ -112,7 +112,7 @@ class Batch(NamedTuple):
 
 
 class Asker:
-    """One connection on which one request follows another."""
+    """A connection for one request after another."""
 
     def __init__(self, host: str, port: int) -> None:
         self._place = f"{host}:{port}"
@@ -122,7 +122,7 @@ class Asker:
         except OSError as error:
             raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
         address = self._socket.getsockname()
-        self.local = f"{address[0]}:{address[1]}"  # as the broker sees it if nothing in between changes it
+        self.local = f"{address[0]}:{address[1]}"  # as the broker sees it, unless a proxy is in between
 
     def __enter__(self) -> Self:
         return self
@@ -134,16 +134,16 @@ class Asker:
 
     @property
     def correlation_id(self) -> int:
-        """Of what was asked last."""
+        """Return the correlation id of the last request."""
         return self._asked
 
     def probe(self) -> int:
-        """Ask for nothing in particular, and be answered; the correlation id."""
+        """Send a request without effect, and read its response. Return the correlation id."""
         self._ask(encode_probe(self._next()))
         return self.correlation_id
 
     def metadata(self, topic: str) -> Metadata:
-        """Of one topic. Raises WireError."""
+        """Return the metadata of one topic. Raises WireError."""
         try:
             return decode_metadata(self._ask(encode_metadata(self._next(), [topic])))
         except ProtocolError as error:
@@ -165,7 +165,7 @@ class Asker:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
     def batches(self, topic: str, partition: int, offset: int, is_committed: bool = False) -> list[Batch]:
-        """From the one that has this offset on. Raises RecordsGone, WireError."""
+        """Return batches, beginning with the one that has this offset. Raises RecordsGone, WireError."""
         try:
             fetched = self.fetch(topic, partition, offset, FETCH_WAIT_MS, is_committed)
             hidden = hidden_batches(fetched) if is_committed else set()
@@ -202,7 +202,7 @@ class Asker:
 
 
 def log_ends(metadata: Metadata) -> dict[Place, End]:
-    """Where the logs of these partitions end now, at their leaders. Raises WireError."""
+    """Return the present ends of these partitions' logs, at their leaders. Raises WireError."""
     ends: dict[Place, End] = {}
     for address in sorted(set(metadata.leaders.values())):
         with Asker(*address) as asker:
@@ -215,7 +215,7 @@ def log_ends(metadata: Metadata) -> dict[Place, End]:
 
 
 class Shown(NamedTuple):
-    """The high watermark that a Fetch of ours was answered with."""
+    """The high watermark in the response to one of our Fetches."""
 
     offset: int
     local: str
@@ -223,7 +223,7 @@ class Shown(NamedTuple):
 
 
 def shown_watermarks(ends: Mapping[Place, End]) -> dict[Place, Shown]:
-    """Up to where each log is shown to a consumer at this moment. Raises WireError."""
+    """Return the high watermarks that a consumer is shown now. Raises WireError."""
     shown: dict[Place, Shown] = {}
     for address in sorted({(end.host, end.port) for end in ends.values()}):
         with Asker(*address) as asker:
@@ -235,15 +235,16 @@ def shown_watermarks(ends: Mapping[Place, End]) -> dict[Place, Shown]:
 
 
 def standing_still(frozen: Collection[str], metadata: Metadata) -> set[Place]:
-    """The partitions of topics whose followers are `frozen`, if none has left the ISR, as the metadata of now say: no
-    watermark can have moved there."""
+    """Return the partitions of `frozen` topics of which no follower has left the ISR, by the present metadata. Their
+    high watermarks cannot have moved."""
     return {place for place in metadata.whole if place[0] in frozen}
 
 
 def await_readable(
     ends: Mapping[Place, End], within_s: float = READABLE_WITHIN_S, sleep: Callable[[float], None] = time.sleep
 ) -> dict[Place, int]:
-    """Up to which offset each log can be read by a consumer, once that is its end, or when the time is over."""
+    """Return the offset up to which a consumer can read each log. Wait until it is the log's end, or the time is
+    over."""
     deadline = time.monotonic() + within_s
     readable: dict[Place, int] = {}
     left = dict(ends)
@@ -260,7 +261,7 @@ def await_readable(
 
 
 def _watermark(asker: Asker, place: Place, offset: int) -> int:
-    """That a consumer is told; below all offsets if the log no longer has this one."""
+    """Return the high watermark that a consumer is shown; -1 if the log does not have this offset."""
     try:
         return asker.fetch(*place, offset, 0).high_watermark
     except RecordsGone:
@@ -276,8 +277,8 @@ def part_rows(
     transactional: Collection[str] = (),
     still: Collection[Place] = (),
 ) -> list[Row]:
-    """Rows of PART_SCHEMA for a run (its name and its id): what came into the logs from `before` on. `transactional`
-    are the topics that are written in transactions, `still` the partitions whose followers had not moved."""
+    """Return rows of PART_SCHEMA for a run (its name and its id), with the logs since `before`. `transactional` are the
+    topics with transactions. `still` are the partitions of which no follower had moved."""
     return [
         {
             "run": run[0],
@@ -303,12 +304,12 @@ def part_rows(
 
 
 def make_key(run_id: str, connection: int, sequence: int) -> bytes:
-    """Which request of which run a record is of."""
+    """Return the key of a record: its run and its request."""
     return f"{run_id}/{connection}/{sequence}".encode()
 
 
 def read_key(run_id: str, key: bytes | None) -> tuple[int | None, int | None]:
-    """Connection and sequence; None if it is not of that run."""
+    """Return connection and sequence; None for both if the key is not of that run."""
     match (key or b"").decode(errors="replace").split("/"):
         case [run, *numbers] if run == run_id and len(numbers) == 2:
             if all(number.isascii() and number.isdecimal() and len(number) < 10 for number in numbers):

@@ -1,13 +1,13 @@
-"""Plan a run: one row for each connection, and from each row its requests, one at a time.
+"""The plan of a run: one row for each connection. Each row yields its requests one at a time.
 
-Theory   Each connection sends its requests in order, and what it sends when follows from the scenario and the seed
-         alone, whatever the broker does: being late shows up as sent - intended (no coordinated omission). Adding a
-         group leaves the others as they were. Requests are made by the task that sends them, so that neither driver
-         nor task ever holds them all.
-         Closed   Request k is intended `pause_ms` after the time at which the answer that makes room for it is due:
-                  due(k) = intended(k), or the answer of k-1 if that is later (Kafka handles one request of a connection
-                  at a time), plus the timeout where the group says that the answer waits for it.
-         Open     The group has `arrivals` (arrivals.py), and nobody waits for an answer before the next request.
+Theory   Each connection sends its requests in order. The scenario and the seed alone determine the requests and their
+         times, whatever the broker does. So lateness shows as sent - intended (no coordinated omission). A new group
+         leaves the others unchanged. The task that sends requests also makes them, so neither driver nor task ever
+         holds them all.
+           Closed   Request k is intended `pause_ms` after the due time of the response that makes room for it. It is
+                    handled at intended(k), or at due(k-1) if that is later: Kafka handles one request of a connection
+                    at a time. The response is due then, or a timeout later if the group says that it waits.
+           Open     The group has `arrivals` (arrivals.py), and no request waits for a response.
 Units    intended_us is microseconds after the common start of the run.
 """
 
@@ -27,15 +27,15 @@ from fakebroker_load.arrivals import parse_arrivals, read_trace
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, Part, Reading
 
-MAX_UNANSWERED = 10_000  # of a connection in the open model: then it waits, and the delay shows
+MAX_UNANSWERED = 10_000  # per connection in the open model; then it waits, and the delay shows
 
 SCHEMA = pa.schema(
     [
         pa.field("run", pa.string(), nullable=False),
         pa.field("group", pa.string(), nullable=False),
-        pa.field("connection", pa.int32(), nullable=False),  # in the run
-        pa.field("number", pa.int32(), nullable=False),  # in the group
-        pa.field("connections", pa.int32(), nullable=False),  # of the group
+        pa.field("connection", pa.int32(), nullable=False),  # number in the run
+        pa.field("number", pa.int32(), nullable=False),  # number in the group
+        pa.field("connections", pa.int32(), nullable=False),  # number of the group's connections
         pa.field("host", pa.string(), nullable=False),
         pa.field("port", pa.int32(), nullable=False),
         pa.field("topic", pa.string(), nullable=False),
@@ -50,41 +50,41 @@ SCHEMA = pa.schema(
         pa.field("timeout_high_ms", pa.int32(), nullable=False),
         pa.field("first_us", pa.int64(), nullable=False),
         pa.field("pause_ms", pa.int32(), nullable=False),
-        pa.field("process", pa.string()),  # null: closed
+        pa.field("process", pa.string()),  # null: the closed model
         pa.field("rate", pa.float64()),
         pa.field("burst", pa.int32()),
         pa.field("every_ms", pa.int32()),
         pa.field("steps", pa.list_(pa.list_(pa.float64()))),
         pa.field("trace", pa.list_(pa.int64())),  # of this connection
-        pa.field("expected_error", pa.int16()),  # null: there must be no answer
+        pa.field("expected_error", pa.int16()),  # null: there must be no response
         pa.field("must_wait", pa.bool_(), nullable=False),
-        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
+        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or after its timeout
         pa.field("due_high_us", pa.int64()),
-        pa.field("also", pa.list_(pa.string())),  # answers that are right as well: codes of errors, and outcomes
-        pa.field("written", pa.string()),  # once or never, whatever is answered
+        pa.field("also", pa.list_(pa.string())),  # other right answers: error codes and outcomes
+        pa.field("written", pa.string()),  # once or never, whatever the response; null: by the response
         pa.field("client_id", pa.string(), nullable=False),
         pa.field("client", pa.string(), nullable=False),
         pa.field("generation", pa.string(), nullable=False),
-        pa.field("settings", pa.string(), nullable=False),  # JSON, by Kafka's names
-        pa.field("bootstrap", pa.string(), nullable=False),  # of a producer: brokers, its partition's leader first
-        pa.field("source", pa.string()),  # of a transform: what it reads, and where
+        pa.field("settings", pa.string(), nullable=False),  # JSON, with Kafka's names
+        pa.field("bootstrap", pa.string(), nullable=False),  # brokers for a producer, its partition's leader first
+        pa.field("source", pa.string()),  # of a transform: the topic that it reads, and its leader
         pa.field("source_host", pa.string()),
         pa.field("source_port", pa.int32()),
         pa.field("per_transaction", pa.int32(), nullable=False),
         pa.field("fail_every", pa.int32(), nullable=False),
-        pa.field("reading", pa.string()),  # of who reads: what and how, as JSON (scenario/reads.py)
+        pa.field("reading", pa.string()),  # of a reader: its partitions and options, as JSON (scenario/reads.py)
     ]
 )
 
 Leaders = Mapping[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
-Starts = Mapping[tuple[str, int], int]  # (topic, partition) -> where its log ends before the load
+Starts = Mapping[tuple[str, int], int]  # (topic, partition) -> its log end before the load
 Row = dict[str, Any]
 
 
 class Planned(NamedTuple):
-    """A request, before it is sent."""
+    """A request of the plan."""
 
-    sequence: int  # of its connection, from 0
+    sequence: int  # number on its connection, from 0
     correlation_id: int
     timeout_ms: int
     intended_us: int
@@ -97,8 +97,8 @@ def plan_connections(
     starts: Starts | None = None,
     bootstrap: Sequence[tuple[str, int]] = (),
 ) -> pa.Table:
-    """Every connection of the scenario. They are numbered through the run, and so are correlation ids. Who reads begins
-    at `starts`, 0 by default. `bootstrap` are brokers to ask, beside the leaders."""
+    """Return a row for every connection of the scenario. Connections and correlation ids are numbered through the run.
+    A reader begins at `starts`, by default at 0. `bootstrap` are more brokers for the producers."""
     rows: list[Row] = []
     first_correlation_id = 1
     for group in scenario.groups:
@@ -128,7 +128,7 @@ def plan_connections(
 
 
 def _bootstrap(first: tuple[str, int], leaders: Leaders, others: Sequence[tuple[str, int]]) -> str:
-    """Any of them may be gone before the producer has asked for its first metadata."""
+    """Return several brokers: any may be gone before the producer has asked for its first metadata."""
     places = dict.fromkeys([first, *sorted(set(leaders.values())), *others])
     return ",".join(f"[{host}]:{port}" for host, port in places)
 
@@ -198,7 +198,7 @@ def _trace(group: Group) -> list[int]:
 
 
 def requests_of(row: Row) -> Iterator[Planned]:
-    """The requests of a connection (a row of SCHEMA), in order, each made when it is asked for."""
+    """Return the requests of a connection (a row of SCHEMA), in order. Each is made when the iterator reaches it."""
     timeouts = draw_timeouts(row)
     times = _closed(row, timeouts) if row["process"] is None else zip(timeouts, _open(row), strict=False)
     for sequence, (timeout_ms, intended_us) in enumerate(times):
@@ -206,7 +206,7 @@ def requests_of(row: Row) -> Iterator[Planned]:
 
 
 def draw_timeouts(row: Row) -> Iterator[int]:
-    """The timeouts of a connection; they depend on the seed, its group and its number in it alone."""
+    """Return the timeouts of a connection. They depend only on the seed, its group and its number in the group."""
     draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}")
     for _ in range(row["requests"]):
         yield draw.randint(row["timeout_low_ms"], row["timeout_high_ms"])
@@ -223,7 +223,7 @@ def _open(row: Row) -> Iterator[int]:
 
 
 def _closed(row: Row, timeouts_ms: Iterator[int]) -> Iterator[tuple[int, int]]:
-    """(timeout_ms, intended_us) of each request of a connection."""
+    """Return (timeout_ms, intended_us) of each request of a connection."""
     due_us: deque[int] = deque(maxlen=row["pipelined"])
     for timeout_ms in timeouts_ms:
         has_room = len(due_us) < row["pipelined"]
@@ -234,6 +234,6 @@ def _closed(row: Row, timeouts_ms: Iterator[int]) -> Iterator[tuple[int, int]]:
 
 
 def to_frame(spark: SparkSession, plan: pa.Table, slots: int) -> DataFrame:
-    """The plan as a DataFrame of `slots` partitions, as evenly as connections can be dealt."""
+    """Return the plan as a DataFrame of `slots` partitions, with the connections distributed evenly."""
     frame = spark.createDataFrame(plan)
     return frame.repartitionById(slots, frame["connection"]).sortWithinPartitions("connection")

@@ -1,8 +1,8 @@
-"""The pictures of a report, as SVG text to be put into a page.
+"""The pictures of a report, as SVG for a page.
 
-Theory   Lines and letters take the page's own text colour (`currentColor`), so a picture is readable on a light page
-         and on a dark one. Data arrive as counts and quantiles, not as rows: a picture is as big for a million
-         requests as for a thousand.
+Theory   Lines and letters take the page's own text colour (`currentColor`), so a picture is readable on light and dark
+         pages. The input is counts and quantiles, not rows: a picture of a million requests is as big as one of a
+         thousand.
 Units    as the axes say.
 """
 
@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-INK = "#010203"  # stands for the page's text colour until the SVG is written
+INK = "#010203"  # replaced by the page's text colour in the SVG
 PALETTE = ("#2563eb", "#d97706", "#0d9488", "#9333ea", "#db2777", "#65a30d", "#0891b2", "#b45309")
 ANSWER_COLOURS = {
     "REQUEST_TIMED_OUT": "#d97706",
@@ -32,7 +32,7 @@ ANSWER_COLOURS = {
 }
 UNEXPECTED_COLOURS = ("#dc2626", "#7c3aed", "#be185d", "#1d4ed8", "#111827")
 
-STYLE: Any = {  # a dict; matplotlib types its keys one by one, from release to release
+STYLE: Any = {  # a dict; matplotlib's types for its keys change from release to release
     "svg.fonttype": "none",  # text stays text: small, selectable, in the page's font
     "font.size": 10,
     "text.color": INK,
@@ -53,23 +53,23 @@ STYLE: Any = {  # a dict; matplotlib types its keys one by one, from release to 
     "axes.facecolor": "none",
 }
 
-DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))  # one for each time that the palette is used up
+DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))  # one for each pass through the palette
 NINES_OF_HALF = math.log10(2)
-SHORTEST_US = 10  # on a log scale nothing lies at zero
-MAX_TICKS = 9  # of a log scale: of three decades
+SHORTEST_US = 10  # a log scale has no zero
+MAX_TICKS = 9  # of a log scale; enough for three decades
 
-logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells of its font cache
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # otherwise it logs its font cache
 
 
 def answer_colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each answer; what the scenarios of this package do not expect is loud."""
+    """Return a colour for each answer. Answers that the bundled scenarios do not expect get loud colours."""
     others = [name for name in names if name not in ANSWER_COLOURS]
     loud = {name: UNEXPECTED_COLOURS[number % len(UNEXPECTED_COLOURS)] for number, name in enumerate(others)}
     return {name: ANSWER_COLOURS.get(name) or loud[name] for name in names}
 
 
 def line_styles(labels: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Each with its colour and the number of its dashes, as percentiles() draws it."""
+    """Return the colour and the number of the dashes of each label, as percentiles() draws it."""
     return [
         (label, PALETTE[number % len(PALETTE)], number // len(PALETTE) % len(DASHES))
         for number, label in enumerate(labels)
@@ -77,7 +77,7 @@ def line_styles(labels: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade: int) -> str:
-    """How many answers were how late: bin number (log10 of microseconds, times bins_per_decade) -> count, per group."""
+    """Draw a histogram of lateness: by group, bin number (log10 of microseconds, times bins_per_decade) -> count."""
     figure, axes = new_figure(5.4, 3.3)
     bottom: dict[int, int] = {}
     for number, (group, bins) in enumerate(counts.items()):
@@ -104,8 +104,8 @@ def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade:
 
 
 def percentiles(curves: Mapping[str, Sequence[tuple[float, float]]], what: str) -> str:
-    """Points of (how many nines, microseconds) by label; the scale gives each further nine the same room, and a curve
-    ends at its greatest value, the further to the right the more there are."""
+    """Draw points of (how many nines, microseconds) by label. The scale gives each further nine the same room. A curve
+    ends at its greatest value: the more values, the further to the right."""
     figure, axes = new_figure(5.4, 3.3)
     for (_, colour, dashes), points in zip(line_styles(list(curves)), curves.values(), strict=True):
         values = [max(value, SHORTEST_US) / 1000 for _, value in points]
@@ -124,7 +124,7 @@ def percentiles(curves: Mapping[str, Sequence[tuple[float, float]]], what: str) 
 
 
 def waits(points: Mapping[str, Sequence[tuple[int, float]]]) -> str:
-    """Each answer as a dot: (timeout asked for, time it took since the request was handled), both ms, per answer."""
+    """Draw each response as a dot: (timeout of the request, time since it was handled), both in ms, by answer."""
     figure, axes = new_figure(11, 3.6)
     colours = answer_colours(list(points))
     top = max((timeout for dots in points.values() for timeout, _ in dots), default=1)
@@ -137,7 +137,7 @@ def waits(points: Mapping[str, Sequence[tuple[int, float]]]) -> str:
             color=colours[name],
             alpha=0.6,
             linewidths=0,
-            rasterized=True,  # thousands of dots are smaller as one picture
+            rasterized=True,  # thousands of dots are smaller as an image
             zorder=2,
         )
     axes.set_xlim(0, top * 1.01)
@@ -156,7 +156,7 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def new_strip(width: float, height: float) -> tuple[Figure, Axes]:
-    """Inches. Of several, one below the other, the same time stands at the same place."""
+    """Return a wide picture, with sizes in inches. If several are stacked, equal times are aligned."""
     left, right, bottom, top = 0.85, 0.15, 0.48, 0.12
     with rc_context(STYLE):
         figure = Figure(figsize=(width, height))
@@ -171,8 +171,8 @@ def plain_numbers(axes: Axes, which: str) -> None:
 
 
 def log_scale(axes: Axes, which: str, low: float, high: float) -> None:
-    """Set a logarithmic scale that begins and ends at a number that is written there, however near the two are: 1, 2 or
-    5 times a power of ten."""
+    """Set a logarithmic scale that begins and ends at labelled ticks, however near the two are. Ticks are at 1, 2 or 5
+    times a power of ten."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = [float(f"{digit}e{exponent}") for exponent in exponents for digit in (1, 2, 5)]
     first = max(at for at, step in enumerate(steps) if step <= low or at == 0)
@@ -196,7 +196,7 @@ def to_svg(figure: Figure) -> str:
         figure.savefig(text, format="svg", dpi=160, transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    # The picture takes the width it is given; the fonts are the page's.
+    # The picture takes the width of its place and the fonts of the page.
     svg = re.sub(r'^(<svg [^>]*?)width="[^"]*"', r'\1width="100%"', svg)
     svg = re.sub(r'^(<svg [^>]*?)height="[^"]*"', r"\1", svg)
     return re.sub(r"font: ?([\d.]+px) [^;\"]*", r"font-size: \1", svg)

@@ -1,10 +1,9 @@
-"""Tell the driver how far the tasks are, while they run.
+"""Progress of the tasks, reported to the driver while they run.
 
-Theory   Spark hands over what a task counted only when the task ends. So each task sends datagrams with its counts so
-         far. A count is a total and not an increment: one that is lost or late does no harm, the next one replaces
-         it. Tasks also ask here for the driver's time, and tell how their clock stood to it (spark/clocks.py), and how
-         late their machine made them.
-         All times that pass here are the driver's.
+Theory   Spark passes a task's counters on only when the task ends. So each task sends datagrams with its counts so far.
+         A count is a total and not an increment: a lost or late one does no harm, since the next one replaces it. Tasks
+         also ask here for the driver's time. They report how their clock differs from it (spark/clocks.py), and how
+         late their machine made them. All times in these messages are the driver's.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ POLL_S = 0.2
 
 
 class ProgressListener:
-    """Receives the counts on the driver and calls back with their sums, from a thread of its own."""
+    """A listener on the driver. It calls back with the sums of all counts, from its own thread."""
 
     def __init__(self, callback: Callable[[int, int], None], host: str = "127.0.0.1") -> None:
         self._callback = callback
@@ -32,7 +31,7 @@ class ProgressListener:
         self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((host, 0))
         self.clocks: dict[int, TaskClock] = {}
-        self.machine_late_ms: dict[int, int | None] = {}  # by task, as its clock
+        self.machine_late_ms: dict[int, int | None] = {}  # by task
         self._begun: dict[int, Any] = {}  # the first try of each task
         self._socket.settimeout(POLL_S)
         self._stop = threading.Event()
@@ -53,7 +52,8 @@ class ProgressListener:
         self._socket.close()
 
     def start_ns(self, timeout_s: float) -> int | None:
-        """The common start of the tasks, on our time.monotonic_ns, as soon as they have agreed on it and told."""
+        """Return the common start of the tasks, on our time.monotonic_ns, as soon as they have agreed on it and
+        reported it."""
         self._started.wait(timeout_s)
         return self._start_ns
 
@@ -71,14 +71,14 @@ class ProgressListener:
                 if start_ns is not None and not self._started.is_set():
                     self._start_ns = int(start_ns)
                     self._started.set()
-            except (OSError, ValueError, TypeError, LookupError):  # nothing came, or something that is not ours
+            except (OSError, ValueError, TypeError, LookupError):  # nothing arrived, or a foreign datagram
                 continue
             self._callback(
                 sum(sent for sent, _ in self._counts.values()), sum(done for _, done in self._counts.values())
             )
 
     def _answer(self, told: list[Any], sender: Any, now_ns: int) -> None:
-        """To a task that asks for the time, or whether it is the first try, or tells how its clock stood."""
+        """Answer a task that asks for the time, or whether it is the first try, or that reports its clock."""
         if told[0] == "time":
             _, number, before_ns = told
             answer: list[Any] = [number, before_ns, now_ns]
@@ -94,7 +94,7 @@ class ProgressListener:
 
 
 class ProgressSender:
-    """Sends the counts of one task."""
+    """A sender for the counts of one task."""
 
     def __init__(self, address: tuple[str, int], task: int) -> None:
         self._address = address
@@ -103,7 +103,7 @@ class ProgressSender:
         self._socket = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_DGRAM)
 
     def starts(self, start_ns: int) -> None:
-        """What the tasks have agreed on. It is told at once, and again with all counts."""
+        """Report the start that the tasks have agreed on. All later counts repeat it."""
         self._start_ns = start_ns
         self(0, 0)
 
@@ -111,7 +111,7 @@ class ProgressSender:
         try:
             self._socket.sendto(json.dumps([self._task, sent, done, self._start_ns]).encode(), self._address)
         except OSError:
-            return  # the bar may stand still; the load must not
+            return  # the bar may stop; the load must not
 
     def close(self) -> None:
         self._socket.close()

@@ -1,8 +1,8 @@
-"""Write `report.html`: the verdict, its figures and pictures, in one file that needs no other.
+"""The page `report.html`: the verdict, its figures and pictures, in one self-contained file.
 
-Shape    Spark SQL makes small tables of the judged rows and the journal, in one pass for each: distributions.py,
-         over_time.py, places.py in reports/, and examples.py if anything is wrong. pictures.py draws them, and
-         templates/report.html puts them together, with every text escaped.
+Shape    Spark SQL makes small tables of the judged rows and the journal, in one pass for each
+         (reports/distributions.py, over_time.py, places.py). If anything is wrong, examples.py adds examples.
+         pictures.py draws the tables, and templates/report.html puts them together, with every text escaped.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def write_report(
     path: Path,
     journal: DataFrame | None = None,
 ) -> None:
-    """Draw and write the report. `runs` is what `run.json` holds; `journal` what the broker tells, if it does
-    (journal/lines.py)."""
+    """Draw and write the report. `runs` is the content of `run.json`. `journal` has the brokers' events, if there are
+    any (journal/lines.py)."""
     environment = Environment(
         loader=PackageLoader("fakebroker_load"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -82,7 +82,7 @@ def write_report(
 
 
 def not_confirmed(spark: SparkSession, judged: DataFrame, verdict: Verdict) -> list[dict[str, Any]]:
-    """The first rows; Spark is asked only if there are any."""
+    """Return the first rows with a problem; without problems Spark is not asked."""
     if not any(group.problems for group in verdict.groups):
         return []
     return [row.asDict() | {"answer": answer_name(row)} for row in spark.sql(NOT_CONFIRMED, judged=judged).collect()]
@@ -104,7 +104,7 @@ def draw_over_time(
     journal: DataFrame | None,
     shorter: pictures.Shorter,
 ) -> dict[str, dict[str, Any]]:
-    """By run, of those in which anything was sent."""
+    """Draw the pictures of each run that sent a request."""
     requests = count_requests(spark, judged, last_us)
     topics = {run["scenario"]["name"]: topics_of(run) for run in runs}
     told = tell_journal(spark, journal, verdict.ways, topics, last_us)
@@ -123,7 +123,8 @@ def topics_of(run: Mapping[str, Any]) -> list[str]:
 
 
 def shorter_names(runs: Runs) -> Callable[[str], str]:
-    """Of the run's own topics, names as the scenario has them: what they end with is the same for all."""
+    """Return a function that shortens the names of the run's own topics to those of the scenario. They differ in a
+    common suffix."""
     ends = [f"-{run['run_id']}" for run in runs if run.get("run_id")]
 
     def shorter(name: str) -> str:
@@ -135,7 +136,7 @@ def shorter_names(runs: Runs) -> Callable[[str], str]:
 
 
 def waiting_groups(runs: Runs) -> list[str]:
-    """The labels of the groups whose answers have to wait, in the order of the plan."""
+    """Return the labels of the groups with responses that wait, in the order of the plan."""
     return [
         label_of(run["scenario"]["name"], group["name"])
         for run in runs
@@ -149,5 +150,5 @@ def as_ms(microseconds: float | None) -> str:
 
 
 def as_ms3(microseconds: float) -> str:
-    """To the microsecond."""
+    """Return milliseconds with three decimals."""
     return f"{microseconds / 1000:,.3f}"

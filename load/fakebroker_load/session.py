@@ -1,7 +1,7 @@
-"""Start Spark quietly: local by default, no UI, nothing of Spark's on the terminal. Executors elsewhere get our code.
+"""The Spark session: local by default, no UI, no output on the terminal. Remote executors get our code.
 
-Shape    `start_spark()` gives a SparkSession; everything it writes lies in one temporary folder that goes when
-         Python ends. All that the JVM prints goes to `spark.log` there, and is shown only if Spark cannot start.
+Shape    `start_spark()` returns a SparkSession. All its files are in a temporary folder, which is removed when Python
+         ends. The output of the JVM goes to `spark.log` there, and is shown only if Spark cannot start.
 Errors   JavaNotFound (java.py), SparkDidNotStart, MasterError and MasterUnreachable (spark/master.py).
 """
 
@@ -35,13 +35,14 @@ from fakebroker_load.spark.shipping import FOLDER, make_archive
 from fakebroker_load.spark.stopping import SIGNALS
 
 STOP_TIMEOUT_S = 30
-# A standalone master that takes an application does so at once. Spark itself asks three times, 20 s apart.
+# A standalone master accepts an application at once. Spark itself asks three times, 20 s apart.
 REGISTERED_WITHIN_S = 20
 
-# A short life on few cores, which the load needs for itself: with only the quick compiler and one collector thread,
-# starting, judging 8,000 rows and reporting on them took the JVM 11 s of CPU time and not 22 (2 cores, Java 17).
+# The JVM lives shortly on few cores, which the load needs. With only the quick compiler and one collector thread, it
+# took 11 s of CPU time instead of 22 (2 cores, Java 17). That was for starting, judging 8,000 rows and reporting on
+# them.
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Of so many rows the slow compiler's code is worth its price: judging 1,000,000 by answers took 46 s and not 59. At
+# With many rows the slow compiler's code is worth its price: judging 1,000,000 by responses took 46 s instead of 59. At
 # 10,000,000 the JVM had 3 GB.
 MANY_ROWS = 300_000
 MANY_JVM_OPTIONS = "-XX:+UseParallelGC"
@@ -63,7 +64,7 @@ class SparkDidNotStart(Exception):
 
 
 def usable_cores() -> int:
-    """The cores this process may use, which in a container can be fewer than the machine has."""
+    """Return the number of cores that this process may use. In a container that can be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -73,8 +74,8 @@ def start_spark(
     settings: Mapping[str, str] | None = None,
     rows: int = 0,
 ) -> SparkSession:
-    """The running session, or a new one on `master`; by default that is local, one slot per core, at least 2.
-    `settings` are Spark's, and go before those that are made here; `rows` is how many will have to be judged."""
+    """Return the running session, or a new one on `master`; by default local, one slot per core, at least 2. `settings`
+    are Spark's, and override those made here. `rows` is the number of rows to judge."""
     if (running := SparkSession.getActiveSession()) is not None:
         return running
     master = master or f"local[{max(2, usable_cores())}]"
@@ -101,8 +102,8 @@ def start_spark(
                 raise SparkDidNotStart(f"Spark did not start on {master}: {why}.") from error
     if not is_local(master):
         context.addArchive(f"{make_archive(folder)}#{FOLDER}")
-        context.environment["PYTHONPATH"] = FOLDER  # Spark puts it before what executors have there themselves
-    # What goes wrong between Python and the JVM is raised. py4j logs it too, and a Ctrl-C even to the root logger.
+        context.environment["PYTHONPATH"] = FOLDER  # overrides the executors' own
+    # Errors between Python and the JVM are raised. py4j logs them too, and a Ctrl-C even to the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: record.msg != "KeyboardInterrupt while sending command.")
     spark: SparkSession = SparkSession(context)
@@ -111,12 +112,11 @@ def start_spark(
 
 @contextmanager
 def interrupt_afterwards() -> Iterator[None]:
-    """Hold a Ctrl-C, and other signals that have a handler, back until the block is over, and leave their handling as
-    it was.
+    """Hold back a Ctrl-C, and other signals with a handler, until the block ends. Restore their handlers.
 
-    Interrupted while it starts, PySpark takes away the file in which the JVM is to say where it is, and the JVM
-    lives on for ever. And PySpark sets a handler that asks the JVM to cancel all jobs in the middle of the call which
-    the signal interrupted, over the same connection: tracebacks come of it, and nothing is cancelled.
+    If PySpark is interrupted while it starts, it removes the file in which the JVM is to report its port. Then the JVM
+    never ends. PySpark also sets a handler that asks the JVM to cancel all jobs. It does so in the middle of the
+    interrupted call, over the same connection: that causes tracebacks, and cancels nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -137,7 +137,7 @@ def interrupt_afterwards() -> Iterator[None]:
 
 @contextmanager
 def _given_up_after(seconds: float | None, jvm: subprocess.Popen[bytes]) -> Iterator[threading.Event]:
-    """End the JVM if the block takes longer; then the event is set."""
+    """Kill the JVM and set the event if the block takes longer."""
     given_up = threading.Event()
 
     def give_up() -> None:
@@ -159,7 +159,7 @@ def _given_up_after(seconds: float | None, jvm: subprocess.Popen[bytes]) -> Iter
 def spark_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, rows: int = 0
 ) -> Iterator[SparkSession]:
-    """`start_spark`, and `stop_spark` at the end of the block unless the session was there before it."""
+    """Yield the session of `start_spark`, and stop it after the block, unless it existed before."""
     before = SparkSession.getActiveSession()
     spark = start_spark(master, settings=settings, rows=rows)
     try:
@@ -170,16 +170,16 @@ def spark_session(
 
 
 def stop_spark(spark: SparkSession) -> None:
-    """Stop the session and its JVM; a later `start_spark` starts anew."""
+    """Stop the session and its JVM. A later `start_spark` starts a new one."""
     gateway = SparkContext._gateway
-    with suppress(Py4JError, OSError):  # a JVM that has died has stopped
+    with suppress(Py4JError, OSError):  # a dead JVM has stopped
         spark.stop()
     if gateway is not None:
         _forget(gateway)
 
 
 def _forget(gateway: JavaGateway) -> None:
-    """End its JVM."""
+    """End the gateway's JVM."""
     with suppress(Py4JError, OSError):
         gateway.shutdown()
     jvm: subprocess.Popen[bytes] = gateway.proc
@@ -195,8 +195,8 @@ def _forget(gateway: JavaGateway) -> None:
 
 def _prepare_environment(java_home: Path, master: str) -> None:
     os.environ["JAVA_HOME"] = str(java_home)
-    # The Python workers must run this Python and find this very package and its `fakebroker`, installed or not. In a
-    # checkout the two lie in different folders.
+    # Python workers must run this Python, and find this package and its `fakebroker`, installed or not. In a checkout
+    # the two are in different folders.
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -205,10 +205,10 @@ def _prepare_environment(java_home: Path, master: str) -> None:
     roots = [str(Path(__file__).resolve().parents[1]), str(Path(protocol.__file__).resolve().parents[2])]
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in (*roots, *others) if path))
-    # Spark's launcher is a bash script. A PATH of a virtual environment alone does not find bash.
+    # Spark's launcher is a bash script. A PATH with only a virtual environment does not find bash.
     if shutil.which("bash") is None:
         os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])
-    for unwanted in ("SPARK_HOME", "SPARK_CONF_DIR"):  # another Spark's jars, or its logging
+    for unwanted in ("SPARK_HOME", "SPARK_CONF_DIR"):  # of another Spark: its jars or its logging
         os.environ.pop(unwanted, None)
 
 
@@ -225,11 +225,11 @@ def _conf(master: str, app_name: str, folder: Path, rows: int) -> SparkConf:
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.adaptive.enabled": "false",  # the plan's partitions are as many as there are slots, on purpose
-        "spark.sql.shuffle.partitions": "2",  # thousands of rows; the verdict of more has more (job.py)
-        # Rows that are dealt out by connection need not be dealt out again to be joined by connection and sequence.
+        "spark.sql.adaptive.enabled": "false",  # each slot gets one partition of the plan
+        "spark.sql.shuffle.partitions": "2",  # enough for thousands of rows; see judging/partitions.py
+        # Rows that are distributed by connection need no further exchange for a join by connection and sequence.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
-        # Slots are counted before (spark/slots.py); if they go meanwhile, Spark would wait for ten minutes.
+        # Slots are counted before (spark/slots.py). If they vanish meanwhile, Spark would wait for ten minutes.
         "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
         "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "3",
     }

@@ -1,7 +1,7 @@
 """The verdict on a folder of runs, counted in Spark SQL from the judged rows (judging/).
 
-Theory   sent late   The 99th percentile of sent - intended of a group is above the scenario's limit. Then its requests
-                     were not the load that the scenario asks for, and the group is not confirmed.
+Theory   A group is sent late if the 99th percentile of sent - intended is above the scenario's limit. Then its load was
+         not the one that the scenario asks for, and the group is not confirmed.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -65,9 +65,9 @@ FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence F
     USING (run, connection, sequence)
 """
 
-EXACT_ROWS = 1_000_000  # of more, percentiles on which no verdict depends are sketched, by a rank of 1 in SKETCH
+EXACT_ROWS = 1_000_000  # above this, percentiles that no verdict needs have a rank error of 1 in SKETCH
 SKETCH = 100_000
-READ = "read"  # what is expected of those who read
+READ = "read"  # the expectation of readers
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
 
 
@@ -85,14 +85,14 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     groups: tuple[GroupVerdict, ...]
-    lateness_limit_ms: int  # of several runs with limits of their own, the largest
-    records: int | None = None  # read back from the log; None: it was not read, for one run at least
-    unexplained: int = 0  # of these, how many no request has sent
-    beside: int = 0  # what the broker's journal tells of the run's topics, and is of no request
-    logs_amiss: int = 0  # partitions whose log lacks a record, has one too many, or cannot be read to its end
-    ways: tuple[Ways, ...] = ()  # of each run
-    reasons: tuple[Reason, ...] = ()  # if it is not ok
-    machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # in each run; None: not known
+    lateness_limit_ms: int  # the largest, if runs have limits of their own
+    records: int | None = None  # read back from the log; None: at least one run's log was not read
+    unexplained: int = 0  # of these: records that no request has sent
+    beside: int = 0  # events in the journal: of the run's topics, but of no request
+    logs_amiss: int = 0  # partitions: a record is missing, there is one too many, or the end cannot be read
+    ways: tuple[Ways, ...] = ()  # by run: how it was judged
+    reasons: tuple[Reason, ...] = ()  # unless ok: examples
+    machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # by run; None: unknown
     unjudged: tuple[Unjudged, ...] = ()
 
     @property
@@ -102,12 +102,12 @@ class Verdict:
 
     @property
     def is_strange(self) -> bool:
-        """Whether log or journal have what no request explains."""
+        """Return True if log or journal have something that no request explains."""
         return bool(self.unexplained or self.beside or self.logs_amiss)
 
     @property
     def word(self) -> str:
-        """The verdict in a word: confirmed, as far as there were witnesses, not confirmed, or not measured."""
+        """Return the verdict in a word: confirmed, as far as there were witnesses, not confirmed, or not measured."""
         if self.ok:
             return f"Confirmed{as_far_as(self.ways)}"
         return "Not measured" if self.finding.kind == NOT_MEASURED else "Not confirmed"
@@ -159,7 +159,7 @@ def summarise(
     beside: DataFrame | None = None,
     logs: DataFrame | None = None,
 ) -> Verdict:
-    """The verdict on each group that `run.json` says was planned, and on any other that turns up in the rows."""
+    """Return the verdict on each group that `run.json` planned, and on any other in the rows."""
     by_broker = "broker_lateness_us" in judged.columns
     lateness = "greatest(lateness_us, broker_lateness_us)" if by_broker else "lateness_us"
     is_large = sum(sum(run["planned"].values()) for run in runs) > EXACT_ROWS
@@ -197,7 +197,7 @@ def summarise(
     for key in [*planned, *sorted(set(found) - set(planned))]:
         expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
         row = found.get(key)
-        if expected == READ and row is not None:  # how many records there are to read, the run alone can tell
+        if expected == READ and row is not None:  # only the run knows how many records there were to read
             requests += row["rows"] - row["readers"]
         p50, p99, top = percentiles(row, "lateness_us")
         verdicts.append(
@@ -272,12 +272,12 @@ def keeps_to(own: range | None, row: Row) -> bool:
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:
-    """By how much the broker's clock is ahead of each run's, at least and at most."""
+    """Return by run how far the broker's clock is ahead of the run's, at least and at most."""
     return {row["run"]: (row["low_us"], row["high_us"]) for row in spark.sql(CLOCKS, judged=judged).collect()}
 
 
 def reasons_of(spark: SparkSession, found: DataFrame) -> tuple[Reason, ...]:
-    """What is wrong, and an example of each: `found` has all mismatches."""
+    """Return each kind of mismatch, with an example. `found` has all mismatches."""
     return tuple(
         Reason(row["run"], row["kind"], row["problem"], row["rows"], row["example"].asDict())
         for row in spark.sql(EXAMPLES, found=found).collect()

@@ -1,11 +1,11 @@
-"""What a Spark task does: send the requests of its connections, and give one row back for every request.
+"""The work of a Spark task: it sends the requests of its connections, and returns one row for every request.
 
-Theory   A task drives all its connections in one event loop, in a thread of its own. It connects first, then agrees
-         with the other tasks on one start, a little in the future, and only then sends. All tasks must therefore run
-         at the same time. Times are from this machine's monotonic clock; who agrees speaks of it (spark/load_task.py).
+Theory   A task drives all its connections in one event loop, in its own thread. It connects first, then agrees with the
+         other tasks on one start, a little in the future, and only then sends. So all tasks must run at the same time.
+         Times are on this machine's monotonic clock; `agree` converts them (spark/load_task.py).
          Each request is made when the one before it on its connection was sent, and becomes a row when its outcome is
-         known. The rows leave for Spark while the load runs, so that a task holds what is under way, and no more,
-         however many requests there are. Nothing looks at all requests: progress is two counters.
+         known. Rows go to Spark during the load, so a task holds only requests under way, however many there are.
+         Progress is two counters, so no code visits all requests.
          `run` is a plain function from Arrow batches to Arrow batches; tests call it without Spark.
 Units    *_us is microseconds after the common start of the run.
 """
@@ -44,16 +44,17 @@ from fakebroker_load.wire.messages import AnswerReader, encode_produce, fingerpr
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
-# The thread that hands rows to Spark gives the loop its turn after this long; Python's own 5 ms would be seen as delay.
+# After this long, the thread that passes rows to Spark gives the loop its turn. Python's default of 5 ms would show as
+# delay.
 SWITCH_S = 0.000_5
 
 Agree = Callable[[int], int]  # when this task is ready -> when all start; both time.monotonic_ns
-Report = Callable[[int, int], None]  # how many requests are sent and how many are done, so far, of this task
+Report = Callable[[int, int], None]  # numbers of requests of this task: sent, and done, so far
 T = TypeVar("T")
 
 
 def start_now(ready_ns: int) -> int:
-    """The agreement of a task that is alone."""
+    """Return the start for a task that is alone."""
     return ready_ns
 
 
@@ -66,9 +67,10 @@ def run(
     grace_ms: int = 5_000,
     tell_late_ms: Callable[[int | None], None] = lambda late_ms: None,
 ) -> Iterator[pa.RecordBatch]:
-    """Send the requests of the planned connections (plan.SCHEMA) and yield their results (RESULT_SCHEMA), not in
-    order. `run_id` stands in the key of each record, so that it is known again in the log (log.py); `grace_ms` is how
-    long after its due time an answer is still waited for; `tell_late_ms` is told how late the machine made the load."""
+    """Send the requests of the planned connections (plan.SCHEMA), and yield their results (RESULT_SCHEMA) in any order.
+
+    `run_id` is in the key of each record, which identifies it in the log (log.py). `grace_ms` is how long after its due
+    time a response is still waited for. `tell_late_ms` gets the lateness that the machine caused."""
     results = Results()
     load = Load([row for batch in batches for row in batch.to_pylist()], results, run_id, agree, report, grace_ms)
     some = False
@@ -85,7 +87,7 @@ def run(
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """The collector would stop the loop in the middle of the measurement; it need not look at what is there now."""
+    """Keep the garbage collector from stopping the loop during the measurement: it skips present objects."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
@@ -98,7 +100,7 @@ def measuring() -> Iterator[None]:
 
 @contextmanager
 def in_a_thread(main: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], None]) -> Iterator[None]:
-    """An event loop while the block lasts; `ended` is called behind all that it has done."""
+    """Run an event loop during the block. `ended` is called after all its work."""
 
     def body() -> None:
         try:
@@ -131,7 +133,7 @@ class Sent(Exchange):
 
 
 class Load:
-    """What one task sends."""
+    """The load of one task."""
 
     def __init__(
         self, connections: list[Row], results: Results, run_id: str, agree: Agree, report: Report, grace_ms: int
@@ -146,10 +148,10 @@ class Load:
         self._sent = 0
         self._done = 0
         self.error: BaseException | None = None
-        self.machine_late_ms: int | None = None  # in the end
+        self.machine_late_ms: int | None = None  # set at the end
 
     async def send_all(self) -> None:
-        """Drive every connection of the plan to its end. What goes wrong is kept in `error`."""
+        """Drive every connection of the plan to its end. Keep an error in `error`."""
         drivers = [self._driver(row) for row in self._connections]
         try:
             at_once = asyncio.Semaphore(CONNECTING_AT_ONCE)
@@ -194,7 +196,7 @@ class Load:
         self._own_delay.hold(row | times, exchange.sent_ns, exchange.answered_ns)
 
     def note(self, row: Row, sent_ns: int | None, answered_ns: int | None, is_last: bool = False) -> None:
-        """A row of a reader; each is planned to have one that is the last."""
+        """Keep a row of a reader. A reader counts as done with its last row."""
         self._done += is_last
         times = {
             "sent_us": after_start_us(sent_ns, self._start_ns),
@@ -273,7 +275,7 @@ class Driver:
             )
 
     def _ended(self, exchange: Exchange) -> None:
-        """The result row of a request. An answer that is not about this request's partition is garbled."""
+        """Keep the result row of a request. A response for another partition is garbled."""
         sent = cast(Sent, exchange)
         outcome, error_code, base_offset, throttle_ms, append_ms = sent.outcome, None, None, None, None
         if sent.answer is not None:

@@ -15,8 +15,7 @@ FEW, MANY = 512, 1_024  # a slice has at most 512 elements
 
 # Arrays that a handler walks in one go, and how many calls each element takes there with Python 3.11. A request has at
 # most fakebroker.request.max.elements elements. One call is a comprehension, or a set of the elements: 20,000 take a
-# millisecond or two. Two are a loop that makes a tuple of each. Produce and Fetch put their partitions together before
-# they append or read, which is in slices: 20,000 topics took 31 and 15 ms. docs/longest-turns.md has the others.
+# millisecond or two. Two are a loop that makes a tuple of each.
 IN_ONE_GO: dict[str, int] = {
     "AddPartitionsToTxn.transactions.topics.partitions": 2,
     "AlterPartitionReassignments.topics": 1,
@@ -25,8 +24,7 @@ IN_ONE_GO: dict[str, int] = {
     "ElectLeaders.topic_partitions": 1,
     "Fetch.forgotten_topics_data": 1,
     "Fetch.forgotten_topics_data.partitions": 1,
-    "Fetch.topics": 6,
-    "Produce.topic_data": 5,
+    "Fetch.topics": 1,
     "WriteTxnMarkers.markers.topics.partition_indexes": 2,
 }
 

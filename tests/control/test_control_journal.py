@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -13,6 +14,8 @@ from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import produce
 from support.watchdog import join, wait_until
+
+from fakebroker.control.routes.journal import _freed
 
 
 def send(controlled: Controlled, topic: str, times: int = 1, timeout_ms: int = 500) -> None:
@@ -176,3 +179,8 @@ def test_the_end_of_the_cluster_ends_the_stream() -> None:
     join(reading)
 
     assert ended[-1] == "end"
+
+
+def test_a_journal_of_very_many_events_is_freed_in_slices() -> None:
+    events: deque[Any] = deque(range(10_000))
+    assert len(list(_freed(events))) == 10

@@ -78,6 +78,7 @@ def write(folder: Path, before: str, after: str) -> tuple[str, str]:
     return str(folder / "before.yaml"), str(folder / "after.yaml")
 
 
+@pytest.mark.nightly  # CI runs the main job itself: `make demo`
 @pytest.mark.spark
 def test_every_request_gets_what_it_should(
     spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -123,6 +123,7 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
     ]
     html = report(spark, tmp_path, rows(40) + early + silent, runs)
     assert "Not every request got what it should" in html
+    assert 'class="card verdict wrong"' in html
     assert "41 of 48 requests confirmed, 1 answered early" in html
     assert "early: 1" in html
     assert html.count('<td class="bad">early</td>') == 1
@@ -144,6 +145,7 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
 def test_a_report_of_nothing_is_still_a_report(spark: SparkSession, tmp_path: Path) -> None:
     html = report(spark, tmp_path, [], [run_entry("r", ("g", "REQUEST_TIMED_OUT", True, 5))])
     assert "Not every request got what it should" in html
+    assert 'class="card verdict wrong"' in html
     assert "0 results for 5 requests" in html
     assert "Nothing was sent." in html
     assert "<svg" not in html

@@ -34,10 +34,12 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/core/clock.py",
     "fakebroker/core/config",
     "fakebroker/core/controller",
+    "fakebroker/core/coordinator",
     "fakebroker/core/crash_loss.py",
     "fakebroker/core/errors.py",
     "fakebroker/core/faults",
     "fakebroker/core/fetch_sessions",
+    "fakebroker/core/groups",
     "fakebroker/core/hash_order.py",
     "fakebroker/core/in_turns.py",
     "fakebroker/core/java_numbers.py",
@@ -64,6 +66,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/streams.py",
     "fakebroker/testing",
     "fakebroker/yaml_places.py",
+    "load",
     "timingwheel",
 )
 

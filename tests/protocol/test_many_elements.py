@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support import doses
 from support.slices import count_slices
 
 from fakebroker.protocol.body.read_slices import RUN
@@ -135,7 +136,7 @@ def test_eighty_megabytes_are_refused_by_their_first_bytes() -> None:
     assert peak_bytes < 100_000
 
 
-@pytest.mark.parametrize("what", LARGE)
+@pytest.mark.parametrize("what", doses.nightly_but(list(LARGE)[::2], LARGE))
 def test_what_is_read_takes_little_more_than_what_comes_of_it(what: str) -> None:
     api_key, version, body_with = LARGE[what]
     body = body_with(NAMES)

@@ -23,7 +23,7 @@ def count_slices(slices: Slices[T]) -> tuple[T, int]:
         count += 1
 
 
-def most_calls_of_a_slice(begin: Callable[[], Slices[None] | None]) -> int:
+def most_calls_of_a_slice(begin: Callable[[], Slices[Any] | None]) -> int:
     """Do all slices of what `begin` begins. Return how many functions the longest one called, those of C included."""
     calls = most = 0
 

@@ -6,6 +6,7 @@ from collections import deque
 from copy import deepcopy
 
 import pytest
+from support import doses
 
 from fakebroker.testing.messages import Outcome
 from fakebroker.testing.oracle import Oracle
@@ -43,7 +44,7 @@ def changing(value: object) -> dict[int, object]:
 
 
 @pytest.mark.interpreted  # looks into what is compiled
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(doses.count(8, 20)))
 def test_a_world_is_copied_whole(seed: int) -> None:
     run = Run(seed)
     for action in random_plan(seed, 60):

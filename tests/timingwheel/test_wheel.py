@@ -139,7 +139,7 @@ def test_the_table_of_the_module_docstring() -> None:
     held = {
         (level.tick_ms, bucket.expiration_ms): [task.deadline_ms for task in bucket]
         for level in wheel.levels()
-        for bucket in level.buckets
+        for _, bucket in level.buckets()
         if not bucket.is_empty
     }
     assert held == {

@@ -49,7 +49,8 @@ _UNKNOWN_TOPIC_ID: Final = ErrorCode.unknown_topic_id
 
 def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode) -> None:
     """Respond with the same error for every partition of the request."""
-    ProduceAnswer(ctx, request).all_failed(request, code)
+    answer = ProduceAnswer(ctx, request.acks)
+    answer.all_failed(request, code)
 
 
 @registry.api(
@@ -148,7 +149,14 @@ def _handle_several(ctx: RequestContext, request: ProduceRequest) -> None:
 
 def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[None]:
     """Handle any request, with slices of some partitions, and as many slices as a batch takes."""
-    answer = _asked(ctx, request)
+    answer = ProduceAnswer(ctx, request.acks)
+    names: list[str] = []
+    for topic in request.topic_data:
+        names.append(answer.know(topic))
+        if len(names) % _PARTITIONS_OF_A_SLICE == 0:
+            yield
+    for listener in ctx.probe.listeners:
+        listener.produce_asked(request, names)
     transactional = False
     seen = 0
     for topic in request.topic_data:
@@ -242,9 +250,10 @@ def _append_in_slices(
 
 
 def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
-    answer = ProduceAnswer(ctx, request)
+    answer = ProduceAnswer(ctx, request.acks)
+    names = [answer.know(topic) for topic in request.topic_data]
     for listener in ctx.probe.listeners:
-        listener.produce_asked(request, [answer.told_name(topic) for topic in request.topic_data])
+        listener.produce_asked(request, names)
     return answer
 
 

@@ -6,7 +6,7 @@ Source   core/.../server/KafkaApis.scala handleProduceRequest (sendResponseCallb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 from uuid import UUID
 
@@ -22,9 +22,10 @@ from fakebroker.protocol.produce_response import (
     encode_produce_response,
     encode_produce_response_in_slices,
 )
-from fakebroker.protocol.slices import Slices, made_of
+from fakebroker.protocol.slices import Slices, begin, made_of
 from fakebroker.protocol.topic_partition import TopicPartition
 
+_NONE: Final = int(ErrorCode.none)
 _NOT_LEADER: Final = int(ErrorCode.not_leader_or_follower)
 _MANY: Final = 256  # partitions of a response that is encoded in slices
 _SHOWN: Final = 10  # partitions in a line of the log
@@ -41,12 +42,10 @@ class ProduceAnswer:
 
     __slots__ = ("_acks", "_ctx", "_ids", "_results")
 
-    def __init__(self, ctx: RequestContext, request: ProduceRequest) -> None:
+    def __init__(self, ctx: RequestContext, acks: int) -> None:
         self._ctx = ctx
-        self._acks = request.acks
+        self._acks = acks
         self._ids = _NO_IDS
-        if ctx.api_version >= 13:
-            self._ids = dict(self._key(topic) for topic in request.topic_data if topic.topic_id is not None)
         # The results by the topic's key on the wire: (name, id). Mostly empty while the request is parked, because very
         # many may be.
         self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
@@ -57,9 +56,16 @@ class ProduceAnswer:
             return topic.name
         return self._key(topic)[0] or None
 
-    def told_name(self, topic: TopicProduceData) -> str:
-        """Return the name of a topic for listeners; for an unknown id, the id."""
-        return self.topic_name(topic) or str(topic.topic_id or _NO_ID)
+    def know(self, topic: TopicProduceData) -> str:
+        """Take note of a topic of the request. Return its name for listeners; for an unknown id, the id."""
+        if self._ctx.api_version < 13:
+            return topic.name
+        name, topic_id = self._key(topic)
+        if topic_id is not None:
+            if not self._ids:
+                self._ids = {}
+            self._ids[name] = topic_id
+        return name or str(topic_id or _NO_ID)
 
     def failed(self, topic: TopicProduceData, index: int, code: ErrorCode, message: str | None = None) -> None:
         response = PartitionProduceResponse(index, code, -1, error_message=message)
@@ -72,9 +78,18 @@ class ProduceAnswer:
 
     def all_failed(self, request: ProduceRequest, code: ErrorCode, message: str | None = None) -> None:
         """Fail the whole request. Its bytes do not count for quotas, as in Kafka (sendErrorResponseMaybeThrottle)."""
+        failing = begin(self._fail_all(request, code, message))
+        if failing is not None:
+            self._ctx.transactions.in_turns.go_on("an answer to Produce", failing)
+
+    def _fail_all(self, request: ProduceRequest, code: ErrorCode, message: str | None) -> Slices[None]:
+        failed = 0
         for topic in request.topic_data:
             for partition in topic.partition_data:
                 self.failed(topic, partition.index, code, message)
+                failed += 1
+                if failed % _MANY == 0:
+                    yield
         self._answer(self._ctx.throttle())
 
     def complete(self, results: list[ProducePartitionStatus]) -> None:
@@ -125,24 +140,34 @@ class ProduceAnswer:
         frame = yield from encode_produce_response_in_slices(
             ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints
         )
-        self._respond(topics, frame)
+        told: list[TopicProduceResponse] = []
+        for some in _in_pieces(topics) if ctx.probe.listeners else ():
+            if told:
+                self._tell(told, has_more=True)
+                yield
+            told = some
+        self._respond(tuple(told), frame)
 
     def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
         """Send the frame. `topics` has the same content for listeners; without listeners it may be empty."""
+        self._tell(topics)
+        self._ctx.respond_frame(frame)
+
+    def _tell(self, topics: Sequence[TopicProduceResponse], has_more: bool = False) -> None:
         ctx = self._ctx
         for listener in ctx.probe.listeners:
-            listener.produce_answered(ctx.connection, topics)
-        ctx.respond_frame(frame)
+            listener.produce_answered(ctx.connection, topics, has_more)
 
     def _complete_unanswered(self) -> None:
         failed = [
-            f"{kafka_name(response.error_code)} on {name}-{index}"
+            (response.error_code, name, index)
             for (name, _), partitions in self._results.items()
             for index, response in partitions.items()
-            if response.error_code != ErrorCode.none
+            if response.error_code != _NONE
         ]
         if failed:
-            self._ctx.close(failed_unanswered(self._ctx.correlation_id, self._ctx.client_id, failed))
+            shown = [f"{kafka_name(code)} on {name}-{index}" for code, name, index in failed[:_SHOWN]]
+            self._ctx.close(failed_unanswered(self._ctx.correlation_id, self._ctx.client_id, shown, len(failed)))
         else:
             self._ctx.respond_nothing()
 
@@ -174,8 +199,24 @@ def _topic_response(
     return TopicProduceResponse(name, topic_id, tuple(partitions.values()))
 
 
-def failed_unanswered(correlation_id: int, client_id: str, failed: Sequence[str]) -> str:
-    """Return why the connection is closed: which request with acks=0 failed, and for what."""
-    more = f" and {len(failed) - _SHOWN:,} more" if len(failed) > _SHOWN else ""
+def _in_pieces(topics: Sequence[TopicProduceResponse]) -> Iterator[list[TopicProduceResponse]]:
+    """Yield the topics some partitions at a time; one with very many partitions comes several times."""
+    some: list[TopicProduceResponse] = []
+    count = 0
+    for topic in topics:
+        for start in range(0, len(topic.partitions), _MANY):
+            partitions = topic.partitions[start : start + _MANY]
+            some.append(TopicProduceResponse(topic.name, topic.topic_id, partitions))
+            count += len(partitions)
+            if count >= _MANY:
+                yield some
+                some, count = [], 0
+    yield some
+
+
+def failed_unanswered(correlation_id: int, client_id: str, failed: Sequence[str], count: int) -> str:
+    """Return why the connection is closed: which request with acks=0 failed, and for what. `failed` are at least the
+    first ten of `count` partitions."""
+    more = f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
     what = ", ".join(failed[:_SHOWN]) + more
     return f"a produce request with acks=0, correlation id {correlation_id}, client id {client_id!r} failed: {what}"

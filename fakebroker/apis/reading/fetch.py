@@ -57,7 +57,7 @@ def error_response(ctx: RequestContext, request: FetchRequest, code: ErrorCode) 
     decode_by_hand=read_by_hand,
 )
 def handle(ctx: RequestContext, request: FetchRequest) -> Slices[None] | None:
-    named = 0
+    named = len(request.topics) + len(request.forgotten)
     for topic in request.topics:
         named += len(topic.partitions)
     for gone in request.forgotten:

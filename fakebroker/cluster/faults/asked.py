@@ -65,7 +65,7 @@ class Asked:
             for armed, error in errors
             for topic, index in self.partitions(self.paths(armed))
         ]
-        return failed_unanswered(self.header.correlation_id, self.header.client_id or "", failed)
+        return failed_unanswered(self.header.correlation_id, self.header.client_id or "", failed, len(failed))
 
     def names(self, role: str, paths: Sequence[Path]) -> list[str]:
         """Return the groups, or other names of a role, in these parts."""

@@ -14,8 +14,7 @@ from fakebroker.cluster.lives import Lives
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults import actions
 from fakebroker.core.faults.actions import Action
-from fakebroker.core.replication.behaviour import FROZEN, Behaviour
-from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.behaviour import FROZEN, Behaviour, Selection
 from fakebroker.core.replication.isr import maybe_shrink_isr
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.error_code import ErrorCode

@@ -117,9 +117,7 @@ def _list(faults: AsyncFaults) -> Slices[str]:
 @router.delete("")
 async def remove_faults(here: Here) -> Removed:
     """Remove all faults, and release the requests that they hold."""
-    count = len(here.cluster.faults) + len(_lasting(here.cluster.faults))
-    here.cluster.faults.clear()
-    return Removed(removed=count)
+    return Removed(removed=await here.work.do(here.cluster.faults._clear_in_slices()))
 
 
 @router.get("/{fault_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -37,6 +38,7 @@ _FIELDS = (
 _IS_SHOWN = 1000  # entries of a response
 _LOOKED_AT = 256  # events in a slice
 _ENCODED = 16  # events in a slice
+_FREED_OF_A_SLICE = 1_024  # events; 100,000 take 19 ms
 
 
 class JournalPage(BaseModel):
@@ -94,7 +96,14 @@ def _page(told: Told, query: JournalQuery) -> Slices[str]:
 @router.delete("", status_code=204)
 async def clear_journal(here: Here) -> None:
     """Drop all events so far."""
-    here.journal.clear()
+    await here.work.do(_freed(here.told.journal.clear()))
+
+
+def _freed(events: deque[Event]) -> Slices[None]:
+    while events:
+        for _ in range(min(_FREED_OF_A_SLICE, len(events))):
+            events.popleft()
+        yield
 
 
 @router.post("/expect")

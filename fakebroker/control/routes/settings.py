@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from pydantic import BaseModel
+from starlette.responses import Response
 
 from fakebroker.control.bodies import Configs, Entity, Quota
 from fakebroker.control.clusters import settings
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here, Route
+from fakebroker.control.here import Here, Route, change
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
+from fakebroker.core.quota.quotas_image import Entry
+from fakebroker.protocol.slices import Slices
 
+_LISTED = 32  # in a slice
 router = APIRouter(tags=["settings"], route_class=Route)
 
 
@@ -40,18 +44,18 @@ async def get_configs(here: Here) -> BrokerConfigs:
 async def alter_configs(here: Here, body: Configs) -> BrokerConfigs:
     """Set some settings of all brokers, or reset them to their value at the start with null; the others stay."""
     with given():
-        here.cluster.alter_broker_configs(settings(body.configs))
+        await change(here, here.cluster._alter_broker_configs_in_slices, settings(body.configs))
     return await get_configs(here)
 
 
-@router.get("/quotas")
-async def get_quotas(here: Here) -> QuotaList:
+@router.get("/quotas", response_model=QuotaList)
+async def get_quotas(here: Here) -> Response:
     """The quotas of each user, client id and address."""
-    return _quotas(here)
+    return await _quotas(here)
 
 
-@router.put("/quotas")
-async def set_quota(here: Here, body: Quota) -> QuotaList:
+@router.put("/quotas", response_model=QuotaList)
+async def set_quota(here: Here, body: Quota) -> Response:
     """Set some quotas of an entity; they apply from the next request on."""
     given_ = body.model_dump(exclude_none=True, exclude=set(Entity.model_fields))
     if not given_:
@@ -59,28 +63,31 @@ async def set_quota(here: Here, body: Quota) -> QuotaList:
         raise ControlError(422, "INVALID_BODY", f"no quota is given: set one of {known}")
     with given():
         here.cluster._alter_quotas(_entity(body), given_)
-    return _quotas(here)
+    return await _quotas(here)
 
 
-@router.delete("/quotas")
-async def remove_quota(here: Here, body: Entity) -> QuotaList:
+@router.delete("/quotas", response_model=QuotaList)
+async def remove_quota(here: Here, body: Entity) -> Response:
     """Remove all quotas of an entity."""
     with given():
         here.cluster._alter_quotas(_entity(body), None)
-    return _quotas(here)
+    return await _quotas(here)
 
 
 def _entity(body: Entity) -> QuotaEntity:
     return QuotaEntity(body.user, body.client_id, body.ip)
 
 
-def _quotas(here: Hosted) -> QuotaList:
-    return QuotaList(
-        quotas=[
-            QuotaLine(
-                entity={kind: DEFAULT if name is None else name for kind, name in entry.entity.entries},
-                quotas=dict(entry.quotas),
-            )
-            for entry in here.core.client_quotas.image
-        ]
-    )
+async def _quotas(here: Hosted) -> Response:
+    """Return a QuotaList."""
+    return Response(await here.work.do(_list(list(here.core.client_quotas.image))), media_type="application/json")
+
+
+def _list(entries: list[Entry]) -> Slices[str]:
+    lines: list[str] = []
+    for entry in entries:
+        entity = {kind: DEFAULT if name is None else name for kind, name in entry.entity.entries}
+        lines.append(QuotaLine(entity=entity, quotas=dict(entry.quotas)).model_dump_json())
+        if len(lines) % _LISTED == 0:
+            yield
+    return f'{{"quotas":[{",".join(lines)}]}}'

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
+from starlette.responses import Response
 
-from fakebroker.control.answers import PartitionNow, TopicLine, TopicNow, partition_now, topic_line, topic_now
+from fakebroker.control.answers import PartitionNow, TopicLine, TopicNow, partition_now, topic_line, topic_text
 from fakebroker.control.bodies import Configs, Followers, NewLeader, NewReplicas, NewTopic
-from fakebroker.control.clusters import settings
+from fakebroker.control.clusters import settings, topic_made
 from fakebroker.control.errors import ControlError, given
-from fakebroker.control.here import Here, Route
+from fakebroker.control.here import Here, Route, change
 from fakebroker.control.hosted import Hosted
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.slices import least_in_slices
+from fakebroker.server.followers_in_hand import Followers as FollowersInHand
+from fakebroker.server.followers_in_hand import Step
 
 router = APIRouter(route_class=Route)
 
@@ -33,14 +39,12 @@ class Compacted(BaseModel):
     partitions: int
 
 
-@router.post("/topics", tags=["topics"], status_code=201)
-async def create_topic(here: Here, new: NewTopic) -> TopicNow:
+@router.post("/topics", tags=["topics"], status_code=201, response_model=TopicNow)
+async def create_topic(here: Here, new: NewTopic) -> Response:
     """Create a topic."""
     with given():
-        here.cluster.create_topic(
-            new.name, new.partitions, new.replication_factor, settings(new.configs), new.assignments
-        )
-    return _topic(here, new.name)
+        await change(here, topic_made, here.cluster, new)
+    return await _topic(here, new.name, 201)
 
 
 @router.get("/topics", tags=["topics"])
@@ -50,38 +54,38 @@ async def get_topics(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> TopicList:
     """The topics by name, page by page."""
-    names = sorted(name for name in here.core.metadata.names if after is None or name > after)
-    found = [here.core.controller.existing(name) for name in names[:limit]]
+    names = await here.work.do(least_in_slices(list(here.core.metadata.names), limit + 1, after))
+    found = [here.core.metadata.topic(name) for name in names[:limit]]
     return TopicList(
-        topics=[topic_line(topic) for topic in found], next=names[limit - 1] if len(names) > limit else None
+        topics=[topic_line(topic) for topic in found if topic is not None],  # without those that have just gone
+        next=names[limit - 1] if len(names) > limit else None,
     )
 
 
-@router.get("/topics/{topic}", tags=["topics"])
-async def get_topic(here: Here, topic: TopicName) -> TopicNow:
+@router.get("/topics/{topic}", tags=["topics"], response_model=TopicNow)
+async def get_topic(here: Here, topic: TopicName) -> Response:
     """A topic: leaders, in-sync replicas, offsets, and the behaviour of its followers."""
-    return _topic(here, topic)
+    return await _topic(here, topic)
 
 
 @router.delete("/topics/{topic}", tags=["topics"], status_code=204)
 async def delete_topic(here: Here, topic: TopicName) -> None:
     """Delete a topic; requests parked for it get UNKNOWN_TOPIC_OR_PARTITION."""
-    here.cluster.delete_topic(topic)
+    await change(here, here.cluster._delete_topic_in_slices, topic)
 
 
-@router.put("/topics/{topic}/configs", tags=["settings"])
-async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> TopicNow:
+@router.put("/topics/{topic}/configs", tags=["settings"], response_model=TopicNow)
+async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> Response:
     """Set some settings of a topic, or reset them with null; the others stay."""
     with given():
-        here.cluster.alter_topic_configs(topic, settings(body.configs))
-    return _topic(here, topic)
+        await change(here, here.cluster._alter_topic_configs_in_slices, topic, settings(body.configs))
+    return await _topic(here, topic)
 
 
 @router.post("/topics/{topic}/compact", tags=["topics"])
 async def compact(here: Here, topic: TopicName) -> Compacted:
     """Compact a topic with cleanup.policy=compact now. Returns how many partitions were cleaned."""
-    cluster = here.cluster
-    return Compacted(partitions=await cluster._change(lambda _: here.work.do(cluster._compact_in_slices(topic))))
+    return Compacted(partitions=await change(here, here.cluster._compact_in_slices, topic))
 
 
 @router.put("/partitions/{topic}/{index}/leader", tags=["topics"])
@@ -103,7 +107,9 @@ async def reassign(here: Here, topic: TopicName, index: Index, body: NewReplicas
 @router.put("/followers", tags=["followers"], status_code=204)
 async def set_followers(here: Here, body: Followers) -> None:
     """Change the behaviour of followers; if they are frozen, acks=all on their partitions times out."""
-    followers, whom = here.cluster.followers, (body.topic, body.partition, body.broker)
+    wanted: list[tuple[Sequence[Step], Selection]] = []
+    followers = FollowersInHand(lambda steps, selection: wanted.append((steps, selection)))
+    whom = body.topic, body.partition, body.broker
     if (body.behaviour is None) == (body.script is None):
         raise ControlError(422, "INVALID_BODY", "one of behaviour and script is to be given")
     if (body.lag_ms is not None) != (body.behaviour == "lagging"):
@@ -125,10 +131,13 @@ async def set_followers(here: Here, body: Followers) -> None:
                 "resume": followers.resume,
             }[str(body.behaviour)]
             act(*whom)
+        await change(here, here.cluster._run_followers_in_slices, *wanted[0])
 
 
-def _topic(here: Hosted, name: str) -> TopicNow:
-    return topic_now(here.core, here.core.controller.existing(name))
+async def _topic(here: Hosted, name: str, status: int = 200) -> Response:
+    """Return a TopicNow."""
+    text = await here.work.do(topic_text(here.core, here.core.controller.existing(name)))
+    return Response(text, status, media_type="application/json")
 
 
 def _partition(here: Hosted, topic: str, index: int) -> PartitionNow:

@@ -68,8 +68,9 @@ class BrokerMetadataPublisher(MetadataPublisher):
         self.partitions_created(topic)
 
     def partitions_created(self, topic: Topic) -> None:
-        for partition in topic.partitions:
-            self.leader_changed(partition)
+        if topic.name in _COORDINATED:
+            for partition in topic.partitions:
+                self.leader_changed(partition)
         for broker in self._hearing():
             broker.groups.on_topics_changed([topic.name], ())
         for missed in self._missed.values():

@@ -26,6 +26,7 @@ from fakebroker.core.config.setting import UpdateMode
 from fakebroker.core.errors import ConfigError
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
 
 _SECURITY: Final = re.compile(r"ssl\.((keystore|truststore)\..*|key\.password)")
 _OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -41,6 +42,9 @@ _THREADS: Final = (
 )
 
 
+Reconfigure = Callable[[BrokerConfig], Slices[None] | None]
+
+
 class DynamicBrokerConfig:
     """The present settings of all brokers, as snapshots."""
 
@@ -50,7 +54,7 @@ class DynamicBrokerConfig:
         self._set: dict[int | None, Mapping[str, str]] = {None: {_MIN_ISR: to_text(config.min_insync_replicas)}}
         self.current = self._layered(self._set, None)
         self._own: dict[int, BrokerConfig] = {}
-        self._reconfigurables: list[tuple[frozenset[str], Callable[[BrokerConfig], None]]] = []
+        self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
 
     def of(self, broker_id: int) -> BrokerConfig:
         """Return the settings of a broker."""
@@ -69,9 +73,9 @@ class DynamicBrokerConfig:
         """True if any broker has settings of its own."""
         return bool(self._own)
 
-    def on_change(self, names: Iterable[str], apply: Callable[[BrokerConfig], None]) -> None:
+    def on_change(self, names: Iterable[str], apply: Reconfigure) -> None:
         """Call `apply` with `current` whenever one of these settings changes its value, there or at any broker. Calls
-        are in the order of registration."""
+        are in the order of registration. If `apply` returns slices, the change goes on with them."""
         wanted = frozenset(names)
         assert not (fixed := [name for name in wanted if not _may_be_altered(name)]), f"never altered: {fixed}"
         self._reconfigurables.append((wanted, apply))
@@ -82,6 +86,9 @@ class DynamicBrokerConfig:
 
         Every refusal is an INVALID_REQUEST, as in Kafka (KAFKA-13609).
         """
+        finish(self.alter_in_slices(changes, broker_id))
+
+    def alter_in_slices(self, changes: Mapping[str, str | None], broker_id: int | None = None) -> Slices[None]:
         try:
             refuse_unknown({name: text for name, text in changes.items() if name not in BrokerQuotaConfig.SETTINGS})
         except ConfigError as error:
@@ -90,7 +97,7 @@ class DynamicBrokerConfig:
         texts = altered(self.texts(broker_id), changes)
         self.validate(texts, broker_id)
         refuse_per_broker(changes if broker_id is None else ())
-        self.set(texts, broker_id)
+        yield from self.set_in_slices(texts, broker_id)
 
     def validate(self, texts: Mapping[str, str], broker_id: int | None, asked: int | None = None) -> None:
         """Raise KafkaError, INVALID_REQUEST, if these may not be all the settings of a broker, or of all. `asked` is
@@ -119,8 +126,9 @@ class DynamicBrokerConfig:
             raise KafkaError(ErrorCode.invalid_request, f"requirement failed: {error.message}") from None
         _check_threads(self.current if asked is None else self.of(asked), altered)
 
-    def set(self, texts: Mapping[str, str], broker_id: int | None) -> None:
-        """Replace the settings of a broker, or of all. They are valid."""
+    def set_in_slices(self, texts: Mapping[str, str], broker_id: int | None) -> Slices[None]:
+        """Replace the settings of a broker, or of all, at once. They are valid. Topics and followers apply them in
+        slices."""
         before_all, before = self.current, dict(self._own)
         texts_before = self.texts(broker_id)
         self._set[broker_id] = dict(texts)
@@ -133,8 +141,8 @@ class DynamicBrokerConfig:
         for each in before | self._own:
             changed |= _differences(before.get(each, before_all), self.of(each))
         for names, apply in self._reconfigurables:
-            if names & changed:
-                apply(self.current)
+            if names & changed and (slices := apply(self.current)) is not None:
+                yield from slices
 
     def _layered(self, set_: Mapping[int | None, Mapping[str, str]], broker_id: int | None) -> BrokerConfig:
         """Return a snapshot, unchecked. Raise ConfigError for an invalid text."""

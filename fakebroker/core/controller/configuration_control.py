@@ -12,7 +12,7 @@ Differs  No policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from fakebroker.core.config import client_metrics_config, group_validation
@@ -46,11 +46,12 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
 
 _CHANGES_OF_A_SLICE: Final = 16  # some 10 us each
+_COUNTED_OF_A_SLICE: Final = 512
 _MIN_ISR: Final = "min.insync.replicas"
 _MAX_VALUE: Final = 2**15 - 1  # characters
 
-# A change of a resource: its present settings -> its new settings. Raises KafkaError.
-Change = Callable[[Mapping[str, str]], Slices[dict[str, str]]]
+# The change of a resource: its index in the request, its present settings -> its new settings. Raises KafkaError.
+Change = Callable[[int, Mapping[str, str]], Slices[dict[str, str]]]
 
 
 class ConfigurationControl:
@@ -70,30 +71,26 @@ class ConfigurationControl:
         if not (yield from are_all_known(each for index in left for each in changes[index][1])):
             unknown = KafkaError(ErrorCode.unknown_server_error, "")
             return [unknown if index in left else result for index, result in enumerate(results)]
-        asked: dict[int, Change] = {
-            index: lambda texts, at=index: texts_after(texts, *changes[at])  # type: ignore[misc]
-            for index in left
-        }
-        return (yield from self._alter(changes, results, asked))
+        return (
+            yield from self._alter(changes, results, left, lambda index, texts: texts_after(texts, *changes[index]))
+        )
 
     def alter_configs(
         self, changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]]
     ) -> Slices[list[KafkaError | None]]:
         """Replace all settings of each resource: those that are not given are removed."""
         results, left = yield from self._preprocess(changes, is_incremental=False)
-        asked: dict[int, Change] = {
-            index: lambda texts, at=index: texts_of(changes[at][1])  # type: ignore[misc]
-            for index in left
-        }
-        return (yield from self._alter(changes, results, asked))
+        return (yield from self._alter(changes, results, left, lambda index, texts: texts_of(changes[index][1])))
 
     def _preprocess(
         self, changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]], is_incremental: bool
     ) -> Slices[tuple[list[KafkaError | None], set[int]]]:
         """Run the broker's checks. Return the error of each, and the indexes left for the controller."""
         seen: dict[ConfigResource, int] = {}
-        for resource, _ in changes:
+        for number, (resource, _) in enumerate(changes, 1):
             seen[resource] = seen.get(resource, 0) + 1
+            if number % _COUNTED_OF_A_SLICE == 0:
+                yield
         results: list[KafkaError | None] = []
         left: set[int] = set()
         for index, (resource, asked) in enumerate(changes):
@@ -132,15 +129,16 @@ class ConfigurationControl:
         self,
         changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]],
         results: list[KafkaError | None],
-        asked: Mapping[int, Change],
+        left: Collection[int],
+        change: Change,
     ) -> Slices[list[KafkaError | None]]:
         """Apply the changes at the controller. All are validated before any is applied."""
         records = 0
-        for number, (index, change) in enumerate(asked.items()):
+        for number, index in enumerate(left):
             resource = changes[index][0]
             try:
                 before = self._texts(resource)
-                after = self._checked(resource, (yield from change(before)))
+                after = self._checked(resource, (yield from change(index, before)))
                 is_broker = resource.kind == BROKER
                 records += len(changes[index][1]) if is_broker else (yield from differences(before, after))
             except KafkaError as error:
@@ -149,12 +147,13 @@ class ConfigurationControl:
                 yield
         if records > MAX_RECORDS_PER_USER_OP:
             too_many = KafkaError(ErrorCode.policy_violation, "Unable to perform excessively large batch operation.")
-            return [too_many if index in asked else result for index, result in enumerate(results)]
-        for number, (index, change) in enumerate(asked.items()):
+            return [too_many if index in left else result for index, result in enumerate(results)]
+        for number, index in enumerate(left):
             if results[index] is None and not self._validate_only:
                 resource = changes[index][0]
                 try:  # validated again: the state may have changed between slices
-                    self._set(resource, self._checked(resource, finish(change(self._texts(resource)))))
+                    checked = self._checked(resource, finish(change(index, self._texts(resource))))
+                    yield from self._set(resource, checked)
                 except KafkaError as error:
                     results[index] = error.with_traceback(None)
             if number % _CHANGES_OF_A_SLICE == 0:
@@ -208,15 +207,15 @@ class ConfigurationControl:
         if _MIN_ISR not in texts:
             raise ConfigError(f"Cluster-level {_MIN_ISR} cannot be removed while ELR is enabled.")
 
-    def _set(self, resource: ConfigResource, texts: dict[str, str]) -> None:
+    def _set(self, resource: ConfigResource, texts: dict[str, str]) -> Slices[None]:
         controller, (kind, name) = self._controller, resource
         if kind == TOPIC:
             topic = controller.metadata.topic(name)
             assert topic is not None
             if topic.configs != texts:
-                controller.set_topic_configs(topic, texts)
+                yield from controller.set_topic_configs_in_slices(topic, texts)
         elif kind == BROKER:
-            controller.broker_configs.set(texts, _broker_id(resource))
+            yield from controller.broker_configs.set_in_slices(texts, _broker_id(resource))
         elif kind == GROUP:
             controller.group_configs.set(name, texts)
         else:

@@ -48,6 +48,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
 
 _PARTITIONS_OF_A_SLICE: Final = 64  # a few us each
+_TOPICS_OF_A_SLICE: Final = 8  # some 30 us each, for the settings of a topic
 
 
 @final
@@ -88,9 +89,7 @@ class Controller:
         self._partition_creation = PartitionCreation(
             config, registry, metadata, followers, self.log_memory, probe, isrs.submit, life.leader_epoch
         )
-        self._topic_creation = TopicCreation(
-            config, registry, metadata, followers, self._partition_creation, probe, random
-        )
+        self._topic_creation = TopicCreation(config, registry, metadata, self._partition_creation, probe, random)
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
@@ -186,31 +185,41 @@ class Controller:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
         return topic
 
-    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+    def alter_topic_configs_in_slices(self, name: str, changes: Mapping[str, str | None]) -> Slices[None]:
         """Set some of a topic's settings, or remove them with None. Raise KafkaError and change nothing if one is
         invalid."""
         topic = self.existing(name)
         own = altered(topic.configs, changes)
         TopicConfig.of(own, self.config.topic_defaults)
-        self.set_topic_configs(topic, own)
+        yield from self.set_topic_configs_in_slices(topic, own)
 
-    def set_topic_configs(self, topic: Topic, own: Mapping[str, str]) -> None:
-        """Replace the topic's own settings, which are valid. Parked requests are not re-checked, as in Kafka: a new
-        value counts from its next use on."""
+    def set_topic_configs_in_slices(self, topic: Topic, own: Mapping[str, str]) -> Slices[None]:
+        """Replace the topic's own settings, which are valid; its partitions apply them in slices. Parked requests are
+        not re-checked, as in Kafka: a new value counts from its next use on."""
         topic.configs = own
-        topic.effective_configs = effective_configs(own, self.config.topic_entries)
-        config = self.config.topic_defaults.with_own(own)
-        for partition in topic.partitions:
-            partition.configure(config)
-            self._configure_for_leader(partition)
-            self._followers.on_configs_change(partition)
+        defaults: TopicConfig | None = None
+        done = 0
+        while done < len(topic.partitions) and topic.configs is own:  # else a newer change goes on
+            if defaults is not self.config.topic_defaults:
+                defaults = self.config.topic_defaults
+                topic.effective_configs = effective_configs(own, self.config.topic_entries)
+                config = defaults.with_own(own)
+            for partition in topic.partitions[done : done + _PARTITIONS_OF_A_SLICE]:
+                partition.configure(config)
+                self._configure_for_leader(partition)
+                self._followers.on_configs_change(partition)
+            done += _PARTITIONS_OF_A_SLICE
+            if done < len(topic.partitions):
+                yield
 
-    def configure(self, config: BrokerConfig) -> None:
-        """Apply changed settings of the brokers, which are the defaults of topics."""
+    def configure_in_slices(self, config: BrokerConfig) -> Slices[None]:
+        """Apply changed settings of the brokers, which are the defaults of topics; those apply them in slices."""
         self.config = self._topic_creation.config = self._partition_creation.config = config
         self.log_memory.configure(config.log_memory_bytes, config.log_memory_full)
-        for topic in self.metadata.topics():
-            self.set_topic_configs(topic, topic.configs)
+        for number, topic in enumerate(list(self.metadata.topics()), 1):
+            yield from self.set_topic_configs_in_slices(topic, topic.configs)
+            if number % _TOPICS_OF_A_SLICE == 0:
+                yield
 
     def _configure_for_leader(self, partition: Partition) -> None:
         """Apply a broker's own settings to a partition that it leads."""

@@ -23,6 +23,7 @@ from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, TOPICS_O
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
+from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
@@ -33,6 +34,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 _PARTITIONS_OF_A_SLICE: Final = 8  # some 40 us each
 
 Plan = tuple[TopicConfig, Sequence[Sequence[int]]]  # settings, and the broker ids of each partition
+Unpublished = list[tuple[Partition, list[Follower]]]
 
 
 class NewPartitions(NamedTuple):
@@ -70,16 +72,21 @@ class PartitionCreation:
 
     def open(
         self, name: str, first: int, plan: Callable[[], Plan], now: Callable[[], Now]
-    ) -> Slices[tuple[Plan, list[Partition]]]:
-        """Create partitions from number `first` on that are not published yet. `plan` is called again when the brokers
-        or settings have changed, since unpublished partitions get no updates; it raises KafkaError."""
+    ) -> Slices[tuple[Plan, Unpublished]]:
+        """Create partitions from number `first` on that are not published yet, and their followers. `plan` is called
+        again when brokers, settings or behaviours have changed, since unpublished partitions get no updates; it raises
+        KafkaError."""
         registry = self.registry
-        alive, config = registry.active(registry.broker_ids), self.config
+        alive, config, made_for = registry.active(registry.broker_ids), self.config, self._followers.made_for
         planned = plan()
-        partitions: list[Partition] = []
+        partitions: Unpublished = []
         while len(partitions) < len(planned[1]):
-            if alive != registry.active(registry.broker_ids) or config is not self.config:
-                alive, config = registry.active(registry.broker_ids), self.config
+            if (
+                alive != registry.active(registry.broker_ids)
+                or config is not self.config
+                or made_for != self._followers.made_for
+            ):
+                alive, config, made_for = registry.active(registry.broker_ids), self.config, self._followers.made_for
                 planned = plan()
                 partitions.clear()
             for replicas in planned[1][len(partitions) : len(partitions) + _PARTITIONS_OF_A_SLICE]:
@@ -95,10 +102,15 @@ class PartitionCreation:
                     self._first_leader_epoch,
                 )
                 partition.alter_isr = self._alter_isr
-                partitions.append(partition)
+                partitions.append((partition, self._followers.new_for(partition)))
             if len(partitions) < len(planned[1]):
                 yield
         return planned, partitions
+
+    def publish(self, partitions: Unpublished) -> None:
+        """Let the partitions of a topic that is in the metadata be copied by their followers."""
+        for partition, followers in partitions:
+            self._followers.add(partition, followers)
 
     def create_partitions(
         self,
@@ -155,13 +167,12 @@ class PartitionCreation:
             quota.record(len(added), now().mono_ms)
         if validate_only:
             return
-        topic.partitions.extend(added)
+        topic.partitions.extend([partition for partition, _ in added])
         self.metadata.decisions += len(added)
-        for partition in added:
-            self._followers.add(partition)
+        self.publish(added)
         for listener in self._probe.listeners:
             listener.partitions_created(topic.name, first, placement)
-        for partition in added:
+        for partition, _ in added:
             partition.tell_leader()
         self.metadata.publisher.partitions_created(topic)
 

@@ -28,7 +28,6 @@ from fakebroker.core.controller.topics import (
 )
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
-from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
@@ -43,7 +42,6 @@ class TopicCreation:
         config: BrokerConfig,
         registry: BrokerRegistry,
         metadata: MetadataCache,
-        followers: FollowerSet,
         partitions: PartitionCreation,
         probe: Probe,
         random: Random,
@@ -51,7 +49,6 @@ class TopicCreation:
         self.config = config
         self.registry = registry
         self.metadata = metadata
-        self._followers = followers
         self._partitions = partitions
         self._probe = probe
         self._random = random
@@ -105,16 +102,16 @@ class TopicCreation:
         return config, place_replicas(new, self.registry.broker_ids, self.registry, self.config)
 
     def _create_topic(self, new: NewTopic, now: Callable[[], Now], validate_only: bool) -> Slices[Topic]:
-        (_, placement), partitions = yield from self._partitions.open(new.name, 0, lambda: self._plan(new), now)
+        (_, placement), added = yield from self._partitions.open(new.name, 0, lambda: self._plan(new), now)
         if new.name in self.metadata.names:
             raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
         own = {name: text for name, text in new.configs.items() if text is not None}
+        partitions = [partition for partition, _ in added]
         topic = Topic(new.name, topic_id, partitions, own, effective_configs(own, self.config.topic_entries))
         if not validate_only:
             self.metadata.add(topic)
-            for partition in partitions:
-                self._followers.add(partition)
+            self._partitions.publish(added)
             for listener in self._probe.listeners:
                 listener.topic_created(topic.name, topic_id, placement)
             for partition in partitions:

@@ -1,1 +1,1 @@
-"""Coordinators: state machines whose every change is a record of an internal, replicated topic."""
+"""Coordinators: state machines, each change of which is a record of an internal, replicated topic."""

@@ -1,6 +1,7 @@
-"""A batch that grows record by record: each is encoded when it comes, and not all of them when the batch is written.
+"""A batch that grows record by record. Each record is encoded when it arrives, to spread the work.
 
-Theory   Timestamps are told as differences from the first one, which is the batch's, as Kafka's builder does.
+Theory   The batch has the timestamp of its first record, and records have the difference from it, as in Kafka's
+         builder.
 Source   clients/.../record/internal/MemoryRecordsBuilder.java @ 4.4.
 """
 
@@ -15,7 +16,7 @@ from fakebroker.protocol.varint import encode_varint
 
 @final
 class BatchBuilder:
-    """Records that have timestamps. `len` says how many."""
+    """Encoded records of a batch. `len` is their number. Each record needs a timestamp."""
 
     def __init__(self) -> None:
         self._body = bytearray()
@@ -40,7 +41,7 @@ class BatchBuilder:
         self._count += 1
 
     def build(self, attributes: int = 0, producer_id: int = -1, producer_epoch: int = -1) -> bytes:
-        """The batch, uncompressed, with a valid CRC; there must be a record."""
+        """Return the batch, uncompressed, with a valid CRC. There must be a record."""
         header = BatchHeader(
             base_offset=0,
             batch_length=RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(self._body),

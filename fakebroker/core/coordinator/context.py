@@ -1,17 +1,16 @@
-"""One partition of an internal topic in the hands of the broker that coordinates it: its state, what of it is
-committed, and who waits for that.
+"""A partition of an internal topic at its coordinator: the state, its committed part, and the operations that wait for
+commits.
 
-Theory   An operation's records are replayed to the state and put into the open batch; the batch is appended to the log,
-         and a snapshot is made of the state behind it. What is asked of the committed state is asked of the snapshot
-         of the watermark. When the watermark passes a batch, those whose records are in it are told, in order.
-         If the batch cannot be appended, the state goes back to the snapshot before it. Records that are larger than a
-         batch of the topic may be are not replayed; their batch fails when it is flushed.
+Theory   An operation's records are replayed to the state, and added to the open batch. When the batch is appended, a
+         snapshot of the state is taken. Reads of committed state use the snapshot at the high watermark. When that
+         passes a batch, the operations of its records complete, in order. If the append fails, the state is reverted.
+         Records that exceed the topic's maximum batch size are not replayed; their batch fails when it is flushed.
 Units    offsets of the log; milliseconds.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java CoordinatorContext, CoordinatorBatch;
          SnapshottableCoordinator.java @ 4.4 (read out of the released jars).
-Differs  One thread, so no lock. Whether a batch is full is counted before compression. Where an operation has very many
-         records, they are encoded and replayed in slices; they are still one append to the log. Kafka replays
-         records that are too large, too, and takes them back when the append fails.
+Differs  One thread, so no lock. The fill of a batch is counted before compression. Very many records of an operation
+         are encoded and replayed in slices, but are still one append to the log. Kafka also replays records that are
+         too large, and reverts them when the append fails.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _NO_LIMIT: Final = 2**31
 
 
 class CoordinatorState(Enum):
-    """Of a partition at its leader. One that is not here at all has none."""
+    """The state of a partition at its coordinator."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -55,7 +54,7 @@ class CoordinatorState(Enum):
 _RECORDS_OF_A_SLICE: Final = 64  # some 5 us each to encode, and as much to replay
 
 
-_TOO_LARGE: Final = Record(None, None)  # stands for what is not worth encoding
+_TOO_LARGE: Final = Record(None, None)  # placeholder for a record that is too large to encode
 
 
 class _Encoded(NamedTuple):
@@ -65,8 +64,9 @@ class _Encoded(NamedTuple):
 
 
 class _Batch:
-    """Records that are replayed and not yet in the log, and the operations that they are of. The state before them has
-    a snapshot of `base_offset`. A batch that `is_too_large` for the log has neither, but counts their size."""
+    """Records that are replayed but not yet in the log, and their operations. A snapshot at `base_offset` has the state
+    before them. If the batch `is_too_large` for the log, its records are neither encoded nor replayed, only their size
+    is counted."""
 
     __slots__ = ("base_offset", "begun_ms", "events", "is_too_large", "records", "size")
 
@@ -88,8 +88,8 @@ class _Batch:
 
 
 class CoordinatorContext(Generic[S]):
-    """`watch` has an operation wait for the watermark of the partition. `on_batch` is told when a batch is begun;
-    somebody has to flush it. `reload` is called when the log holds what somebody else put there."""
+    """A partition at its coordinator. `watch` lets an operation wait for the high watermark. `on_batch` is called when
+    a batch begins, and schedules its flush. `reload` is called if another writer has appended to the log."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class CoordinatorContext(Generic[S]):
 
     @property
     def batch_begun_ms(self) -> int | None:
-        """Since when records wait to be appended; None if none do."""
+        """Return the time of the first record in the open batch; None without one."""
         return None if self._batch is None else self._batch.begun_ms
 
     # Offsets.
@@ -129,7 +129,7 @@ class CoordinatorContext(Generic[S]):
         self.last_written_offset = offset
 
     def update_last_committed_offset(self, high_watermark: int) -> None:
-        """The watermark is there: the newest snapshot that it has reached is what is committed."""
+        """Make the newest snapshot up to the high watermark the committed state."""
         epochs = self.registry.epochs
         place = bisect_right(epochs, high_watermark)
         if place and epochs[place - 1] > self.last_committed_offset:
@@ -137,7 +137,7 @@ class CoordinatorContext(Generic[S]):
             self.registry.delete_snapshots_up_to(self.last_committed_offset)
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
-        """Tell those whose records are committed."""
+        """Complete the operations of which the records are committed."""
         if self.state is CoordinatorState.ACTIVE:
             self.update_last_committed_offset(high_watermark)
             deferred = self._deferred
@@ -147,11 +147,11 @@ class CoordinatorContext(Generic[S]):
     # Writing.
 
     def append(self, event: WriteEvent) -> None:
-        """Replay and write what an operation has come to. Raises KafkaError if that fails; then nothing has changed."""
+        """Replay and write the records of an operation. Raises KafkaError on failure; then the state is unchanged."""
         finish(self.append_in_slices(event))
 
     def append_in_slices(self, event: WriteEvent) -> Slices[None]:
-        """The same, slice by slice; nothing else may be done to the context in between."""
+        """Append in slices. The caller must not use the context for anything else in between."""
         result = event.result
         assert result is not None
         assert self.state is CoordinatorState.ACTIVE
@@ -183,8 +183,8 @@ class CoordinatorContext(Generic[S]):
         batch.events.append(event)
 
     def append_in_transaction(self, event: WriteEvent, producer: Producer) -> Slices[None]:
-        """The same for a producer's transaction: in a batch of its own, and replayed when that is in the log. Raises
-        KafkaError."""
+        """Append in slices to a producer's transaction. The records get a batch of their own, and are replayed after
+        its append. Raises KafkaError."""
         result = event.result
         assert result is not None
         assert self.shard is not None
@@ -208,7 +208,7 @@ class CoordinatorContext(Generic[S]):
         self._wait_for_commit(offset, event)
 
     def complete_transaction(self, event: WriteEvent, mark: Mark) -> Slices[None]:
-        """Write the mark at the end of a transaction, and do what it says. Raises KafkaError."""
+        """Write the transaction marker, and replay it. Raises KafkaError."""
         assert self.shard is not None
         self.flush()
         offset = self._writer.append_mark(self.index, mark, self._now())
@@ -217,7 +217,7 @@ class CoordinatorContext(Generic[S]):
         self._wait_for_commit(offset, event)
 
     def _encoded(self, records: Sequence[CoordinatorRecord], limit: int, wall_ms: int) -> Slices[list[_Encoded]]:
-        """Encode records. What is known to be larger than the limit is counted only, unless it is compressed."""
+        """Encode records. Records known to exceed the limit are only counted, unless batches are compressed."""
         encoded: list[_Encoded] = []
         compresses = self._writer.compresses
         for record in records:
@@ -238,7 +238,8 @@ class CoordinatorContext(Generic[S]):
             self._watch(event)
 
     def flush(self) -> None:
-        """Append the open batch to the log. Raises KafkaError if that fails; its operations were told so."""
+        """Append the open batch to the log. If that fails, complete its operations with the error, and raise the
+        KafkaError."""
         batch = self._batch
         if batch is None:
             return
@@ -250,7 +251,7 @@ class CoordinatorContext(Generic[S]):
             self._fail_batch(error.with_traceback(None))
             raise
         if offset != batch.next_offset:
-            # Somebody else has written into the log, so the state is not what is in it.
+            # Another writer has appended to the log, so the state does not match it.
             self._reload()
             raise not_coordinator()
         self._batch = None
@@ -268,7 +269,7 @@ class CoordinatorContext(Generic[S]):
         return self._batch
 
     def _batch_for(self, encoded: Sequence[_Encoded], limit: int, now: Now) -> _Batch:
-        """Return a batch that has room for these records if any batch has: the open one, or the next."""
+        """Return a batch with room for these records, if a batch can have it: the open one, or the next."""
         size = 0
         for each in encoded:
             size += each.size
@@ -290,7 +291,7 @@ class CoordinatorContext(Generic[S]):
             event.complete(error)
 
     def _wait_for_pending_writes(self, event: WriteEvent) -> None:
-        """It has read what is not committed, so it is answered when that is."""
+        """Complete the operation when the state that it has read is committed."""
         if self._batch is not None and not self._batch.is_empty:
             self._batch.events.append(event)
         elif self.last_committed_offset < self.last_written_offset:
@@ -299,10 +300,10 @@ class CoordinatorContext(Generic[S]):
         else:
             event.complete(None)
 
-    # The end.
+    # Unloading.
 
     def unload(self, state: CoordinatorState) -> None:
-        """Whoever waits is told that this is not the coordinator any more."""
+        """Complete the waiting operations with NOT_COORDINATOR."""
         self.state = state
         waiting = [event for _, event in self._deferred]
         self._deferred.clear()

@@ -1,4 +1,4 @@
-"""What a coordinator says that cannot answer.
+"""Errors of a coordinator that cannot handle a request.
 
 Source   clients/.../common/protocol/Errors.java @ 4.2.
 """

@@ -1,9 +1,8 @@
-"""What is done to coordinators, one after the other: operations, watermarks, timers, elections.
+"""A queue of events for the coordinators of a broker: operations, high watermarks, timers, elections.
 
-Theory   Whoever wants something done puts it into the queue; it is done at once unless something is being done, and
-         then after that. So no operation ever runs within another one, whatever an answer sets off. What takes long is
-         done in slices, and others who ask the broker for something else have their turn between them; who wants
-         something of a coordinator waits until it is done.
+Theory   An event runs at once, unless another one is running; then it waits for its turn. So no operation ever runs
+         within another one, whatever its response triggers. Long events run in slices, and requests to other parts of
+         the broker are handled in between. Events of coordinators wait until the long one has ended.
 Source   coordinator-common/.../common/runtime/{CoordinatorEventProcessor,MultiThreadedEventProcessor}.java @ 4.2.
 Differs  One queue and no threads, for all partitions of a broker.
 """
@@ -17,14 +16,14 @@ from contextlib import suppress
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 
-Event = Callable[[], Slices[None] | None]  # what it gives is done slice by slice
+Event = Callable[[], Slices[None] | None]  # a result of slices is run slice by slice
 Report = Callable[[str, Exception], None]
 Soon = Callable[[Callable[[], None]], None]
 
 
 class EventQueue:
-    """Events in order. `report` is told of those that failed: a bug of ours. `soon` does something as soon as others
-    had a turn."""
+    """A queue of events, in order. `report` gets failures of events, which are bugs. `soon` runs a callback after other
+    work has had its turn."""
 
     def __init__(self, report: Report, soon: Soon) -> None:
         self._events: deque[Event] = deque()
@@ -46,14 +45,14 @@ class EventQueue:
         self._drain()
 
     def run_within(self, event: Callable[[], None]) -> None:
-        """Do it now, as a part of what is being done, if anything is."""
+        """Run the event now: within the running event, if there is one."""
         if self._is_busy:
             self._run(event)
         else:
             self.enqueue_first(event)
 
     def abandon(self, error: KafkaError) -> None:
-        """What is under way ends here, with this error; then comes what waits."""
+        """End the running event with this error, and run the waiting events."""
         slices, self._under_way = self._under_way, None
         if slices is not None:
             with suppress(StopIteration):

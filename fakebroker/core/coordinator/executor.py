@@ -1,9 +1,9 @@
-"""Work that a coordinator's operation wants done after it, not within it: patterns looked up in all topic names.
+"""Work that runs after a coordinator's operation, such as matching patterns against all topic names.
 
-Theory   Each task has a key, and there is one of a key. Its result is handed to an operation, which runs as a write
-         operation of the same partition. In Kafka the task runs in another thread; here when what is under way has
-         been answered, so what a client sees first is the same: an answer that knows nothing of it. A task that takes
-         long is done in slices, and requests to its coordinator are answered in between.
+Theory   A task has a key, which is unique among scheduled tasks. Its result is passed to an operation, which runs as a
+         write operation of the same partition. In Kafka the task runs in another thread. Here it runs after the
+         response to the present request, so the response does not depend on it in either. A long task runs in slices,
+         and the coordinator handles requests in between.
 Source   coordinator-common/.../common/runtime/{CoordinatorExecutor,CoordinatorExecutorImpl}.java @ 4.2.
 """
 
@@ -26,12 +26,12 @@ class CoordinatorExecutor(ABC):
     def schedule(
         self, key: str, task: Callable[[], Slices[T]], operation: Callable[[T], CoordinatorResult[None]]
     ) -> bool:
-        """Run the task soon, and then the operation with what it gave. False, and nothing happens, if there is one
-        under this key. A KafkaError of the task ends it: the operation is not run."""
+        """Run the task soon, then the operation with its result. Return False, and do nothing, if the key is in use. If
+        the task raises KafkaError, the operation does not run."""
 
     @abstractmethod
     def is_scheduled(self, key: str) -> bool: ...
 
     @abstractmethod
     def cancel(self, key: str) -> None:
-        """It does not run any more, nor does its operation."""
+        """Cancel the task and its operation."""

@@ -1,11 +1,10 @@
-"""The partitions of an internal topic that one broker coordinates: loaded when it is elected, dropped when another one
-is.
+"""The partitions of an internal topic that one broker coordinates: loaded on its election, unloaded when it resigns.
 
 Units    milliseconds; partitions by their index.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java @ 4.4 (read out of the released jars):
          scheduleLoadOperation, scheduleUnloadOperation, HighWatermarkListener, transitionTo, maybeAllocateNewBatch.
-Differs  One thread. With group.coordinator.append.linger.ms=-1 Kafka flushes a batch when the queue is empty; so it is
-         here, where a batch therefore nearly always holds one operation.
+Differs  One thread. With group.coordinator.append.linger.ms=-1 Kafka flushes a batch when the queue is empty. So does
+         this class; since the queue is mostly empty, most batches have one operation.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ NewShard = Callable[[int, SnapshotRegistry, CoordinatorTimer, CoordinatorExecuto
 
 
 class _Later(TimerTask):
-    """A call."""
-
     __slots__ = ("_call",)
 
     def __init__(self, delay_ms: int, call: Callable[[], None]) -> None:
@@ -53,7 +50,7 @@ class _Later(TimerTask):
 
 
 class _Partition(Generic[S]):
-    """A context and what belongs to it."""
+    """A context with its timers, its tasks and its linger timer."""
 
     __slots__ = ("context", "executor", "linger", "timers")
 
@@ -65,7 +62,7 @@ class _Partition(Generic[S]):
 
 
 class CoordinatedPartitions(Generic[S]):
-    """Those that are here, by index. Subclasses run operations on them."""
+    """The partitions at this coordinator, by index. Subclasses run operations on them."""
 
     def __init__(
         self,
@@ -80,7 +77,7 @@ class CoordinatedPartitions(Generic[S]):
         linger_ms: Callable[[], int],
         report: Report,
     ) -> None:
-        """`watch` has an event wait for the watermark of a partition, and for its time to be over."""
+        """Store the services. `watch` lets an event wait for the high watermark of a partition, up to its timeout."""
         self._new_shard = new_shard
         self.writer = writer
         self._decode = decode
@@ -102,18 +99,18 @@ class CoordinatedPartitions(Generic[S]):
         ]
 
     def context(self, index: int) -> CoordinatorContext[S] | None:
-        """To look at, not to work with."""
+        """Return the context, for inspection only."""
         partition = self._partitions.get(index)
         return None if partition is None else partition.context
 
-    # What happens to partitions.
+    # Elections, topic changes, and the stop of the broker.
 
     def schedule_load_operation(self, index: int, epoch: int) -> None:
-        """This broker leads a partition, in that leader epoch."""
+        """Load the partition that this broker leads in this epoch."""
         self._events.enqueue_last(lambda: self._load(index, epoch))
 
     def schedule_unload_operation(self, index: int, epoch: int | None) -> None:
-        """It leads it no more, since that leader epoch; None if the partition is gone."""
+        """Unload a partition that this broker no longer leads as of this epoch; None if the topic is deleted."""
 
         def unload() -> None:
             partition = self._partitions.get(index)
@@ -124,7 +121,7 @@ class CoordinatedPartitions(Generic[S]):
         self._events.enqueue_last(unload)
 
     def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
-        """Tell those that are active; who loads will look by himself."""
+        """Notify the active partitions. A partition that is loading reads the metadata afterwards."""
         for index in list(self._partitions):
             self._events.enqueue_last(partial(self._tell_of_topics, index, changed, deleted))
 
@@ -135,7 +132,7 @@ class CoordinatedPartitions(Generic[S]):
             partition.context.shard.on_topics_changed(changed, deleted)
 
     def close(self) -> None:
-        """The broker stops: whoever waits is told, and hears no more."""
+        """Stop, with the broker: waiting operations get NOT_COORDINATOR, and later events do nothing."""
         self._is_closed = True
         self._events.abandon(not_coordinator())
 
@@ -150,13 +147,13 @@ class CoordinatedPartitions(Generic[S]):
     def run_write_operation(
         self, name: str, index: int, operation: Callable[[], CoordinatorResult[None]], then: Callable[[Any], None]
     ) -> None:
-        """What a timer or a task has to do: it knows its shard."""
+        """Run the write operation of a timer or task. The operation needs no shard argument."""
         raise NotImplementedError
 
     # Inside.
 
     def _active(self, index: int) -> CoordinatorContext[S]:
-        """The context of a partition, up to date with its watermark."""
+        """Return the active context, updated to its high watermark."""
         partition = self._partitions.get(index)
         if partition is None or self._is_closed:
             raise not_coordinator()
@@ -169,7 +166,7 @@ class CoordinatedPartitions(Generic[S]):
         return context
 
     def _look(self, index: int) -> None:
-        """The watermark of a partition may have moved."""
+        """Update the context, as the high watermark of its partition may have moved."""
         if self._events.is_busy:
             self._events.enqueue_first(lambda: self._update_high_watermark(index))
         else:
@@ -182,7 +179,7 @@ class CoordinatedPartitions(Generic[S]):
         try:
             high_watermark = self.writer.partition(index).high_watermark
         except KafkaError:
-            return  # it does not lead any more, which somebody is about to say
+            return  # it no longer leads the partition; the unload follows
         if high_watermark > partition.context.last_committed_offset:
             partition.context.on_high_watermark_updated(high_watermark)
 
@@ -226,7 +223,7 @@ class CoordinatedPartitions(Generic[S]):
             self._soon(lambda: self._events.enqueue_last(lambda: self._go_on_loading(index, partition, slices)))
 
     def _soon(self, call: Callable[[], None]) -> None:
-        """As soon as others had a turn."""
+        """Run the call after other work has had its turn."""
         self._wait(_Later(0, call))
 
     def _wait(self, task: TimerTask) -> None:
@@ -294,4 +291,4 @@ class CoordinatedPartitions(Generic[S]):
             try:
                 partition.context.flush()
             except KafkaError:
-                return  # its operations were told
+                return  # the operations have the error already

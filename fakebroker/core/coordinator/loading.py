@@ -1,10 +1,11 @@
-"""Reading a partition's log again, when its broker begins to lead it: its records are replayed, oldest first.
+"""The load of a partition when its broker becomes leader: the records of the log are replayed, oldest first.
 
-Theory   What is above the high watermark is replayed too, and may still be lost; so from the watermark on there is a
-         snapshot behind each batch. Records of unknown kinds are left out. One that cannot be read makes the load fail.
+Theory   Records above the high watermark are replayed too, but may still be lost. So from the high watermark on there
+         is a snapshot after each batch. Records of unknown kinds are skipped. A record that cannot be read makes the
+         load fail.
 Source   coordinator-common/.../common/runtime/CoordinatorLoaderImpl.java @ 4.2.
-Differs  In slices that others run between, where Kafka has a thread. There is no garbage to be trimmed on the way:
-         without a snapshot nothing is kept of what was before.
+Differs  Loading runs in slices, with other work in between; Kafka has a thread. Old values need no trimming on the way:
+         without a snapshot none are kept.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from fakebroker.protocol.record_batch import (
 from fakebroker.protocol.slices import Slices
 
 RECORDS_OF_A_SLICE: Final = 64  # some 10 us each
-_MAX_BYTES: Final = 1 << 30  # of a batch, decompressed: it was validated when it was appended
+_MAX_BYTES: Final = 1 << 30  # limit for a decompressed batch, which was validated on its append
 _ABORT, _COMMIT = 0, 1
 
 Decode = Callable[[bytes | None, bytes | None], tuple[Any, Any] | None]
 
 
 def load(context: CoordinatorContext[Any], log: Log, decode: Decode) -> Slices[None]:
-    """Replay all that is in the log. Raises whatever is wrong with it."""
+    """Replay all records of the log. Raises any error of reading or replaying them."""
     shard = context.shard
     assert shard is not None
     done = 0

@@ -1,4 +1,4 @@
-"""The timers and the tasks of one partition, and how they become write operations.
+"""The timers and tasks of one partition. They run write operations.
 
 Units    milliseconds of the monotonic clock.
 Source   coordinator-common/.../common/runtime/{CoordinatorTimerImpl,CoordinatorExecutorImpl}.java @ 4.4 (read out of
@@ -23,14 +23,14 @@ from timingwheel import TimerTask
 
 T = TypeVar("T")
 
-# Runs an operation that needs no shard as a write operation of the partition, and hands on what became of it.
+# Runs an operation without a shard argument as a write operation of the partition. The last argument gets the result.
 ScheduleWrite = Callable[[str, Callable[[], CoordinatorResult[None]], Callable[[Any], None]], None]
 
 _NOT_ACTIVE = (ErrorCode.not_coordinator, ErrorCode.coordinator_load_in_progress)
 
 
 class _OverriddenError(KafkaError):
-    """What was to be done was cancelled while it waited in the queue."""
+    """The timer or task was cancelled or replaced while its operation waited in the queue."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.unknown_server_error, "overridden or cancelled")
@@ -60,8 +60,8 @@ class _Task(TimerTask):
 
 
 class PartitionTimers(CoordinatorTimer):
-    """Those of one partition, among its broker's. `wait` runs a task that clients wait for after its delay;
-    `deadlines` has those that clients have to meet."""
+    """The timers of one partition. `wait` runs a task that clients wait for after its delay. `deadlines` holds the
+    limits for clients, such as session timeouts."""
 
     def __init__(
         self, wait: Callable[[TimerTask], None], deadlines: ClientDeadlines, schedule_write: ScheduleWrite
@@ -91,7 +91,7 @@ class PartitionTimers(CoordinatorTimer):
         task = _Task(self, key, delay_ms, operation, retry_backoff_ms if retry else None, is_awaited)
         self._tasks[key] = task
         if delay_ms <= 0:
-            # Kafka's timer has no tick for what is due: it is in the queue before any request that comes later.
+            # An elapsed timer is queued at once, ahead of any later request, as in Kafka.
             self._run(task)
         elif is_awaited:
             self._wait(task)
@@ -148,7 +148,8 @@ class PartitionTimers(CoordinatorTimer):
 
 
 class PartitionExecutor(CoordinatorExecutor):
-    """The tasks of one partition. They begin behind the events of the broker's coordinators, and go on between them."""
+    """The tasks of one partition. They begin after the queued events of the broker's coordinators, and run between
+    later ones."""
 
     def __init__(self, events: EventQueue, in_turns: InTurns, schedule_write: ScheduleWrite) -> None:
         self._events = events

@@ -1,8 +1,8 @@
-"""The log of an internal topic's partition, in the hands of the coordinator that leads it.
+"""Appends of a coordinator to the partition of the internal topic that it leads.
 
-Theory   A coordinator appends with acks=1: whether enough replicas are in sync is not asked, and what comes of it is
-         waited for by the high watermark alone. Who waits for the append (consumers, followers) is woken at once and
-         not at the end of the request: there may be none.
+Theory   A coordinator appends with acks=1: the size of the ISR is not checked, and operations wait for the high
+         watermark alone. Fetches of consumers and followers that wait for the append are completed at once, not at the
+         end of a request: there may be none.
 Source   core/.../coordinator/group/CoordinatorPartitionWriter.scala append, config @ 4.2.
 """
 
@@ -28,7 +28,7 @@ from fakebroker.protocol.record_batch import (
 
 
 class PartitionWriter:
-    """Appends to the partitions of one topic."""
+    """A writer for the partitions of one topic."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class PartitionWriter:
         find_partition: Callable[[int], Partition | None],
         compression: Callable[[], int],
     ) -> None:
-        """`compression` is the number of the codec of what is written."""
+        """Store the services. `compression` returns the number of the codec."""
         self._replicas = replicas
         self._find = find_partition
         self._compression = compression
@@ -46,7 +46,7 @@ class PartitionWriter:
         return self._replicas.broker_id
 
     def partition(self, index: int) -> Partition:
-        """Raises KafkaError if this broker does not lead it."""
+        """Return the partition. Raises KafkaError if this broker does not lead it."""
         partition = self._find(index)
         if partition is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
@@ -59,11 +59,12 @@ class PartitionWriter:
 
     @property
     def compresses(self) -> bool:
-        """Whether the size of a batch is known only when it is appended."""
+        """Return True if batches are compressed, so their size is known only at the append."""
         return self._compression() != 0
 
     def too_large(self, index: int, size: int) -> KafkaError:
-        """Return the error of a batch of at most `size` bytes that no log takes. Raises KafkaError as `append`."""
+        """Return the error for a batch that is too large for the log; `size` is an upper bound. Raises KafkaError as
+        `append`."""
         return KafkaError(
             ErrorCode.message_too_large,
             f"The record batch size in the append to {self.partition(index).topic_partition} is {size} bytes which "
@@ -71,7 +72,7 @@ class PartitionWriter:
         )
 
     def append(self, index: int, records: BatchBuilder, now: Now) -> int:
-        """Append them as one batch; the offset behind them. Raises KafkaError, and nothing is appended."""
+        """Append the records as one batch, and return the next offset. If it raises KafkaError, nothing is appended."""
         partition = self.partition(index)
         batch = records.build()
         codec = self._compression()
@@ -82,15 +83,15 @@ class PartitionWriter:
         return info.last_offset + 1
 
     def append_in_transaction(self, index: int, records: BatchBuilder, producer: Producer, now: Now) -> int:
-        """The same within a transaction. Raises KafkaError, also if that is not open here and the guard is not the one
-        of now."""
+        """Append in a transaction, and return the next offset. Raises KafkaError, also if the transaction is not open
+        here and the producer's guard is stale."""
         data = records.build(TRANSACTIONAL_FLAG, producer.producer_id, producer.producer_epoch)
         info = append_in_transaction(self.partition(index), data, len(records), producer, now)
         self._replicas.woken_by(self.partition(index), info, now)
         return info.last_offset + 1
 
     def append_mark(self, index: int, mark: Mark, now: Now) -> int:
-        """The end of a transaction; the offset behind it. Raises KafkaError."""
+        """Append a transaction marker, and return the next offset. Raises KafkaError."""
         info = append_mark(self.partition(index), mark, now, required_acks=1)
         self._replicas.woken_by(self.partition(index), info, now)
         return info.last_offset + 1

@@ -1,8 +1,8 @@
-"""What a coordinator writes into its log, and what its state is made of: one record for each change.
+"""The records of a coordinator, each of which is one change of its state.
 
-Theory   A record has a key, which says what it is about, and a value; without a value it is a tombstone. Both are of a
-         class for each kind of record (protocol/group_records/). The layout's number
-         stands in the first two bytes: of a key it is the kind of the record, of a value its version.
+Theory   A record has a key, which names its subject, and a value; without a value it is a tombstone. Each kind of
+         record has classes for both (protocol/group_records/). The first two bytes are a number: the kind of the record
+         in a key, the version in a value.
 Source   coordinator-common/.../common/runtime/CoordinatorRecord.java @ 4.0.
 """
 
@@ -12,25 +12,25 @@ from typing import NamedTuple, Protocol
 
 
 class RecordKey(Protocol):
-    """What a record is about. Hashable: a compacted log has the last record of each key."""
+    """The key of a record. It is hashable: a compacted log keeps the last record of each key."""
 
     def encode(self) -> bytes:
-        """With the number of its kind before it."""
+        """Encode the key, with the number of its kind in front."""
         ...
 
 
 class RecordValue(Protocol):
-    """What is known of it from now on."""
+    """The value of a record."""
 
     def encode(self) -> bytes:
-        """With the number of its version before it."""
+        """Encode the value, with the number of its version in front."""
         ...
 
 
 class CoordinatorRecord(NamedTuple):
-    """A change. None as value: it is gone.
+    """A change of the state. A `value` of None is a tombstone.
 
-    least_bytes  a lower bound of the encoded value's size, of values that may be too large to be worth encoding
+    least_bytes  a lower bound of the encoded value's size, for values that may be too large to encode
     """
 
     key: RecordKey

@@ -1,11 +1,10 @@
-"""What an operation of a coordinator has come to: the records it writes, and what is answered once they are safe.
+"""The result of a coordinator's operation: the records to write, and the response after their commit.
 
-Theory   An operation reads the state, changes nothing, and says which records it wants written. The runtime appends
-         them to the log, replays them to the state at once, and gives the answer when the high watermark has passed
-         them. If they cannot be appended, nothing has happened. If they are not committed, the state goes back to what
-         it was.
-         What is not in any record (who waits for a JoinGroup, timers) is changed by the operation itself; it is told by
-         `on_complete` what became of the records, so that it can take that back.
+Theory   An operation reads the state, changes nothing, and returns the records to write. The runtime appends them to
+         the log and replays them to the state. It sends the response when the high watermark has passed them. If they
+         cannot be appended, nothing has happened. If they are not committed, the state is reverted.
+         State that is in no record, such as timers and JoinGroups that wait, is changed by the operation itself.
+         `on_complete` tells it the outcome of the write, so that it can undo the change.
 Source   coordinator-common/.../common/runtime/CoordinatorResult.java @ 4.0.
 """
 
@@ -24,14 +23,14 @@ OnComplete = Callable[[KafkaError | None], None]
 
 @final
 class CoordinatorResult(Generic[T]):
-    """`response` is given to who asked when the records are committed; at once if there are none and nothing before
-    them is uncommitted.
+    """The records and the response of an operation. The response is sent when the records are committed; without
+    records, when earlier ones are.
 
-    on_complete     Kafka's appendFuture: called when the records are committed, or with the error for which they are
-                    not, before who asked is told. If the operation itself raised, there is none.
+    on_complete     Kafka's appendFuture: called before the response, when the records are committed, or with the
+                    error for which they are not. It is missing if the operation itself raised.
     replay_records  False if the operation has changed the state already (classic groups), so that the records are only
                     written
-    is_atomic       False if the records may be spread over several batches, where one cannot hold them
+    is_atomic       False if the records may be split into several batches when they exceed one
     """
 
     __slots__ = ("is_atomic", "on_complete", "records", "replay_records", "response")

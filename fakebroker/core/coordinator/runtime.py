@@ -1,8 +1,8 @@
 """The coordinators of one broker: one for each partition of an internal topic that the broker leads.
 
-Theory   Operations are run on the state of a partition, one after the other (events.py). A write operation's answer is
-         given when its records are committed; a read operation sees what is committed, and is answered at once.
-         A timeout, a task's result and a watermark are events like any other, so whatever happens has one order.
+Theory   Operations on the state of a partition run one after the other (events.py). The response of a write operation
+         is sent when its records are committed. A read operation sees committed state, and its response is sent at
+         once. Timeouts, results of tasks and high watermarks are events too, so there is one order of all.
 Units    milliseconds; partitions by their index.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java @ 4.4 (read out of the released jars):
          scheduleWriteOperation, scheduleReadOperation, scheduleWriteAllOperation, scheduleReadAllOperation.
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class CoordinatorRuntime(CoordinatedPartitions[S]):
-    """All of one broker's for one topic."""
+    """The coordinators of one broker for one topic."""
 
     def schedule_write_operation(
         self,
@@ -36,8 +36,8 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         operation: Callable[[S], CoordinatorResult[T]],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """Run the operation on the state of a partition, write its records, and call `then` once: with the response
-        when they are committed, or with the error for which they are not (or not in time)."""
+        """Run the operation on the state of a partition, and write its records. Call `then` once: with the response
+        when they are committed, or with the error. A timeout is also an error."""
 
         def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
             assert context.shard is not None
@@ -55,8 +55,8 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         then: Callable[[T | KafkaError], None],
         producer: Producer | None = None,
     ) -> None:
-        """The same for an operation that may be long, in slices, and within the transaction of a producer if there is
-        one. All its records are one append to the log."""
+        """Run a long write operation in slices. With a producer, its records belong to that producer's transaction. All
+        its records are one append to the log."""
 
         def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
             assert context.shard is not None
@@ -72,7 +72,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
     def schedule_transaction_completion(
         self, name: str, index: int, mark: Mark, then: Callable[[KafkaError | None], None]
     ) -> None:
-        """Write the mark at the end of a transaction to a partition."""
+        """Write the transaction marker to a partition."""
 
         def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
             event.result = CoordinatorResult((), None)
@@ -130,7 +130,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         operation: Callable[[S, int], T],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """Run the operation with the committed offset, as of which it may read, and call `then` with what it gives."""
+        """Run the operation with the committed offset, as of which it may read. Call `then` with the result."""
 
         def execute() -> None:
             response: T | KafkaError
@@ -177,7 +177,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         operation: Callable[[S], CoordinatorResult[T]],
         then: Callable[[list[T | KafkaError]], None],
     ) -> None:
-        """The same for all partitions that are here; what became of them is told together."""
+        """Run a write operation on all partitions of this coordinator. Call `then` once, with the list of results."""
         self._for_all(lambda index, each: self.schedule_write_operation(name, index, operation, each), then)
 
     def schedule_read_all_operation(

@@ -1,4 +1,4 @@
-"""The state machine of one partition of an internal topic, as the runtime sees it.
+"""The interface of the state machine of one partition of an internal topic.
 
 Source   coordinator-common/.../common/runtime/CoordinatorShard.java @ 4.2.
 """
@@ -17,23 +17,23 @@ from fakebroker.protocol.slices import Slices
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatorShard(ABC):
-    """What is in its records, and nothing else, is kept in timelines. Whoever else wants to remember something (timers,
-    who waits) has it gone when the leader goes."""
+    """The state of one partition. Recorded state, and only that, is kept in timelines. Other state (timers, requests
+    that wait) is dropped when the leader changes."""
 
     @abstractmethod
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:
-        """Change the state as the record says. -1 as producer: it is in no transaction."""
+        """Change the state by a record. A producer id of -1 means no transaction."""
 
     def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
-        """A transaction has ended; it may have written much."""
+        """Commit or abort a transaction, which may have many records."""
         yield from ()
 
     def on_loaded(self) -> None:  # noqa: B027
-        """All that is in the log was replayed. Now it is asked."""
+        """Start the work of the coordinator: the log is replayed, and requests follow."""
 
     def on_unloaded(self) -> None:  # noqa: B027
-        """It is not asked any more, and its timers are gone. Who waits is told NOT_COORDINATOR by the runtime, if he
-        came with an operation that is not complete; everybody else has to be told here."""
+        """End the work of the coordinator; timers are cancelled already. The runtime completes pending operations with
+        NOT_COORDINATOR. Other requests that wait must be answered here."""
 
     def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:  # noqa: B027
-        """These topics are new or have more partitions; these are gone."""
+        """Note topics that are new or have more partitions, and topics that are deleted."""

@@ -1,13 +1,13 @@
-"""State that remembers what it was: values as of now, and as of each offset of the log that is not committed yet.
+"""Versioned state: the present values, and the values as of each log offset that is not committed yet.
 
-Theory   A coordinator changes its state as soon as a record is in the log, and reads what is committed: the state as of
-         the high watermark. A snapshot is the state as of an offset. After one is made, the first change of each value
-         keeps what it was; so a snapshot costs what changed after it. It is dropped when the watermark has passed it,
-         and gone back to when an append fails.
+Theory   A coordinator changes its state as soon as a record is in the log. It reads committed state, which is the state
+         as of the high watermark. A snapshot is the state as of an offset. The first change of a value after a snapshot
+         keeps the old value. So a snapshot costs only the changes after it. It is dropped when the high watermark has
+         passed it, and restored when an append fails.
 Units    epochs are offsets of the log.
 Source   server-common/.../org/apache/kafka/timeline/{SnapshotRegistry,TimelineHashMap,TimelineObject}.java @ 4.0.
-Differs  What a value was is kept with the value, as a list by epoch, instead of hash tables of tiers. Of what is
-         dropped some is forgotten at once, and the rest with what is dropped later: until then nobody asks for it.
+Differs  Old values are kept with the value, in a list by epoch, instead of tiers of hash tables. Dropped snapshots are
+         forgotten in portions, with later drops, since no read uses them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _FORGOTTEN_AT_ONCE: Final = 512  # some 300 us
 
 
 class _Missing:
-    """There was nothing under this key."""
+    """Marks that the key was missing."""
 
 
 _MISSING: Final = _Missing()
 
 
 class SnapshotRegistry:
-    """The snapshots of some timelines. `forgotten_at_once` is how much of what is dropped is forgotten in one go."""
+    """The snapshots of a set of timelines. `forgotten_at_once` limits the values that are forgotten in one go."""
 
     def __init__(self, forgotten_at_once: int = _FORGOTTEN_AT_ONCE) -> None:
         self._forgotten_at_once = forgotten_at_once
@@ -42,18 +42,19 @@ class SnapshotRegistry:
 
     @property
     def epochs(self) -> list[int]:
-        """Of the snapshots that there are, ascending."""
+        """Return the epochs of the snapshots, ascending."""
         return list(self._touched)
 
     def create_snapshot(self, epoch: int) -> None:
-        """Keep the state as it is now. Nothing happens if it is kept already. Raises ValueError if a later one is."""
+        """Keep the present state as of this epoch. Do nothing if there is such a snapshot. Raises ValueError if there
+        is a later one."""
         if self._latest is not None and epoch < self._latest:
             raise ValueError(f"there is a snapshot of {self._latest}, so {epoch} is too late")
         self._touched.setdefault(epoch, [])
         self._latest = epoch
 
     def delete_snapshots_up_to(self, epoch: int) -> None:
-        """Forget those before it."""
+        """Drop the snapshots before this epoch."""
         for earlier in [each for each in self._touched if each < epoch]:
             self._dropped.append((earlier, self._touched.pop(earlier)))
         if not self._touched:
@@ -61,7 +62,7 @@ class SnapshotRegistry:
         self.forget_some()
 
     def forget_some(self) -> None:
-        """Of what was dropped, the oldest first."""
+        """Forget a portion of the dropped snapshots, the oldest first."""
         left = self._forgotten_at_once
         while self._dropped and left > 0:
             epoch, touched = self._dropped[0]
@@ -74,7 +75,8 @@ class SnapshotRegistry:
                 self._dropped.popleft()
 
     def revert_to_snapshot(self, epoch: int) -> None:
-        """Everything is as it was then. Later snapshots are gone, this one stays. Raises KeyError if there is none."""
+        """Restore the state of this snapshot, which stays. Later snapshots are dropped. Raises KeyError if it is
+        missing."""
         if epoch not in self._touched:
             raise KeyError(f"no snapshot of {epoch}: there are {self.epochs}")
         for later in [each for each in reversed(self._touched) if each >= epoch]:
@@ -85,8 +87,8 @@ class SnapshotRegistry:
 
 
 class TimelineDict(Generic[K, V]):
-    """A dict of immutable values, or of values that are timelines themselves. Reads take an epoch: what held when its
-    snapshot was made; it must be one that is kept, or LATEST."""
+    """A dict with immutable values, or with timelines as values. Reads take an epoch: LATEST, or the epoch of a
+    snapshot that still exists."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
@@ -102,7 +104,7 @@ class TimelineDict(Generic[K, V]):
         return self._values.get(key)
 
     def keys(self, epoch: int = LATEST) -> Iterator[K]:
-        """A copy of them, in no order that means anything unless it is LATEST: then in that of their insertion."""
+        """Return a copy of the keys. At LATEST they are in the order of insertion, else in no useful order."""
         if epoch == LATEST:
             return iter(list(self._values))
         candidates = dict.fromkeys([*self._values, *self._before])
@@ -118,14 +120,14 @@ class TimelineDict(Generic[K, V]):
         return (value for _, value in self.items(epoch))
 
     def __len__(self) -> int:
-        """As of now."""
+        """Return the number of present keys."""
         return len(self._values)
 
     def __bool__(self) -> bool:
         return len(self) > 0
 
     def __contains__(self, key: K) -> bool:
-        """As of now."""
+        """Return True if the key is present now."""
         return key in self._values
 
     def __setitem__(self, key: K, value: V) -> None:
@@ -133,7 +135,7 @@ class TimelineDict(Generic[K, V]):
         self._values[key] = value
 
     def pop(self, key: K) -> V | None:
-        """Take it out; None if it was not there."""
+        """Remove the key, and return its value; None if it is missing."""
         if key not in self._values:
             return None
         self._keep(key)
@@ -157,7 +159,7 @@ class TimelineDict(Generic[K, V]):
             before.append((latest, self._values.get(key, _MISSING)))
             self._registry._touched[latest].append((self, key))
 
-    # The registry's.
+    # Methods for the registry.
 
     def _forget(self, key: K, epoch: int) -> None:
         before = self._before[key]

@@ -33,7 +33,7 @@ class CoordinatorTimer(ABC):
         retry_backoff_ms: int = RETRY_BACKOFF_MS,
         is_awaited: bool = False,
     ) -> None:
-        """Run the operation after the delay, in place of the one that is scheduled under this key. If its records
+        """Run the operation after the delay. It replaces the timer that is scheduled under this key. If its records
         cannot be written and `retry` holds, it runs again after the backoff.
 
         `is_awaited`: clients wait for the operation, as members do for the end of the first rebalance. A skip of the
@@ -50,11 +50,11 @@ class CoordinatorTimer(ABC):
         retry: bool = True,
         is_awaited: bool = False,
     ) -> None:
-        """The same unless one is scheduled under this key."""
+        """Schedule the operation, unless the key has a timer."""
 
     @abstractmethod
     def cancel(self, key: str) -> None:
-        """It does not run any more; nothing happens if there is none."""
+        """Cancel the timer, if there is one."""
 
     @abstractmethod
     def is_scheduled(self, key: str) -> bool: ...

@@ -1,8 +1,9 @@
-"""A write operation from its call to its answer.
+"""A write operation from its call to its response.
 
-Theory   It completes exactly once: when what it has written is committed, when that failed, when the leader goes, or
-         when its time is over. Then what it wrote stays written. It waits in the purgatory of those who wait for the
-         high watermark of a partition, as a Produce request with acks=-1 does; so who does not wait costs nothing.
+Theory   A write operation completes exactly once: when its records are committed, when that failed, when the leader
+         changes, or at its timeout. After a timeout its records stay in the log. It waits in the produce purgatory for
+         the high watermark of a partition, as a Produce request with acks=-1 does. An operation that need not wait
+         costs nothing there.
 Units    milliseconds.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java CoordinatorWriteEvent, OperationTimeout @ 4.4
          (read out of the released jars).
@@ -19,11 +20,11 @@ from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
-Then = Callable[[Any], None]  # is given the response, or a KafkaError
+Then = Callable[[Any], None]  # gets the response, or a KafkaError
 
 
 class WriteEvent(DelayedOperation):
-    """`look` says that the watermark may have moved."""
+    """A write operation. `look` updates the coordinator to the high watermark, which may complete the operation."""
 
     __slots__ = ("_error", "_events", "_look", "_name", "_then", "result")
 
@@ -37,7 +38,7 @@ class WriteEvent(DelayedOperation):
         self._error: KafkaError | None = None
 
     def complete(self, error: KafkaError | None) -> None:
-        """It is over, if it was not before."""
+        """Complete the operation, unless that has happened."""
         if not self.is_completed():
             self._error = error
             self.force_complete()
@@ -59,7 +60,7 @@ class WriteEvent(DelayedOperation):
 
     def _tell(self) -> None:
         result, error = self.result, self._error
-        self.result = None  # who is completed stays on watch lists until they are visited
+        self.result = None  # a completed operation stays on watch lists until they are visited
         if result is not None and result.on_complete is not None:
             try:
                 result.on_complete(error)

@@ -1,8 +1,8 @@
-"""The group coordinator of one broker: which partition a group belongs to, and operations on it.
+"""The group coordinator of one broker: it finds the partition of a group, and runs operations on it.
 
-Theory   A group belongs to the partition of __consumer_offsets that its id's hash says, and whoever leads that
-         coordinates it. Each request is a write or a read operation on that partition; what only the log knows as an
-         error, a client hears as one of coordinators.
+Theory   The hash of a group's id selects a partition of __consumer_offsets, and the leader of that partition
+         coordinates the group. Each request is a write or a read operation on the partition. Errors of the log are
+         mapped to errors of coordinators for the response.
 Source   group-coordinator/.../GroupCoordinatorService.java; coordinator-common/.../CoordinatorOperationExceptionHelper
          .java handleOperationException @ 4.4 (read out of the released jars).
 Differs  The number of partitions is that of the topic, once there is one; Kafka reads it at the start.
@@ -37,9 +37,9 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
-_TIMERS: Final = 2  # of a broker's deadlines, behind the purgatories
+_TIMERS: Final = 2  # rank among a broker's deadlines, after the purgatories
 
-# What clients hear of errors of the log.
+# The errors in responses for errors of the log.
 _OPERATION_ERRORS: Final = {
     ErrorCode.network_exception: ErrorCode.coordinator_load_in_progress,
     ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
@@ -54,15 +54,15 @@ _OPERATION_ERRORS: Final = {
 
 
 def operation_error(error: KafkaError) -> KafkaError:
-    """As it is told to clients: without a text where it was another one."""
+    """Return the error for the response; a mapped error has no text."""
     code = _OPERATION_ERRORS.get(error.code)
     return error if code is None else KafkaError(code, "")
 
 
 @final
 class GroupCoordinator:
-    """Of one broker, from its start to its stop. `then` of each operation is called once, now or later, with the
-    response or with the error that is answered."""
+    """The group coordinator of one broker, from its start to its stop. The `then` of each operation is called once, now
+    or later, with the result or with the error for the response."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class GroupCoordinator:
         return self.environment.configs.current.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     def partition_for(self, group_id: str) -> int:
-        """Of __consumer_offsets."""
+        """Return the partition of __consumer_offsets."""
         return abs(java_hash(group_id)) % self.num_partitions
 
     # Operations.
@@ -113,7 +113,7 @@ class GroupCoordinator:
         operation: Callable[[GroupCoordinatorShard], CoordinatorResult[T]],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """Change something of a group."""
+        """Run a write operation on a group."""
         self.runtime.schedule_write_operation(name, self.partition_for(group_id), operation, _mapped(then))
 
     def write_in_slices(
@@ -124,13 +124,12 @@ class GroupCoordinator:
         then: Callable[[T | KafkaError], None],
         producer: Producer | None = None,
     ) -> None:
-        """The same by an operation that may be long; and only if the producer's transaction is committed, if there is
-        one."""
+        """Run a long write operation in slices. With a producer, its records belong to that producer's transaction."""
         index = self.partition_for(group_id)
         self.runtime.schedule_long_write_operation(name, index, operation, _mapped(then), producer)
 
     def complete_transaction(self, index: int, mark: Mark, then: Callable[[ErrorCode], None]) -> None:
-        """Write the mark of a transaction to a partition of __consumer_offsets."""
+        """Write a transaction marker to a partition of __consumer_offsets."""
 
         def written(response: KafkaError | None) -> None:
             code = ErrorCode.none if response is None else operation_error(response).code
@@ -148,7 +147,7 @@ class GroupCoordinator:
         operation: Callable[[GroupCoordinatorShard, int], T],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """Look at a group as of the committed offset, which the operation is given."""
+        """Run a read operation on a group, as of the committed offset, which the operation gets."""
         self.runtime.schedule_read_operation(name, self.partition_for(group_id), operation, _mapped(then))
 
     def read_in_slices(
@@ -158,7 +157,7 @@ class GroupCoordinator:
         operation: Callable[[GroupCoordinatorShard, int], Slices[T]],
         then: Callable[[T | KafkaError], None],
     ) -> None:
-        """Run a long read operation in slices; otherwise like the method above."""
+        """Run a long read operation in slices; otherwise like `read`."""
         self.runtime.schedule_long_read_operation(name, self.partition_for(group_id), operation, _mapped(then))
 
     def read_all(
@@ -167,7 +166,7 @@ class GroupCoordinator:
         operation: Callable[[GroupCoordinatorShard, int], T],
         then: Callable[[list[T | KafkaError]], None],
     ) -> None:
-        """Look at all partitions that this broker coordinates."""
+        """Run a read operation on each partition that this broker coordinates."""
         self.runtime.schedule_read_all_operation(name, operation, then)
 
     def write_all(
@@ -179,17 +178,18 @@ class GroupCoordinator:
         self.runtime.schedule_write_all_operation(name, operation, then)
 
     def put_off(self, answer: Callable[[], None]) -> None:
-        """Send one of many answers as soon as others had their turn."""
+        """Send one of many responses after other work has had its turn."""
         self.runtime.in_turns.put_off("one of many answers", answer)
 
-    # What happens to the cluster.
+    # Changes of the cluster.
 
     def on_election(self, index: int, leader_epoch: int) -> None:
-        """This broker leads a partition of __consumer_offsets."""
+        """Load a partition of __consumer_offsets that this broker leads now."""
         self.runtime.schedule_load_operation(index, leader_epoch)
 
     def on_resignation(self, index: int, leader_epoch: int | None) -> None:
-        """It does not, or not any more. None as epoch: the topic is gone."""
+        """Unload a partition that this broker does not lead, or no longer leads. The epoch is None if the topic was
+        deleted."""
         self.runtime.schedule_unload_operation(index, leader_epoch)
 
     def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
@@ -198,17 +198,17 @@ class GroupCoordinator:
             self.write_all("on-topics-deleted", lambda shard: shard.offsets.on_topics_deleted(deleted), _ignored)
 
     def pause(self) -> None:
-        """The broker stands still: no time comes for it."""
+        """Stop the timers: the broker is paused."""
         self.environment.is_paused = True
         self._remove_timers()
 
     def resume(self) -> None:
-        """It goes on; what is late comes next."""
+        """Restart the timers: the broker resumes, and overdue timers fire next."""
         self.environment.is_paused = False
         self._add_timers()
 
     def close(self) -> None:
-        """The broker stops."""
+        """Stop, with the broker."""
         self.runtime.close()
         if not self.environment.is_paused:
             self._remove_timers()
@@ -235,7 +235,7 @@ class GroupCoordinator:
 
 
 def _ignored(responses: object) -> None:
-    """If it could not be written, it stays as it is."""
+    """Ignore a failed write: the offsets stay."""
 
 
 def _mapped(then: Callable[[T | KafkaError], None]) -> Callable[[T | KafkaError], None]:

@@ -1,4 +1,4 @@
-"""Groups that are deleted, with all that they have committed.
+"""The deletion of groups, with all their committed offsets.
 
 Source   group-coordinator/.../GroupCoordinatorShard.java deleteGroups; GroupMetadataManager.java validateDeleteGroup,
          createGroupTombstoneRecords @ 4.2.
@@ -19,19 +19,19 @@ _GROUPS_OF_A_SLICE: Final = 128
 
 
 class DeletedGroup(NamedTuple):
-    """What became of one that was to be deleted."""
+    """The outcome for one group."""
 
     group_id: str
     error_code: ErrorCode
 
 
 def share_groups_deleted(shard: GroupCoordinatorShard) -> CoordinatorResult[None]:
-    """There are none."""
+    """Return no records: there are no share groups."""
     return CoordinatorResult([], None)
 
 
 def delete_groups(group_ids: list[str], shard: GroupCoordinatorShard) -> Slices[CoordinatorResult[list[DeletedGroup]]]:
-    """Those of one partition, each by itself."""
+    """Delete the groups of one partition, each by itself."""
     records: list[CoordinatorRecord] = []
     results: list[DeletedGroup] = []
     for group_id in group_ids:

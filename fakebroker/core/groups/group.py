@@ -1,4 +1,4 @@
-"""What all groups have in common, whatever their protocol: what offsets, listings and deletions ask of a group.
+"""The common interface of groups: the methods that offsets, listings and deletions need, for each protocol.
 
 Source   group-coordinator/.../group/Group.java @ 4.0.
 """
@@ -18,7 +18,7 @@ from fakebroker.core.coordinator.timer import CoordinatorTimer
 
 
 class GroupType(Enum):
-    """By the name that ListGroups tells."""
+    """The type of a group. The values are the names in ListGroups."""
 
     UNKNOWN = "unknown"
     CLASSIC = "classic"
@@ -28,7 +28,7 @@ class GroupType(Enum):
 
     @staticmethod
     def parse(name: str) -> GroupType:
-        """In any case of letters; UNKNOWN for what is none."""
+        """Return the type of that name, in any case; UNKNOWN for other names."""
         return _TYPES.get(name.lower(), GroupType.UNKNOWN)
 
 
@@ -36,7 +36,7 @@ _TYPES = {kind.value: kind for kind in GroupType}
 
 
 class ListedGroup(NamedTuple):
-    """A line of ListGroups. `state` and `type` are written as Kafka writes them."""
+    """A group in a ListGroups response. `state` and `type` are as Kafka writes them."""
 
     group_id: str
     protocol_type: str
@@ -45,33 +45,33 @@ class ListedGroup(NamedTuple):
 
 
 class CommittedAt(NamedTuple):
-    """Of an offset, what its age depends on. None where the commit said nothing of its own."""
+    """The facts from which the age of an offset is computed. `expire_timestamp_ms` is None if the commit had none."""
 
     commit_timestamp_ms: int
     expire_timestamp_ms: int | None
 
 
-# Of an offset: the wall time from which on it is to go, given how long offsets are kept.
+# Returns the wall time at which an offset expires, given the retention time.
 ExpirationCondition = Callable[[CommittedAt, int], int]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Group(ABC):
-    """A group. Whoever finds fault with a request raises KafkaError."""
+    """A group. Its validations raise KafkaError with the error code of the response."""
 
     group_id: str
     type: ClassVar[GroupType]
 
     @abstractmethod
     def state_name(self, committed_offset: int = LATEST) -> str:
-        """As DescribeGroups and ListGroups tell it."""
+        """Return the name of the state in DescribeGroups and ListGroups."""
 
     @abstractmethod
     def as_listed_group(self, committed_offset: int) -> ListedGroup: ...
 
     @abstractmethod
     def is_in_states(self, states: set[str], committed_offset: int) -> bool:
-        """`states` in lower case."""
+        """Return True if the state is one of `states`, which are in lower case."""
 
     @abstractmethod
     def validate_offset_commit(
@@ -82,8 +82,8 @@ class Group(ABC):
         is_transactional: bool,
         version: int,
     ) -> Callable[[str, int], None] | None:
-        """Whether a member may commit. Gives what is asked besides of each partition (topic name, partition), if
-        anything is."""
+        """Raise KafkaError if the member may not commit. Return a validation of each partition (topic name, partition),
+        if one is needed."""
 
     @abstractmethod
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int, committed_offset: int) -> None: ...
@@ -102,10 +102,10 @@ class Group(ABC):
 
     @abstractmethod
     def offset_expiration_condition(self) -> ExpirationCondition | None:
-        """None: no offset of it expires now."""
+        """Return the condition; None if no offset expires now."""
 
     def cancel_timers(self, timer: CoordinatorTimer) -> None:  # noqa: B027
-        """It is about to be deleted."""
+        """Cancel the group's timers: it is about to be deleted."""
 
     @property
     @abstractmethod

@@ -1,10 +1,10 @@
-"""The ids of all groups that clients of an address may be members of.
+"""The ids of all groups that clients of one address may be members of.
 
-Theory   Members of the consumer protocol outlive a cluster as other clients do. Their next heartbeat names a group that
-         the new cluster does not have. GROUP_ID_NOT_FOUND is fatal to Java's consumer and to librdkafka's; with
-         UNKNOWN_MEMBER_ID they join again, as members of the classic protocol do.
+Theory   Clients may outlive a cluster. Members of the consumer protocol then send a heartbeat for a group that the new
+         cluster does not have. GROUP_ID_NOT_FOUND is fatal to Java's consumer and to librdkafka's. With
+         UNKNOWN_MEMBER_ID they rejoin, as members of the classic protocol do.
 Differs  In Kafka a group does not vanish under its members, and a coordinator without the group answers
-         GROUP_ID_NOT_FOUND. So does this one for each group that it had itself, or that nobody had.
+         GROUP_ID_NOT_FOUND. So does this one, except for groups of an earlier cluster.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import final
 
 @final
 class GroupIds:
-    """`earlier` are the groups that were there in an earlier life, and not in this one."""
+    """The ids of groups. `earlier` are groups of an earlier life of the cluster that this life does not have."""
 
     def __init__(self, earlier: Iterable[str] = ()) -> None:
         self.earlier = set(earlier)
         self._own: set[str] = set()
 
     def add(self, group_id: str) -> None:
-        """The group is there."""
+        """Note that the group exists."""
         self.earlier.discard(group_id)
         self._own.add(group_id)
 

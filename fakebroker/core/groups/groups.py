@@ -1,7 +1,6 @@
-"""The groups of one partition of __consumer_offsets, by their ids.
+"""The groups of one partition of __consumer_offsets, by id.
 
-Theory   Which groups there are depends on the epoch that is asked for: the committed offset, or now. What a group of a
-         kind is made of, its own room knows.
+Theory   Lookups take an epoch: the committed offset, or LATEST. The parts of a group are in the folder of its type.
 Source   group-coordinator/.../GroupMetadataManager.java group, groupIds, removeGroup, listGroups @ 4.4 (read out of the
          released jars).
 """
@@ -30,8 +29,10 @@ def _no_classic_groups(group_id: str) -> Group:
 
 @final
 class Groups(TimelineDict[str, Group]):
-    """`new_classic_group` makes an empty one, which is not among them yet: the room of classic groups sets it.
-    `on_added` is called when there is one more, or another one. `ids` are of all partitions of all brokers."""
+    """The groups of one partition. `ids` are the ids of all partitions of all brokers.
+
+    `new_classic_group` makes an empty group, which is not in `groups` yet; ClassicGroups sets it. `on_added` is called
+    when a group is added or replaced."""
 
     def __init__(self, registry: SnapshotRegistry, ids: GroupIds) -> None:
         super().__init__(registry)
@@ -46,14 +47,15 @@ class Groups(TimelineDict[str, Group]):
             self.on_added()
 
     def group(self, group_id: str, committed_offset: int = LATEST) -> Group:
-        """Raises GROUP_ID_NOT_FOUND."""
+        """Return the group. Raises GROUP_ID_NOT_FOUND."""
         group = self.get(group_id, committed_offset)
         if group is None:
             raise group_id_not_found(f"Group {group_id} not found.")
         return group
 
     def group_of(self, kind: type[G], group_id: str, committed_offset: int = LATEST) -> G:
-        """A group of that class. Raises GROUP_ID_NOT_FOUND, in Kafka's words for a group of another kind too."""
+        """Return the group if it has that class. Raises GROUP_ID_NOT_FOUND, as Kafka does also for a group of another
+        type."""
         group = self.group(group_id, committed_offset)
         if not isinstance(group, kind):
             name: GroupType = kind.type
@@ -61,8 +63,8 @@ class Groups(TimelineDict[str, Group]):
         return group
 
     def get_or_create_classic_group(self, group_id: str) -> Group:
-        """What is under this id; a new, empty classic group if nothing is (getOrMaybeCreateClassicGroup, which only
-        offsets ask for without a type). Raises GROUP_ID_NOT_FOUND for a group of another kind."""
+        """Return the group of this id, or a new, empty classic group (getOrMaybeCreateClassicGroup). Only offset
+        commits need this. Raises GROUP_ID_NOT_FOUND for a group of another type."""
         group = self.get(group_id)
         if group is None:
             group = self[group_id] = self.new_classic_group(group_id)
@@ -73,7 +75,7 @@ class Groups(TimelineDict[str, Group]):
     def list_groups(
         self, states: Collection[str], types: Collection[str], committed_offset: int = LATEST
     ) -> list[ListedGroup]:
-        """Those in any of the states and of any of the types, in any case of letters; all if none is named."""
+        """Return the groups in one of the states and of one of the types, in any case. Without names, all match."""
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {GroupType.parse(name) for name in types}
         return [

@@ -1,4 +1,4 @@
-"""A part of the state of a partition of __consumer_offsets: classic groups, consumer groups, offsets.
+"""The interface of a part of the state of __consumer_offsets: classic groups, consumer groups, or offsets.
 
 Source   group-coordinator/.../GroupCoordinatorShard.java replay, onLoaded, onUnloaded, onMetadataUpdate @ 4.2.
 """
@@ -13,25 +13,25 @@ from mypy_extensions import mypyc_attr
 
 from fakebroker.core.controller.topics import Topic
 
-# Changes the state as a record says: its key, its value (None for a tombstone), and the producer of its transaction, or
+# Changes the state by a record: its key, its value (None for a tombstone), and the producer id of its transaction, or
 # -1.
 Replay = Callable[[Any, Any, int], None]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GroupManager(ABC):
-    """Whoever keeps something of it. What it makes of a record and what it answers are methods of its own."""
+    """A part of the state of a partition of __consumer_offsets. The requests to it are methods of the subclass."""
 
     @abstractmethod
     def replayers(self) -> Mapping[type, Replay]:
-        """By the class of a record's key, what it does to the state."""
+        """Return the replay method for each class of record key."""
 
     def on_loaded(self) -> None:  # noqa: B027
-        """All is replayed; timers may be scheduled."""
+        """Start timers: all records are replayed."""
 
     def on_unloaded(self) -> None:  # noqa: B027
-        """Another broker is asked from now on. Timers are gone; whoever waits here without an operation has to be
-        told."""
+        """Answer the requests that wait here outside of an operation: another broker coordinates from now on. Timers
+        are cancelled already."""
 
     def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:  # noqa: B027
-        """These topics are new or have more partitions; these are gone."""
+        """Note topics that are new or have more partitions, and topics that are deleted."""

@@ -1,4 +1,4 @@
-"""What the operations on the groups of one partition work with, whatever the protocol.
+"""The services that operations on the groups of one partition use, for each protocol.
 
 Source   the fields that group-coordinator/.../GroupMetadataManager.java and OffsetMetadataManager.java share @ 4.2.
 """
@@ -25,8 +25,8 @@ from fakebroker.core.purgatory.housekeeping import Housekeeping
 
 @final
 class GroupEnvironment:
-    """What a broker's coordinator has for all its partitions. `random_uuid` draws one from the cluster's seed. While it
-    `is_paused` its broker stands still."""
+    """The services of a broker's coordinator, for all its partitions. `random_uuid` draws a UUID from the cluster's
+    seed. `is_paused`: the broker is paused."""
 
     __slots__ = (
         "broker_id", "clock", "configs", "group_configs", "group_ids", "housekeeping", "is_paused", "metadata", "probe",
@@ -59,7 +59,7 @@ class GroupEnvironment:
 
 @final
 class GroupServices:
-    """The same and what belongs to one partition of __consumer_offsets."""
+    """The services of the environment, and those of one partition of __consumer_offsets."""
 
     __slots__ = ("environment", "executor", "groups", "partition", "registry", "timer")
 
@@ -80,7 +80,7 @@ class GroupServices:
 
     @property
     def config(self) -> BrokerConfig:
-        """As it is now."""
+        """Return the present config of the broker."""
         return self.environment.configs.current
 
     @property

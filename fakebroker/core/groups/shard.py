@@ -21,7 +21,7 @@ from fakebroker.protocol.slices import Slices
 
 @final
 class GroupCoordinatorShard(CoordinatorShard):
-    """Hands each record to whoever keeps such."""
+    """A shard that hands each record to the manager of its kind."""
 
     def __init__(self, services: GroupServices) -> None:
         self.services = services

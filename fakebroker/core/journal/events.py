@@ -2,10 +2,12 @@
 
 Theory   Every event has both clocks of its moment (`Now`). Times are the caller's, ids are counted from 1 and nothing
          is random. So the same calls of the core give the same lines, byte for byte. Events are in the order in which
-         they happened. On the real clock `mono_ms` may go back by 1 ms within that order: stamps are rounded up, and
-         reached times are rounded down. A request has one `Request`, then further events with the same number, and at
-         last one `Answer`. There is no `Answer` if its connection was closed before, or its broker stopped. A reader
-         that is too slow gets gaps, and a `Dropped` for each; the journal in memory has no gaps.
+         they happened, but on the real clock `mono_ms` may go back. An event of a timer has the time of the timer's
+         deadline. If the broker wakes up late, it has handled requests with later times before. `TimerFired` has both
+         times; on a busy machine they differ by tens of milliseconds. All other times go back by 1 ms at most: stamps
+         are rounded up, and reached times are rounded down. A request has one `Request`, then further events with the
+         same number, and at last one `Answer`. There is no `Answer` if its connection was closed before, or its broker
+         stopped. A reader that is too slow gets gaps, and a `Dropped` for each; the journal in memory has no gaps.
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     json_lines.py.

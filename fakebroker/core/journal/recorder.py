@@ -43,7 +43,8 @@ class _Trail:
         self.handled = 0
         self.arrivals: deque[tuple[int, int]] = deque()  # (bytes received by then, when)
         self.request = 0
-        self.answer: tuple[events.PartitionAnswer, ...] = ()  # to the Produce in hand
+        self.answer: tuple[events.PartitionAnswer, ...] = ()  # to the Produce in hand,
+        self.has_more = False  # and whether some of it comes later
 
     def take(self, size: int, now_ms: int) -> int:
         """Handle a frame, and return the time at which its last byte came. That is now for bytes from before the
@@ -124,23 +125,24 @@ class Recorder(FaultRecorder):
             request.timeout_ms,
             request.transactional_id,
             tuple(
-                (name, partition.index)
-                for name, topic in zip(names, request.topic_data, strict=True)
-                for partition in topic.partition_data
+                [
+                    (name, partition.index)
+                    for name, topic in zip(names, request.topic_data, strict=True)
+                    for partition in topic.partition_data
+                ]
             ),
         )
 
-    def produce_answered(self, connection: int, topics: Sequence[TopicProduceResponse]) -> None:
-        self._trail(connection).answer = tuple(
-            events.PartitionAnswer(
-                topic.name or str(topic.topic_id or _NO_TOPIC_ID),
-                partition.index,
-                kafka_name(partition.error_code),
-                partition.base_offset,
-            )
-            for topic in topics
-            for partition in topic.partitions
-        )
+    def produce_answered(self, connection: int, topics: Sequence[TopicProduceResponse], has_more: bool = False) -> None:
+        trail = self._trail(connection)
+        told = []
+        for topic in topics:
+            name = topic.name or str(topic.topic_id or _NO_TOPIC_ID)
+            for partition in topic.partitions:
+                error = kafka_name(partition.error_code)
+                told.append(events.PartitionAnswer(name, partition.index, error, partition.base_offset))
+        trail.answer = (*trail.answer, *told) if trail.has_more else tuple(told)
+        trail.has_more = has_more
 
     def answered(self, connection: int, outcome: str, size: int) -> None:
         trail = self._trail(connection)

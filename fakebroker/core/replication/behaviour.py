@@ -1,5 +1,5 @@
-"""The behaviour of a follower, as a value: the words of `--followers`, of `kafka.followers` and of the control
-plane."""
+"""The behaviour of a follower, and a selection of followers, as values: the words of `--followers`, of
+`kafka.followers` and of the control plane."""
 
 from __future__ import annotations
 
@@ -62,3 +62,19 @@ class Behaviour(NamedTuple):
 INSTANT = Behaviour("instant")
 FROZEN = Behaviour("frozen")
 EXTERNAL = Behaviour("external")
+
+
+class Selection(NamedTuple):
+    """The followers that the user means; None means all."""
+
+    topic: str | None = None
+    partition: int | None = None
+    broker_id: int | None = None
+
+    def has(self, topic: str, partition: int, broker_id: int) -> bool:
+        return (
+            self.topic in (None, topic) and self.partition in (None, partition) and self.broker_id in (None, broker_id)
+        )
+
+
+EVERYBODY = Selection()

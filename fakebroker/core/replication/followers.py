@@ -11,7 +11,7 @@ Units    monotonic milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -19,40 +19,26 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.purgatory.deadlines import TimerDeadlines
 from fakebroker.core.quota.replication import ReplicationQuotas
-from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
+from fakebroker.core.replication.behaviour import EVERYBODY, FROZEN, INSTANT, MAX_LAG_MS, Behaviour, Selection
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer, unread_answers
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
 from timingwheel import TimerTask
 
-
-class Selection(NamedTuple):
-    """The followers that the user means; None means all."""
-
-    topic: str | None = None
-    partition: int | None = None
-    broker_id: int | None = None
-
-    def has(self, follower: Follower) -> bool:
-        tp = follower.partition.topic_partition
-        return (
-            self.topic in (None, tp.topic)
-            and self.partition in (None, tp.partition)
-            and self.broker_id in (None, follower.broker_id)
-        )
-
-
-EVERYBODY = Selection()
+_PARTITIONS_OF_A_SLICE: Final = 64  # with some followers each
 
 
 class _Command:
-    """One command of the user, with all its steps. It is known by its identity: the same command may be given again."""
+    """One command of the user. `number` is higher than those of the commands before, `done` are the steps so far."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, number: int) -> None:
         self.selection = selection
+        self.number = number
+        self.done: list[Behaviour | None] = []
 
 
 class FollowerSet:
@@ -76,8 +62,10 @@ class FollowerSet:
         self.quotas = quotas
         self._followers: dict[Partition, list[Follower]] = {}
         self.unaware: frozenset[int] = frozenset()  # brokers that do not learn of partitions made now
+        self._reach_changes = 0
         self._unread: dict[int, dict[int, UnreadAnswer]] = {}  # of paused brokers
-        self._newest_for_all = _Command(EVERYBODY)
+        self._commands = 0
+        self._newest_for_all = _Command(EVERYBODY, 0)
         self._obeyed: dict[Follower, _Command] = {}
         # The last command for each selection, the newest last: for replicas that come later.
         self._standing: dict[Selection, tuple[_Command, Behaviour]] = {}
@@ -89,10 +77,19 @@ class FollowerSet:
 
     # Changes of partitions.
 
-    def add(self, partition: Partition) -> None:
+    @property
+    def made_for(self) -> tuple[Behaviour, frozenset[int], int]:
+        """The state for which `new_for` made followers. Once it changes they cannot be added."""
+        return self.behaviour, self.unaware, self._reach_changes
+
+    def new_for(self, partition: Partition) -> list[Follower]:
+        """Return the actors of a new partition, to be added once it is published."""
         partition.unaware = self.unaware
-        self._followers[partition] = [self._new(partition, broker_id) for broker_id in partition.replicas]
-        for follower in self._followers[partition]:
+        return [self._new(partition, broker_id) for broker_id in partition.replicas]
+
+    def add(self, partition: Partition, followers: list[Follower]) -> None:
+        self._followers[partition] = followers
+        for follower in followers:
             self._obeyed[follower] = self._newest_for_all
 
     def _new(self, partition: Partition, broker_id: int) -> Follower:
@@ -138,7 +135,7 @@ class FollowerSet:
     def _standing_of(self, follower: Follower) -> tuple[_Command, Behaviour]:
         """Return the newest command that concerns a follower, and its last behaviour."""
         for command, behaviour in reversed(self._standing.values()):
-            if command.selection.has(follower):
+            if _has(command.selection, follower):
                 return command, behaviour
         return self._newest_for_all, self.behaviour
 
@@ -167,6 +164,7 @@ class FollowerSet:
 
     def on_reach_change(self, now: Now) -> None:
         """React to a change of which brokers work, or which broker can reach which."""
+        self._reach_changes += 1
         for followers in list(self._followers.values()):
             for follower in followers:
                 follower.on_reach_change(now)
@@ -194,13 +192,13 @@ class FollowerSet:
     def _of(self, broker_id: int) -> list[Follower]:
         return [each for followers in self._followers.values() for each in followers if each.broker_id == broker_id]
 
-    def on_rates_change(self) -> None:
+    def on_rates_change_in_slices(self) -> Slices[None]:
         """React to altered rates of throttled replicas."""
         self.quotas.configure()
-        now = self._now()
-        for followers in self._followers.values():
-            for follower in followers:
-                follower.on_throttle_change(now)
+        for number, partition in enumerate(list(self._followers), 1):
+            self.on_configs_change(partition)
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
 
     def on_configs_change(self, partition: Partition) -> None:
         """React to altered settings of the topic: other replicas may be throttled."""
@@ -213,14 +211,14 @@ class FollowerSet:
     def set_behaviour(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
         """Change the behaviour of the selected followers. None undoes a freeze. Raise KafkaError if the selection is
         empty, because a change that changes nothing is a slip."""
-        self.script([(0, behaviour)], selection, now)
+        finish(self.script_in_slices([(0, behaviour)], selection, now))
 
-    def script(
+    def script_in_slices(
         self,
         steps: Sequence[tuple[Any, Behaviour | None]],
         selection: Selection,
         now: Now,
-    ) -> None:
+    ) -> Slices[None]:
         """Set each step's behaviour at its time, counted from now. A step does not affect a follower that got a newer
         command, or one of a later topic (unless all are selected). Raise TypeError or ValueError, and do nothing, for a
         time that is no whole number, before now or out of order."""
@@ -232,31 +230,38 @@ class FollowerSet:
                 f"the times of a script are milliseconds from now, rising, from 0 to {MAX_LAG_MS}, and not {times_ms}"
             )
         self._check(selection)
-        command = self._begin(selection)
+        self._commands += 1
+        command = _Command(selection, self._commands)
+        if selection == EVERYBODY:
+            self._newest_for_all = command
         for at_ms, behaviour in steps:
             if at_ms == 0:
-                self._run_step(behaviour, command, now)
+                self._begin(behaviour, command)
             else:
                 self._deadlines.unawaited += 1
                 self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
+        for number, partition in enumerate(list(self._followers), 1):
+            self._let_obey(partition, command)
+            for stale in (partition.stale or {}).values():  # they may have begun between two slices
+                self._let_obey(stale, command)
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
 
-    def _begin(self, selection: Selection) -> _Command:
-        """Create a command and make the selected followers obey it from now on."""
-        command = _Command(selection)
-        if selection == EVERYBODY:
-            self._newest_for_all = command
-        for follower in self._obeyed:
-            if selection.has(follower):
+    def _let_obey(self, partition: Partition, command: _Command) -> None:
+        for follower in self._followers.get(partition, ()):
+            if self._obeyed[follower].number < command.number and _has(command.selection, follower):
                 self._obeyed[follower] = command
-        return command
+                for behaviour in command.done:  # also steps that became due between two slices
+                    follower.set_behaviour(behaviour or follower.before_freeze, self._now())
 
     def _check(self, selection: Selection) -> None:
         if (selection.topic, selection.partition) == (None, None):
             is_somebody = selection.broker_id is None or selection.broker_id in self._brokers.broker_ids
         else:
             is_somebody = any(
-                selection.has(follower) and not follower.leads
-                for followers in self._followers.values()
+                _has(selection, follower) and not follower.leads
+                for each, followers in self._followers.items()
+                if selection.topic in (None, each.topic_partition.topic)
                 for follower in followers
             )
         if not is_somebody:
@@ -271,20 +276,23 @@ class FollowerSet:
                 why += ", or nothing of it has a replica there that follows"
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"No follower has {said}: {why}.")
 
-    def _run_step(self, behaviour: Behaviour | None, command: _Command, now: Now) -> None:
-        if command.selection != EVERYBODY or command is self._newest_for_all:
-            self._apply(behaviour, command.selection, command, now)
+    def run_step(self, behaviour: Behaviour | None, command: _Command) -> None:
+        """Do a later step of a script."""
+        if command.selection == EVERYBODY and command is not self._newest_for_all:
+            return
+        self._begin(behaviour, command)
+        for followers in list(self._followers.values()):
+            for follower in followers:
+                if self._obeyed.get(follower) is command:
+                    follower.set_behaviour(behaviour or follower.before_freeze, self._now())
 
-    def _apply(self, behaviour: Behaviour | None, selection: Selection, command: _Command, now: Now) -> None:
-        if selection == EVERYBODY:
+    def _begin(self, behaviour: Behaviour | None, command: _Command) -> None:
+        command.done.append(behaviour)
+        if command.selection == EVERYBODY:
             self.behaviour = behaviour or self._before_freeze
             if self.behaviour != FROZEN:
                 self._before_freeze = self.behaviour
         self._stands(command, behaviour)
-        for followers in list(self._followers.values()):
-            for follower in followers:
-                if self._obeyed.get(follower) is command:
-                    follower.set_behaviour(behaviour or follower.before_freeze, now)
 
     def _stands(self, command: _Command, behaviour: Behaviour | None) -> None:
         selection = command.selection
@@ -308,4 +316,9 @@ class _ScriptStep(TimerTask):
 
     def run(self) -> None:
         self._followers._deadlines.unawaited -= 1
-        self._followers._run_step(self._behaviour, self._command, self._followers._now())
+        self._followers.run_step(self._behaviour, self._command)
+
+
+def _has(selection: Selection, follower: Follower) -> bool:
+    topic, partition = follower.partition.topic_partition
+    return selection.has(topic, partition, follower.broker_id)

@@ -60,6 +60,9 @@ def of_kio(version: int, request: Any) -> Slices[FetchRequest]:
                 yield
         topic_id = topic.topic_id.bytes if by_id and topic.topic_id is not None else NO_TOPIC_ID
         topics.append(FetchTopicData("" if by_id else topic.topic, topic_id, partitions))
+        read += 1
+        if read % _PARTITIONS_OF_A_SLICE == 0:
+            yield
     forgotten: list[ForgottenTopic] = []
     for topic in request.forgotten_topics_data if version >= 7 else ():
         topic_id = topic.topic_id.bytes if by_id and topic.topic_id is not None else NO_TOPIC_ID

@@ -41,7 +41,7 @@ class Trial:
 
 TRIAL = pytest.StashKey[Trial]()
 FAILURE = pytest.StashKey["Fault | None"]()
-"""Of the configuration: what `--kafka-failure` says."""
+"""The fault that `--kafka-failure` names, in the stash of the config."""
 
 
 def add_options(group: pytest.OptionGroup) -> None:

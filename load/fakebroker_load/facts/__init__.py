@@ -1,1 +1,1 @@
-"""Each fact that client, log and journal tell of a run, with the rule that judges it, or why none does."""
+"""The facts that client, log and journal state about a run, each with the rule that judges it, or why none does."""

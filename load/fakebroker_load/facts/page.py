@@ -1,4 +1,4 @@
-"""docs/facts.md, of the table. `python -m fakebroker_load.facts.page > docs/facts.md` writes it."""
+"""The page docs/facts.md, made from the table. `python -m fakebroker_load.facts.page > docs/facts.md` writes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ witness-mutants` ([testing kit](testing-kit.md#when-you-change-the-broker)) chan
 
 
 def as_markdown() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([HEAD, *_counts(), *(line for witness in WITNESSES for line in _section(witness))]) + "\n"
 
 

@@ -1,15 +1,19 @@
-"""The table of facts: each field that a witness of a run tells, with the rule that judges it, or why none does.
+"""The table of facts: each field that a witness of a run states, with the rule that judges it, or why none does.
 
-Shape    TOML files beside this one, one for each witness: `wire` (the messages, by name and version), `batch` (what is
-         read back), `client`, `log` and `journal` (the columns of requests.parquet, log.parquet, partitions.parquet and
-         journal.parquet), `event` (the journal's JSON), `order` (of rows, within a witness and between them). Each has
-         entries of fields that are alike: `thing` and its `fields`, or `of` with those of each thing, and either
-         `rule`, with `needs` (answers if it is not given) and `but` (which changes it does not see), or `reason`.
-         What is a row of some Parquet file has `unseen` beside `but`: the kinds of change that the rule does not see,
-         by a condition that each changed row meets (ALWAYS: any row does). They are patterns: "one *", "*less", "*".
-Theory   A field is judged if another value of it makes the verdict red, where `needs` is met; `but` is a limit of that.
-         tests/load/facts holds the table against the definitions of messages, events and columns, and each rule
-         against the verdict. tests/witness_mutants holds `unseen` against changed rows: no other change stays unseen.
+Shape    TOML files beside this module, one for each witness:
+         - `wire`: the messages, by name and version
+         - `batch`: batches and records that are read back
+         - `client`, `log`, `journal`: the columns of requests.parquet, log.parquet, partitions.parquet and
+           journal.parquet
+         - `event`: the journal's JSON
+         - `order`: the order of rows, within a witness and between witnesses
+         An entry has fields that are judged alike: `thing` and its `fields`, or `of` with the fields of each thing. It
+         has either `rule` or `reason`. With `rule` it may have `needs` (default: answers), and `but`: the changes that
+         the rule does not see. Beside `but`, an entry for rows of a Parquet file may have `unseen`: patterns of these
+         changes ("one *", "*less", "*"), by a condition that each changed row meets (ALWAYS: any row).
+Theory   A field is judged if another value of it makes the verdict fail, where `needs` is met; `but` is a limit of
+         that. tests/load/facts compares the table with the definitions of messages, events and columns, and each rule
+         with the verdict. tests/witness_mutants compares `unseen` with changed rows.
 """
 
 from __future__ import annotations
@@ -23,13 +27,13 @@ from typing import NamedTuple
 WITNESSES = ("wire", "batch", "client", "log", "journal", "event", "order")
 ANSWERS, LOG, JOURNAL = NEEDS = ("answers", "log", "journal")
 ALWAYS = "always"
-REFUSED = "exit status 3"  # in the place of a rule: the load refuses to go on, and there is no verdict
+REFUSED = "exit status 3"  # instead of a rule: the load ends without a verdict
 
 
 class Fact(NamedTuple):
-    """`rule` is the problem that is found, or how a sentence about a group begins; None: it is not judged. `reason`
-    says why, or which changes the rule does not see; empty: it sees all. `needs` is one of NEEDS. `unseen` has the
-    kinds of change that the rule does not see, by condition."""
+    """A field of a witness. `rule` is the problem that is found, or the start of a sentence about a group; None if it
+    is not judged. `reason` says why, or which changes the rule does not see; empty if it sees all. `needs` is one of
+    NEEDS. `unseen` has the kinds of change that the rule does not see, by condition."""
 
     witness: str
     thing: str
@@ -42,17 +46,17 @@ class Fact(NamedTuple):
 
 @cache
 def facts() -> tuple[Fact, ...]:
-    """All of them, in the order of the files."""
+    """Return all facts, in the order of the files."""
     return tuple(fact for witness in WITNESSES for fact in _read(witness))
 
 
 def fact_of(witness: str, thing: str, field: str) -> Fact:
-    """Raises KeyError if there is none."""
+    """Return the fact. Raises KeyError if there is none."""
     return _by_place()[witness, thing, field]
 
 
 def rules(needs: str) -> tuple[str, ...]:
-    """The rules that are applied only where there is such a witness."""
+    """Return the rules that apply only with this witness."""
     at = NEEDS.index(needs)
     judged = {fact.rule for fact in facts() if fact.rule is not None and fact.needs == needs}
     return tuple(sorted(judged - {fact.rule for fact in facts() if fact.needs in NEEDS[:at]}))

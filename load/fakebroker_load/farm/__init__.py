@@ -1,1 +1,1 @@
-"""The simulation farm: many seeds of the broker's own simulation, shared out to Spark's tasks."""
+"""The simulation farm: many seeds of the broker's own simulation, distributed to Spark's tasks."""

@@ -1,7 +1,7 @@
 """`fakebroker-load simulate`: many seeds of the simulated cluster, in Spark's tasks.
 
-Exit status 0: every rule held in every seed; 1: one was broken; 2: a slip in what was asked for; 3: it could not be
-run.
+Exit status 0: every rule held in every seed; 1: a rule was broken; 2: a mistake in the arguments; 3: the run was not
+possible.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def simulate(
     wait_for_slots: Wait = WAIT_S,
     spark_conf: Conf = None,
 ) -> int:
-    """Simulate clusters among faults beside an oracle, and tell which rules were broken and what was come through."""
+    """Simulate clusters with faults beside an oracle. Report broken rules, and the situations that were reached."""
     kinds = list(dict.fromkeys(kind or KINDS))
     for name in kinds:
         if name not in KINDS:
@@ -77,7 +77,7 @@ def simulate(
 
 @contextmanager
 def _folder(out: Path | None, overwrite: bool) -> Iterator[Path]:
-    """Where the rows go: what `--out` names, or a folder that goes with them."""
+    """Yield the folder for the rows: that of `--out`, or a temporary one."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="fakebroker-farm-") as name:
             yield Path(name)

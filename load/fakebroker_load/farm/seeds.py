@@ -1,9 +1,9 @@
-"""Seeds -> mapInArrow(run_seed) -> Parquet, and what is summed up of it.
+"""Simulate many seeds in Spark: seeds -> mapInArrow(run_seed) -> Parquet, and sum up the rows.
 
-Shape    A row for each seed of each kind: what it was, how much it did, the rule that it broke if any, the lines that
-         run it again, and how often it came through which situation. `farm.json` has the sums.
-Theory   A seed needs nothing but its number, so seeds are shared out as they are, more tasks than slots: one that takes
-         long holds up few others. Nothing is kept in memory but sums and the first seeds that broke a rule.
+Shape    A row for each seed of each kind: its work, the rule that it broke if any, the commands that repeat it, and how
+         often it reached each situation. `farm.json` has the sums.
+Theory   A seed needs nothing but its number. There are more tasks than slots, so a long seed delays few others. Only
+         sums and the first seeds that broke a rule are kept in memory.
 Units    microseconds of a task's time, milliseconds of the simulation.
 """
 
@@ -31,10 +31,10 @@ from fakebroker_load.traffic.frozen import frozen
 SEEDS_PARQUET = "seeds.parquet"
 FARM_FILE = "farm.json"
 TASKS_PER_SLOT = 16
-MOST_BROKEN = 10  # that are told
-MOST_SHRUNK = 2  # of a task: the first is what is looked at, and a broker that is broken breaks every seed
+MOST_BROKEN = 10  # that are reported
+MOST_SHRUNK = 2  # in each task: one is enough to look at, and a broken broker breaks every seed
 REPORT_EACH_S = 0.2
-_RARELY = (100_000, 50, 1_000)  # garbage is looked for within a seed; behind it in any case
+_RARELY = (100_000, 50, 1_000)  # rare collections within a seed; one follows each seed in any case
 
 SEED_SCHEMA = pa.schema(
     [
@@ -56,7 +56,7 @@ OnProgress = Callable[[int, int], None]  # seeds begun, seeds done
 
 @dataclass(frozen=True)
 class KindSum:
-    """All seeds of a kind."""
+    """The sums over all seeds of a kind."""
 
     kind: str
     seeds: int
@@ -70,7 +70,8 @@ class KindSum:
 
 @dataclass(frozen=True)
 class Reached:
-    """A situation: in how many seeds, and how often in all. 0 and 0 if it is known and was never reached."""
+    """A situation: the number of seeds that reached it, and how often in all. Both are 0 if it is known and was never
+    reached."""
 
     kind: str
     situation: str
@@ -91,7 +92,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class FarmSum:
-    """What came of a farm; `planned` seeds are all there, or it is not whole. `took_s` is time on the clock."""
+    """The result of a farm. It is complete if there are `planned` seeds. `took_s` is wall time."""
 
     planned: int
     steps: int
@@ -132,7 +133,7 @@ def run_seeds(
     shrinks: bool = True,
     on_progress: OnProgress = lambda begun, done: None,
 ) -> FarmSum:
-    """Carry out all seeds of all kinds in Spark's tasks, and sum up. The rows are left in the folder `out`."""
+    """Simulate all seeds of all kinds in Spark's tasks, and sum up. The rows stay in the folder `out`."""
     started = time.monotonic()
     planned = len(seeds) * len(kinds)
     tasks = max(1, min(len(seeds), TASKS_PER_SLOT * spark.sparkContext.defaultParallelism))
@@ -149,7 +150,7 @@ def run_seeds(
 def make_task(
     progress: tuple[str, int], kinds: Sequence[str], steps: int, swarm: bool, shrinks: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark ships to its workers."""
+    """Return the function that Spark sends to its workers."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -170,7 +171,7 @@ def make_task(
                             told_s = time.monotonic()
                         fields = result._asdict() | {"situations": list(result.situations.items())}
                         yield pa.RecordBatch.from_pylist([fields], schema=SEED_SCHEMA)
-                        gc.collect()  # a cluster is a ring
+                        gc.collect()  # a cluster is a reference cycle
                 sender(done, done)
         finally:
             gc.set_threshold(*thresholds)
@@ -182,7 +183,7 @@ def make_task(
 def sum_up(
     spark: SparkSession, found: DataFrame, kinds: Sequence[str], planned: int, steps: int, swarm: bool, took_s: float
 ) -> FarmSum:
-    """The sums over all rows."""
+    """Sum up all rows."""
     sums = spark.sql(
         """
         SELECT kind, count(DISTINCT seed) AS seeds, sum(steps) AS steps, sum(requests) AS requests,

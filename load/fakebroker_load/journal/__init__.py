@@ -1,1 +1,1 @@
-"""The broker's own record of a run: fetched while it runs, cut to its time, kept as Parquet."""
+"""The broker's own record of a run: fetched during the run, cut to its time, kept as Parquet."""

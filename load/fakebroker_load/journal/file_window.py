@@ -1,9 +1,9 @@
-"""The journal of the time of one run, read from its file behind the load, as Parquet: by Spark's tasks, if it is large.
+"""The journal of one run, read from its file after the load, as Parquet. Spark's tasks read it if it is large.
 
-Theory   A file keeps all, so it costs the load nothing to leave it alone. Each mark (marks.py) is looked for from where
-         the file ended before it was sent. What lies in between is cut into pieces (slices.py) that any task may read.
-         Executors may have another file of that name, or none. So a task first compares the last bytes of the run, and
-         the driver reads the pieces of those that differ.
+Theory   A file keeps all events, so reading it later costs the load nothing. The search for each mark (marks.py) begins
+         where the file ended before the mark was sent. The lines between the marks are cut into slices (slices.py),
+         which any task may read. Executors may have another file of that name, or none. So a task first compares the
+         last bytes of the run. The driver reads the slices of tasks that find a difference.
 Shape    `with FileWindow(tap, broker, run, path, spark) as window:` around load and read-back; then `window.found`.
 """
 
@@ -24,17 +24,17 @@ from fakebroker_load.journal.taps import FileTap, JournalGap, Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.spark.failures import cancelled_if_left, told
 
-SLICE_BYTES = 32 << 20  # a task's: half a second of one core
+SLICE_BYTES = 32 << 20  # for a task: half a second of one core
 
-WITNESS_BYTES = 256  # the second mark, with an address and a time that no other journal has there
+WITNESS_BYTES = 256  # includes the second mark, with an address and a time that no other journal has there
 
 T = TypeVar("T")
-LastBytes = tuple[int, bytes]  # of what is read, and where they stand
+LastBytes = tuple[int, bytes]  # the last bytes that were read, and their place
 
 
 class FileWindow:
-    """`path` names the Parquet files that are written, a number for each; they are not there if `found.why_not` says
-    so. Without `spark` all is read here."""
+    """The journal of one run. `path` names the Parquet files; each gets a number. They are missing if `found.why_not`
+    is set. Without `spark` the driver reads all."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class FileWindow:
         self._slice_bytes = slice_bytes
         self._seen_within_s = seen_within_s
         self._peers = Peers()
-        self._from = tap.at  # where the run's part of the file can begin
-        self._begin = tap.at  # the line of the first mark
-        self._behind = tap.at  # where the second one can begin
+        self._from = tap.at  # earliest place of the run's events
+        self._begin = tap.at  # place of the line of the first mark
+        self._behind = tap.at  # earliest place of the second mark
         self._is_damaged = False
 
     @contextmanager
     def open(self) -> Iterator[FileWindow]:
-        """Around the load and what reads the log back."""
+        """Record the journal of the block: the load, and the read-back of the log."""
         self._marks.send()
         yield self
         self._marks.guarded(self._look_at_the_end)
@@ -78,11 +78,11 @@ class FileWindow:
                 self._path.parent.rmdir()
 
     def _look_at_the_end(self) -> None:
-        with suppress(OSError):  # the search for the marks tells
+        with suppress(OSError):  # the search for the marks reports it
             self._behind = self._tap.end()
 
     def _look(self) -> None:
-        """For the marks."""
+        """Look for the marks in new lines."""
         try:
             while not self._marks.is_over and self._look_for_the_next():
                 pass
@@ -100,7 +100,7 @@ class FileWindow:
         return False
 
     def _read(self) -> list[Read]:
-        """All that the run can have in the file; if a line there is damaged, up to the last one that was seen."""
+        """Read all events that the run can have in the file. If a line is damaged, stop at the last line before it."""
         pieces = cut(self._tap.path, self._from, self._tap.at, self._slice_bytes)
         before = self._each(connections, pieces) if len(pieces) > 1 else []
         reading = partial(read_slice, before=before, run=self._run, begin=self._begin, path=self._path)
@@ -120,14 +120,14 @@ class FileWindow:
 
 
 def window_of(tap: Tap, broker: Address, run: str, path: Path, spark: SparkSession) -> FileWindow | JournalWindow:
-    """The window for a run's journal."""
+    """Return the window for a run's journal."""
     if isinstance(tap, FileTap):
         return FileWindow(tap, broker, run, path, spark)
     return JournalWindow(tap, broker, run, path)
 
 
 def _if_here(do: Callable[[Slice], T], last: LastBytes, piece: Slice) -> T | None:
-    """None: the executor has another file of that name, or none."""
+    """Process a slice. Return None if the executor has another file of that name, or none."""
     at, expected = last
     try:
         is_here = _bytes_at(Path(piece.path), at, len(expected)) == expected

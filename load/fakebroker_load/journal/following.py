@@ -1,9 +1,9 @@
-"""What a reader of the journal keeps from event to event: the peers of connections, and the time.
+"""The state that a reader of the journal keeps between events: the peers of connections, and the time.
 
-Theory   The order of events is that in which things happened. Requests have the time at which they are handled, so
-         these do not go back; by 1 ms they may (fakebroker's core/journal/events.py). A journal in which they go back
-         further is not in order, and what it tells of before and after proves nothing. Nothing follows from the times
-         of other events: what a timer does has the timer's time, and on a busy machine requests were handled between.
+Theory   Events are in the order in which they happened. A request has the time at which it is handled, so times of
+         requests do not decrease, except by 1 ms (fakebroker's core/journal/events.py). A journal in which they go back
+         further is not in order, and proves nothing about before and after. Times of other events prove nothing: an
+         event of a timer has the timer's deadline, and on a busy machine requests were handled in between.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAY_GO_BACK_MS = 1
 
 
 class Peers:
-    """The peer of each connection."""
+    """The peers of connections."""
 
     def __init__(self, known: Mapping[int, str] | None = None) -> None:
         self.known = dict(known or {})
@@ -35,7 +35,7 @@ class Peers:
 
 
 class InOrder:
-    """`first_ms` and `last_ms`: the times of the first and of the last request."""
+    """The order of requests. `first_ms` and `last_ms` are the times of the first and the last request."""
 
     def __init__(self) -> None:
         self.first_ms: int | None = None
@@ -43,7 +43,7 @@ class InOrder:
         self._first_seq = 0
 
     def see(self, seq: int, event: Told) -> None:
-        """Take in the next event and its place. Raises JournalGap if it is a request, and earlier than the last one."""
+        """Take in the next event and its place. Raises JournalGap for a request that is earlier than the one before."""
         if isinstance(event, Request):
             if self.first_ms is None:
                 self.first_ms, self._first_seq = event.mono_ms, seq
@@ -52,7 +52,7 @@ class InOrder:
             self.last_ms = event.mono_ms
 
     def check_behind(self, before: InOrder) -> None:
-        """As `see`, for the first request here and the last one of `before`."""
+        """Check the first request here against the last one of `before`, as `see` does."""
         if self.first_ms is not None:
             check(before.last_ms, self.first_ms, self._first_seq)
 

@@ -1,11 +1,11 @@
-"""The journal's events as rows: of the JSON of each, what the judging asks.
+"""The journal's events as rows, with the fields that the judging needs.
 
-Shape    `read_event` and `event_of` give an event; `Rows` gathers them, and gives tables of JOURNAL_SCHEMA: a row for
-         each, and of a `produce` and an `answer` one for each of their partitions. `seq` is the place in the journal:
-         the order in which things happened. A table has rows of one kind.
-         The JSON is that of `fakebroker serve --journal`, and of the HTTP control; its fields are described in
-         fakebroker's core/journal/events.py. Of a million requests there are six million lines, so msgspec reads of
-         each what is needed, and makes no dictionary of it.
+Shape    `read_event` and `event_of` return an event. `Rows` gathers events, and returns tables of JOURNAL_SCHEMA. Each
+         event has a row; a `produce` and an `answer` have one for each partition. `seq` is the place in the journal:
+         the order in which things happened. A table has rows of one kind of event.
+         The JSON is that of `fakebroker serve --journal`, and of the HTTP control; fakebroker's core/journal/events.py
+         describes its fields. A million requests have six million lines, so msgspec reads only the needed fields, and
+         makes no dictionary.
 Units    *_mono_ms is milliseconds of the broker's monotonic clock: where it begins is the broker's business.
 """
 
@@ -20,7 +20,7 @@ from msgspec.json import Decoder
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
-APIS = frozenset(("Produce", "Fetch", "ApiVersions"))  # requests of others are left out
+APIS = frozenset(("Produce", "Fetch", "ApiVersions"))  # other requests are left out
 
 JOURNAL_SCHEMA = pa.schema(
     [
@@ -30,7 +30,7 @@ JOURNAL_SCHEMA = pa.schema(
         pa.field("mono_ms", pa.int64()),
         pa.field("connection", pa.int64()),
         pa.field("request", pa.int64()),
-        pa.field("peer", pa.string()),  # of a request: who is at the other end of its connection
+        pa.field("peer", pa.string()),  # of a request: the address at the other end of its connection
         pa.field("api", pa.string()),
         pa.field("correlation_id", pa.int32()),
         pa.field("client_id", pa.string()),
@@ -43,15 +43,15 @@ JOURNAL_SCHEMA = pa.schema(
         pa.field("base_offset", pa.int64()),
         pa.field("last_offset", pa.int64()),
         pa.field("is_duplicate", pa.bool_()),
-        pa.field("fingerprint", pa.string()),  # of an append of one record; null: of more, or it has none
-        pa.field("is_marker", pa.bool_()),  # of an append: it ends a transaction, and has no record of anybody
+        pa.field("fingerprint", pa.string()),  # of an append of one record with a fingerprint, else null
+        pa.field("is_marker", pa.bool_()),  # of an append: it is a transaction marker
         pa.field("records", pa.list_(pa.string())),  # the fingerprints of an append, in the order of its offsets
         pa.field("outcome", pa.string()),
         pa.field("deadline_mono_ms", pa.int64()),
         pa.field("high_watermark", pa.int64()),
-        pa.field("log_end_offset", pa.int64()),  # of the leader, where a watermark moved or a leader came
+        pa.field("log_end_offset", pa.int64()),  # of the leader, when the high watermark moved or the leader changed
         pa.field("leader_epoch", pa.int32()),
-        pa.field("throttle_ms", pa.int32()),  # for so long a quota mutes a connection
+        pa.field("throttle_ms", pa.int32()),  # duration for which a quota mutes a connection
     ]
 )
 
@@ -60,7 +60,7 @@ Row = tuple[Any, ...]
 
 
 class _Event(Struct, gc=False, tag_field="event"):
-    """An event, as far as it is asked."""
+    """An event, with the fields that are needed."""
 
 
 class ConnectionOpened(_Event, gc=False, tag="connection_opened"):
@@ -155,7 +155,8 @@ class Dropped(_Event, gc=False, tag="dropped"):
 
 
 class Expired(_Event, gc=False, tag="expired"):
-    """Here, as the next one, because there are so many of them: what is not Told takes longer to be read over."""
+    """An event without fields that are needed. It is very frequent, and msgspec skips known kinds faster than unknown
+    ones."""
 
 
 class TimerFired(_Event, gc=False, tag="timer_fired"):
@@ -189,7 +190,8 @@ _read_kind = Decoder(_Kind).decode
 
 
 def read_event(line: bytes) -> Told | None:
-    """Of a line of the journal; None: nobody asks for its kind. Raises msgspec.MsgspecError for what is no event."""
+    """Return the event of a line of the journal; None for a kind that is not needed. Raises msgspec.MsgspecError for a
+    line that is no event."""
     try:
         return _read(line)
     except ValidationError:
@@ -199,7 +201,8 @@ def read_event(line: bytes) -> Told | None:
 
 
 def event_of(told: Mapping[str, Any]) -> Told | None:
-    """The same of what the control has told."""
+    """Return the event of the control's JSON; None for a kind that is not needed. Raises msgspec.MsgspecError for what
+    is no event."""
     if told.get("event") in _TAGS:
         known: Told = convert(told, Told)
         return known
@@ -233,7 +236,7 @@ def _moved(event: WatermarkMoved | LeaderChanged) -> Row:
 
 
 class Rows:
-    """Of one run: what was added, kind by kind, until it is taken as tables."""
+    """The rows of one run, gathered by kind of event until they are taken as tables."""
 
     def __init__(self, run: str) -> None:
         self.added = 0
@@ -241,7 +244,7 @@ class Rows:
         self._of: dict[str, list[Row]] = {kind: [] for kind in COLUMNS}
 
     def add(self, seq: int, event: Told, peer: str | None) -> None:
-        """An event, which may be a request of this peer."""
+        """Add an event. If it is a request, `peer` is its peer."""
         self.added += 1
         match event:
             case Request():
@@ -277,7 +280,7 @@ class Rows:
                 self._of["throttled"].append((seq, event.mono_ms, event.connection, event.throttle_time_ms))
 
     def tables(self, at_least: int = 1) -> Iterator[pa.Table]:
-        """And they are gone here: of the kinds that have so many rows."""
+        """Take tables of the kinds that have at least so many rows."""
         for kind, rows in self._of.items():
             if len(rows) >= at_least:
                 self._of[kind] = []

@@ -1,12 +1,12 @@
-"""The marks of a run in the broker's journal: requests of our own before its first one and behind its last one.
+"""The marks of a run in the broker's journal: our own requests before its first request and after its last one.
 
-Theory   What the journal has between the two is the run's, however the broker's clock stands to ours; and if both are
-         there and nothing is missing in between, then what the journal does not tell did not happen. Without that
-         nothing can be concluded from it, and the run is judged two ways: the requests and the log.
-         The marks also show that it is this cluster's journal, and that it knows our connections by the addresses
-         that they have here; and how the broker's clock stands to ours, since a mark is received after it was sent and
-         before it was answered.
-Errors   What goes wrong is kept in `gap`: a journal that cannot be had any more is no reason to end the run.
+Theory   Events between the two marks belong to the run, whatever the broker's clock says. If both marks are there and
+         nothing is missing in between, then an event that is not in the journal did not happen. Otherwise the journal
+         proves nothing, and the run is judged by the responses and the log.
+         The marks also show that the journal is this cluster's, and that it knows our connections by their local
+         addresses. They also bound the difference of the clocks: the broker receives a mark after it was sent, and
+         before its response arrives.
+Errors   A problem is kept in `gap`: a journal that cannot be read is no reason to end the run.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Mark = tuple[str, int]  # our address, and the correlation id
 
 @dataclass(frozen=True)
 class Found:
-    """Of a run's journal: how many rows; or why there is none, as the end of a sentence. `ahead_us`: the broker's clock
-    is ahead of our time.monotonic by so much, at least and at most."""
+    """The result for a run's journal: the number of rows, or `why_not`, which ends a sentence. `ahead_us` are bounds
+    for how far the broker's clock is ahead of our time.monotonic."""
 
     rows: int = 0
     why_not: str | None = None
@@ -39,27 +39,27 @@ class Found:
 
 
 class Marks:
-    """Those of one run. `name` is the journal's, for the user."""
+    """The marks of one run. `name` is that of the journal, for the user."""
 
     def __init__(self, broker: Address, name: str) -> None:
         self.gap: str | None = None
         self._broker = broker
         self._name = name
-        self._sent: dict[Mark, tuple[int, int]] = {}  # when each was sent and answered, in our microseconds
-        self._told: dict[Mark, int] = {}  # those that the journal tells of, and when they were received, in its ms
+        self._sent: dict[Mark, tuple[int, int]] = {}  # times of sending and of the response, in our microseconds
+        self._told: dict[Mark, int] = {}  # marks found in the journal, with the time of receipt, in the broker's ms
 
     @property
     def has_begun(self) -> bool:
-        """The journal has told of one of them."""
+        """Return True if the journal has one of the marks."""
         return bool(self._told)
 
     @property
     def is_over(self) -> bool:
-        """It has told of both: what comes now is no longer the run's."""
+        """Return True if the journal has both marks: later events are not of the run."""
         return len(self._sent) == 2 and self._told.keys() >= self._sent.keys()
 
     def send(self) -> None:
-        """The next one."""
+        """Send the next mark."""
         try:
             with Asker(*self._broker) as asker:
                 sent_us = time.monotonic_ns() // 1000
@@ -69,7 +69,7 @@ class Marks:
             self.gap = f"{error}"
 
     def see(self, event: Told, peer: str | None) -> bool:
-        """Return True if it is one of them."""
+        """Return True if the event is a mark."""
         if not isinstance(event, Request) or event.api != "ApiVersions":
             return False
         mark = (peer or "", event.correlation_id)
@@ -78,7 +78,7 @@ class Marks:
         return mark in self._sent
 
     def guarded(self, do: Callable[[], None]) -> None:
-        """Do it, unless something has gone wrong already."""
+        """Call `do`, unless there is a problem already. Keep the problem that it raises."""
         if self.gap is None:
             try:
                 do()
@@ -90,7 +90,7 @@ class Marks:
     def await_both(
         self, take: Callable[[], None], within_s: float, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """Take what the journal tells until both were seen, or something is wrong, or the time is over."""
+        """Take events until both marks are seen, there is a problem, or the time is over."""
         deadline = time.monotonic() + within_s
         while self.gap is None:
             self.guarded(take)
@@ -103,13 +103,13 @@ class Marks:
             sleep(POLL_S)
 
     def found(self, rows: int) -> Found:
-        """What came of the journal, with so many rows of it."""
+        """Return the result for the journal with so many rows."""
         if self.gap is not None or not self.is_over:
             return Found(why_not=self.gap or "the run did not get to its end")
         return Found(rows, ahead_us=self._ahead_us())
 
     def _ahead_us(self) -> tuple[int, int]:
-        """By both marks; the broker's milliseconds are whole ones."""
+        """Return the bounds that both marks give. The broker's milliseconds are rounded down."""
         both = [(self._told[mark] * 1000, *times_us) for mark, times_us in self._sent.items()]
         least = max(received_us - 1000 - answered_us for received_us, _, answered_us in both)
         return least, min(received_us - sent_us for received_us, sent_us, _ in both)

@@ -1,10 +1,9 @@
-"""A journal in a file, read in pieces of so many bytes, each of which may be read by a task of its own.
+"""A journal file in slices of a given size. Each slice may be read by a task of its own.
 
-Theory   A line belongs to the piece in which it begins. Its place in the file is its `seq`: that orders all events, and
-         no piece needs to know how many lines there are before it. It does need the peers of the connections that are
-         open where it begins. So the lines about connections are read first, in all pieces.
-         Each piece becomes a Parquet file, and a summary for the driver. A damaged line ends its piece. The one that is
-         reported is the first in the file.
+Theory   A line belongs to the slice in which it begins. Its place in the file is its `seq`, which orders all events, so
+         no slice needs the number of lines before it. But a slice needs the peers of the connections that are open at
+         its start. So the lines about connections are read first, in all slices. Each slice becomes a Parquet file, and
+         a summary for the driver. A damaged line ends its slice. The first damaged line of the file is reported.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from fakebroker_load.journal.lines import JOURNAL_SCHEMA, ConnectionClosed, Conn
 from fakebroker_load.journal.taps import JournalGap, known_event
 
 ROWS_AT_ONCE = 5_000
-_OF_CONNECTIONS = b'"connection_'  # in each line of that kind, and in few others
+_OF_CONNECTIONS = b'"connection_'  # in each line about connections, and in few others
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Lines that begin from `begin` on, and before `end`; which of the file's pieces it is, from 0."""
+    """The lines that begin at or after `begin` and before `end`. `number` counts the slices of a file from 0."""
 
     path: str
     number: int
@@ -37,7 +36,7 @@ class Slice:
     end: int
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Each, and its place. Raises JournalGap if they are not all there, OSError."""
+        """Return each line with its place. Raises JournalGap if lines are missing, OSError."""
         with Path(self.path).open("rb") as file:
             at = max(self.begin - 1, 0)
             file.seek(at)
@@ -52,7 +51,7 @@ class Slice:
 
 
 def cut(path: Path, begin: int, end: int, size: int) -> list[Slice]:
-    """At least one, of so many bytes each."""
+    """Return slices of `size` bytes, at least one."""
     starts = range(begin, max(end, begin + 1), size)
     return [Slice(str(path), number, start, min(start + size, end)) for number, start in enumerate(starts)]
 
@@ -61,7 +60,7 @@ Connected = ConnectionOpened | ConnectionClosed
 
 
 def connections(piece: Slice) -> list[Connected]:
-    """The events about connections of a piece, in order. `read_slice` tells what is wrong with it."""
+    """Return the events about connections in a slice, in order. Problems are left to `read_slice`."""
     found: list[Connected] = []
     with suppress(JournalGap, OSError):
         for _, line in piece.lines():
@@ -75,7 +74,7 @@ def connections(piece: Slice) -> list[Connected]:
 
 @dataclass
 class Read:
-    """What came of a piece: how many rows, the times at both ends, and what is wrong with it."""
+    """The result of a slice: the number of rows, the times of its first and last request, and its problem."""
 
     rows: int = 0
     order: InOrder = field(default_factory=InOrder)
@@ -83,13 +82,14 @@ class Read:
 
 
 def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin: int, path: Path) -> Read:
-    """Write the rows of a piece, those of events from the place `begin` on; no rows, no file. `before`: what the pieces
-    tell of connections; `path` gets the piece's number. A second try writes the same."""
+    """Write the rows of a slice to Parquet, from the event at `begin` on. Without rows there is no file. `before` has
+    the events about connections of each slice. The slice's number is added to `path`. A second try writes the same
+    file."""
     read, rows, peers = Read(), Rows(run), Peers()
     for event in chain.from_iterable(before[: piece.number]):
         peers.see(event)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.stem}-{uuid4().hex}")  # readers of the folder ignore it
+    unfinished = path.with_name(f".{path.stem}-{uuid4().hex}")  # readers of the folder ignore this name
     try:
         with pq.ParquetWriter(unfinished, JOURNAL_SCHEMA) as writer:
             try:
@@ -124,7 +124,7 @@ def _written(writer: pq.ParquetWriter, rows: Rows, at_least: int = 1) -> int:
 
 
 def first_gap(found: list[Read]) -> str | None:
-    """What is wrong with the pieces of a file, in their order: the first of it."""
+    """Return the first problem of a file's slices."""
     before = InOrder()
     for read in found:
         try:

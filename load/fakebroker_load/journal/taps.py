@@ -1,10 +1,10 @@
-"""Where a journal comes from: the file that `fakebroker serve --journal` writes, or the HTTP control.
+"""Sources of a journal: the file that `fakebroker serve --journal` writes, or the HTTP control.
 
-Theory   A tap begins where the journal ends when it is made, and gives what has come since then, piece by piece.
-         A file keeps all, so it is read after the load and takes nothing from it. The control keeps the last 100,000
-         events (one with many records counts as many), and each that is asked for costs the broker time.
-Errors   JournalGap: events are missing, and nothing can be concluded from what is not there. JournalError, before the
-         load: there is no journal to be had.
+Theory   A tap begins at the end of the journal, and returns the events that are added later. A file keeps all events,
+         so it is read after the load and costs it nothing. The control keeps the last 100,000 events (one with many
+         records counts as many), and each page costs the broker time.
+Errors   JournalGap: events are missing, so the journal proves nothing about what it lacks. JournalError, before the
+         load: there is no journal.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from msgspec import MsgspecError
 from fakebroker_load.journal.lines import Dropped, Told, event_of, read_event
 from fakebroker_load.scenario.actions import Ask
 
-PAGE = 200  # events: the broker makes a page in some 5 ms, and does nothing else meanwhile
+PAGE = 200  # events: the broker needs some 5 ms for a page, and does nothing else meanwhile
 _READ_BYTES = 1 << 20
 
-Event = tuple[int, Told]  # its place, and what is asked of it
+Event = tuple[int, Told]  # its place, and the fields that are needed
 
 
 class JournalGap(Exception):
@@ -30,29 +30,29 @@ class JournalGap(Exception):
 
 
 class JournalError(Exception):
-    """There is no such journal; the message is for the user."""
+    """The journal cannot be used; the message is for the user."""
 
 
 class Tap(Protocol):
     name: str  # for the user
 
     def waiting(self) -> int:
-        """How many events must be taken before they are gone; 0 where none ever goes."""
+        """Return how many events wait to be taken before they are dropped; 0 if none is ever dropped."""
 
     def take(self, pages: int | None = None) -> Iterator[Event]:
-        """All that have come since the last one that was taken, or so many pages of them; but for those of kinds that
-        nobody asks for. Raises JournalGap."""
+        """Return the events since the last call, or so many pages of them, without kinds that are not needed. Raises
+        JournalGap."""
 
 
 class FileTap:
-    """A file of JSON lines that a broker goes on writing; `name` is for the user. Raises JournalError if it cannot be
+    """A file of JSON lines to which a broker appends. `name` is for the user. Raises JournalError if the file cannot be
     read."""
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self.name = name or f"the journal in {path}"
         self.path = path
         try:
-            self.at = self.end()  # what stands before it was taken
+            self.at = self.end()  # events before the tap are not taken
         except OSError as error:
             raise JournalError(f"--journal {path}: {error.strerror}.") from None
 
@@ -60,7 +60,7 @@ class FileTap:
         return 0
 
     def take(self, pages: int | None = None) -> Iterator[Event]:
-        """The place of an event is where its line begins."""
+        """Return the events with the places of their lines."""
         try:
             if self.path.stat().st_size < self.at:
                 raise JournalGap("the file became shorter during the run")
@@ -68,7 +68,7 @@ class FileTap:
                 file.seek(self.at)
                 for line in file:
                     if not line.endswith(b"\n"):
-                        return  # the broker has yet to write the rest
+                        return  # the broker has not finished this line
                     begin = self.at
                     self.at += len(line)
                     event = known_event(line)
@@ -78,12 +78,12 @@ class FileTap:
             raise JournalGap(f"the file cannot be read any more ({error.strerror})") from None
 
     def end(self) -> int:
-        """Where the next whole line begins now. Raises OSError."""
+        """Return the place of the next whole line. Raises OSError."""
         return _behind_last_line(self.path)
 
 
 class ControlTap:
-    """The control's pages. `ask` is as scenario/actions.py has it."""
+    """The pages of the control's journal. `ask` is that of scenario/actions.py."""
 
     def __init__(self, ask: Ask, url: str) -> None:
         self.name = f"the journal of {url}"
@@ -110,7 +110,7 @@ class ControlTap:
 
 
 def known_event(line: bytes) -> Told | None:
-    """Of a line of a journal; None: nobody asks for its kind. Raises JournalGap."""
+    """Return the event of a line of a journal; None for a kind that is not needed. Raises JournalGap."""
     event = _known(read_event, line)
     if isinstance(event, Dropped):
         raise JournalGap(f"the broker left {event.events} events out of the file")
@@ -126,7 +126,7 @@ def _known(reads: Callable[[Any], Told | None], told: bytes | dict[str, Any]) ->
 
 
 def _behind_last_line(path: Path) -> int:
-    """Where the next whole line begins."""
+    """Return the place after the last whole line."""
     with path.open("rb") as file:
         at = file.seek(0, 2)
         while at > 0:

@@ -1,12 +1,11 @@
-"""The journal of the time of one run, taken from a tap while the run lasts, as Parquet.
+"""The journal of one run, taken from a tap during the run, as Parquet.
 
-Theory   What lies between the two marks of the run (marks.py) is kept.
-         While the load runs, events are left where they are until KEPT_FOR_LATER are waiting, and then taken page by
-         page with a pause behind each: who asks a broker for its journal as fast as it can holds up the load. Above
-         HURRY there is no choice.
-Shape    `with JournalWindow(tap, broker, run, folder) as window:` around load and read-back; then `window.found`.
-         One event is held at a time, and ROWS_AT_ONCE rows of each kind. The file has them kind by kind, in no order:
-         each has its place, `seq`. A journal in a file is not taken but read behind the load (file_window.py).
+Theory   The events between the two marks of the run (marks.py) are kept. During the load, events are left alone until
+         KEPT_FOR_LATER are waiting. Then they are taken page by page, with a pause after each, since steady requests
+         for the journal delay the load. Above HURRY there is no pause.
+Shape    `with JournalWindow(tap, broker, run, folder) as window:` around load and read-back; then `window.found`. In
+         memory are one event, and ROWS_AT_ONCE rows of each kind. The file is sorted by kind, not by `seq`. A journal
+         in a file is read after the load instead (file_window.py).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ROWS_AT_ONCE = 5_000
 
 
 class JournalWindow:
-    """`path` is the Parquet file that is written, and not there if `found.why_not` says so."""
+    """The journal of one run. `path` is the Parquet file; it is missing if `found.why_not` is set."""
 
     def __init__(self, tap: Tap, broker: Address, run: str, path: Path, seen_within_s: float = SEEN_WITHIN_S) -> None:
         self._marks = Marks(broker, tap.name)
@@ -46,7 +45,7 @@ class JournalWindow:
 
     @contextmanager
     def open(self) -> Iterator[JournalWindow]:
-        """Around the load and what reads the log back."""
+        """Record the journal of the block: the load, and the read-back of the log."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         ended = threading.Event()
         with pq.ParquetWriter(self._path, JOURNAL_SCHEMA) as writer:
@@ -91,7 +90,7 @@ class JournalWindow:
             self._order.see(seq, event)
             self._marks.see(event, peer)
             if not self._marks.has_begun:
-                continue  # it was before the run
+                continue  # before the run
             self._rows.add(seq, event, peer)
             if self._rows.added % ROWS_AT_ONCE == 0:
                 self._write(ROWS_AT_ONCE)

@@ -1,1 +1,1 @@
-"""What is wrong with each request, in Spark SQL: by its answer and the log, and by what the broker's journal says."""
+"""Judging each request in Spark SQL: by its response and the log, and by the broker's journal."""

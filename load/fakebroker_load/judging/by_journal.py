@@ -1,21 +1,23 @@
-"""What the broker's journal says of each request: the third way, in Spark SQL over the rows that were judged already.
+"""The third witness: the broker's journal on each request, in Spark SQL over the rows that are already judged.
 
-Theory   A request of the load is known again in the journal by its connection, which is our own address there, and its
-         correlation id, which is unique in a run; a record by its fingerprint, or, where the journal has none, by its
-         offset. A run's journal is whole (journal/window.py), so that what it does not tell did not happen.
-         The order of events is that of the journal (`seq`). Times are compared on the broker's clock alone: how long
-         a request waited there needs no other. `broker_lateness_us` is that, without the timeout where it had to wait.
-         `journal_problem` is what contradicts the journal, in the order in which it is looked for; a value that is
-         not there contradicts nothing but where it must be there. What the log shows comes first in `problem`, then
-         the journal, then the answers alone: each names the cause better than the next.
-         An acks=all request that is answered NONE waited for the high watermark: it must have come before the answer.
-         One that timed out waited for it in vain.
-         A producer that batches (not is_raw) is known in the journal by its client id, and each of its records by the
-         fingerprint in an append: it was appended once, or twice if its first copy was truncated by a new leader.
-         A request that timed out was appended, as was one that was answered NONE, or is silent with acks=0.
-         A leader that comes drops what is at or above its log's end: nothing else explains a record that is gone. It
-         has an epoch of its own, which the journal has to tell of.
-         What is late to the client, and perhaps by the load (requests.py), is late by the load if the broker was not.
+Theory   A request is identified in the journal by its connection (our local address) and its correlation id, which is
+         unique in a run. A record is identified by its fingerprint, or by its offset if the journal has none. A run's
+         journal is complete (journal/window.py), so an event that is not in it did not happen.
+         Events are ordered by `seq`. Times are compared on the broker's clock alone, so the time that a request waited
+         there needs no other clock. `broker_lateness_us` is that time, without the timeout where the request had to
+         wait.
+         `journal_problem` is the first contradiction to the journal, in the order of the cases. A null contradicts
+         nothing, except where a value is required. In `problem` the log comes first, then the journal, then the
+         responses alone: each names the cause better than the next.
+         An acks=all request with NONE waited for the high watermark, which must have come before the response. One that
+         timed out waited for it in vain.
+         A producer that batches (not is_raw) is identified by its client id, and each of its records by the fingerprint
+         in an append. It was appended once, or twice if a new leader truncated the first copy.
+         A request that timed out was appended. So was one that got NONE, or is silent with acks=0.
+         A new leader drops the records at or above its log end. Nothing else explains a missing record. It has its own
+         epoch, which the journal must have.
+         If a response is late to the client, perhaps because of the load (requests.py), the broker's lateness decides.
+         If the broker was not late, the load was.
 Units    *_mono_ms is milliseconds of the broker's clock.
 """
 
@@ -37,9 +39,9 @@ from fakebroker_load.judging.requests import (
 )
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
-# A row for each request that the journal tells of, with all that it tells of it; `watermark` is that of the partition
-# when the answer was given. Appends that are in no request's hand have a row too. Only what moves a watermark or needs
-# one goes through the window: with all events in it, this takes twice as long.
+# A row for each request in the journal, with all its events. `watermark` is that of the partition at the response.
+# Appends without a request have a row too. Only events that move or need a watermark go through the window: with all
+# events, this takes twice as long.
 EXCHANGES = """
 WITH answers AS (
     SELECT run, request, seq, event, connection, outcome, topic, partition, error_code, base_offset, mono_ms,
@@ -182,7 +184,7 @@ SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, asked_seq, to
 FROM said
 """
 
-# What is told of the run's own topics, and is of none of its requests.
+# Events about the run's own topics that belong to none of its requests.
 BESIDE = """
 WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
 producers AS (SELECT DISTINCT run, concat(client_id, '-') AS name FROM {judged} WHERE NOT is_raw),
@@ -280,7 +282,8 @@ WHERE first IS NOT NULL
     OR leader_epoch <> first AND NOT array_contains(elected, leader_epoch))
 """
 
-# By how much the broker's clock is ahead of the run's: what is sent is received later, what is answered seen later.
+# How far the broker's clock is ahead of the run's: requests are received after they are sent, and responses are seen
+# after they are sent.
 CLOCKS = """
 SELECT run, max(answer.mono_ms * 1000 - 1000 - answered_us) AS low_us,
     min(received_mono_ms * 1000 - sent_us) AS high_us
@@ -297,14 +300,14 @@ def judge_by_journal(
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     keep: Callable[[DataFrame], DataFrame] = held,
 ) -> tuple[DataFrame, DataFrame]:
-    """The judged rows (judging/requests.py) with what the journal (journal/lines.py) says of them, for the `runs` that
-    have one; and a row for each thing that it tells of none of them. `keep` takes the first of the two where it can be
-    asked again and again."""
+    """Return the judged rows (judging/requests.py) with the findings of the journal (journal/lines.py), for the `runs`
+    that have one. Also return a row for each event that belongs to no request. `keep` stores the first, which several
+    queries read."""
     if not runs:
         raise ValueError("there is no journal of any run")
     names = ", ".join(map(quoted, runs))
-    # Asked several times. If it were cached, Spark would plan all that is behind it again and again, which takes it
-    # longer than the work.
+    # Several queries read it. If it were cached, Spark would plan everything behind it each time, which takes longer
+    # than the work.
     exchanges = held(spark.sql(EXCHANGES, journal=journal))
     text = JUDGED.format(
         exchanges="{exchanges}",

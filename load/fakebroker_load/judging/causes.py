@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from fakebroker_load.judging.group_verdict import GroupVerdict
 
-MOST = 3  # of them in a headline
+MOST = 3  # in a headline
 WRONG_ANSWER = "wrong answer"
 
 
 def causes_of(groups: Sequence[GroupVerdict], strange: Sequence[str]) -> str:
-    """Return the end of the headline; `strange` is what log or journal have and no request explains."""
+    """Return the end of the headline. `strange` names what is in log or journal and belongs to no request."""
     counts: Counter[str] = Counter()
     for group in groups:
         for problem, count in group.problems.items():
@@ -31,7 +31,7 @@ def causes_of(groups: Sequence[GroupVerdict], strange: Sequence[str]) -> str:
 
 
 def _wrong_answers(group: GroupVerdict) -> str:
-    """Name the most frequent answer that was not expected."""
+    """Name the most frequent unexpected answer."""
     others = {name: count for name, count in group.answers.items() if name != group.expected}
     if not others:
         return WRONG_ANSWER

@@ -1,13 +1,14 @@
-"""What a verdict comes to, in a headline: wrong answers, late ones, or a load by which nothing can be said.
+"""The finding of a verdict, as a headline: wrong responses, late ones, or a load that proves nothing.
 
-Theory   Late is a finding of its own, and whose fault it is decides. The broker's: by its journal, or by what the
-         client saw less the time for which the load itself stood still (traffic/own_delay.py). The load's, or
-         undecided: then the run has not measured the broker, and neither accuses nor confirms it. Nor has a run in
-         which the machine itself had work wait for as long as answers were late: `machine_late_ms` of brokers and
-         load (machine_lateness.py), where they were measured, and of each late answer (`late_explained`).
-         Without a journal, a time-out where NONE was right is the machine's too, if it had work wait for nine tenths of
-         that time (`unreplicated`): brokers that get no processor do not fetch, and Kafka answers so.
-         A load that was sent late is not the load that was asked for, and has measured another one.
+Theory   Lateness is a separate finding, and its cause decides. It is the broker's by its journal, or if the response is
+         late without the time for which the load stood still (traffic/own_delay.py). If it is the load's, or undecided,
+         then the run has not measured the broker, and neither accuses nor confirms it.
+         The same holds if tasks on the machine waited for a processor for as long as responses were late.
+         `machine_late_ms` is that of brokers and load (machine_lateness.py), if measured; `late_explained` counts the
+         explained responses.
+         Without a journal, a time-out instead of NONE may be the machine's too: if tasks waited for a processor for
+         nine tenths of that time (`unreplicated`). Brokers without a processor do not fetch, and Kafka answers so.
+         A load that was sent late is not the load that the scenario asks for, and has measured another one.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.requests import LATE, LATE_BY_LOAD, UNDECIDED
 
 RIGHT, NOT_MEASURED, WRONG = "right", "not measured", "wrong"
-STATUS = {RIGHT: 0, WRONG: 1, NOT_MEASURED: 4}  # of a command
+STATUS = {RIGHT: 0, WRONG: 1, NOT_MEASURED: 4}  # exit status of a command
 _LATE = (LATE, LATE_BY_LOAD, UNDECIDED)  # problems
-_NOTICEABLE_MS = 100  # a standstill that a rate shows
+_NOTICEABLE_MS = 100  # a standstill that changes a rate
 
 
 class Finding(NamedTuple):
-    """`kind` is RIGHT, NOT_MEASURED if no answer was wrong and the broker is not to blame for the rest, or WRONG.
-    `sentences` tell of each run in which answers came late."""
+    """The finding of a verdict. `kind` is RIGHT, WRONG, or NOT_MEASURED: no response was wrong, and the broker did not
+    cause the rest. `sentences` describe each run with late responses."""
 
     kind: str
     headline: str
@@ -35,7 +36,7 @@ class Finding(NamedTuple):
 
     @property
     def status(self) -> int:
-        """The exit status of a command that judges."""
+        """Return the exit status of a command that judges."""
         return STATUS[self.kind]
 
 
@@ -46,7 +47,7 @@ def finding_of(
     limit_ms: int,
     machine_late_ms: Mapping[str, int | None],
 ) -> Finding:
-    """`strange`: what log or journal have and no request explains."""
+    """Return the finding. `strange` names what is in log or journal and belongs to no request."""
     if is_ok:
         return Finding(RIGHT, "Every request got what it should")
     if strange or not groups or any(map(_is_wrong, groups)):
@@ -83,7 +84,7 @@ def finding_of(
 
 
 def _is_wrong(group: GroupVerdict) -> bool:
-    """An answer is wrong or missing, or something else of the group is."""
+    """Return True if a response is wrong or missing, or something else of the group is wrong."""
     broken_limits = sum(not held.ok for held in group.limits)
     others = sum(count for name, count in group.problems.items() if name not in _LATE)
     return others > group.unreplicated or not group.requests == group.rows > 0 or len(group.amiss) > broken_limits
@@ -109,7 +110,7 @@ def _own_ms(group: GroupVerdict) -> int:
 
 
 def _load_sentence(groups: Sequence[GroupVerdict]) -> str:
-    """What the load's own control says, if it says anything."""
+    """Return what the load's own control says about lateness; empty without undecided responses."""
     own_ms = max(map(_own_ms, groups))
     undecided = sum(group.problems.get(UNDECIDED, 0) + group.problems.get(LATE_BY_LOAD, 0) for group in groups)
     if not undecided:

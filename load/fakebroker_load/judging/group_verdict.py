@@ -19,24 +19,24 @@ class GroupVerdict:
     run: str
     group: str
     expected: str  # the error's name, or "no answer"
-    requests: int  # planned; of those who read: their number, and that of the records that they are to read
+    requests: int  # planned; for readers: their number, and that of the records that they should read
     rows: int  # results found
     confirmed: int
     early: int
-    answers: dict[str, int]  # error name, or outcome where there was no answer -> how many
-    problems: dict[str, int]  # what was wrong -> how many
+    answers: dict[str, int]  # by error name, or outcome without a response: count
+    problems: dict[str, int]  # by problem: count
     lateness_p50_us: int | None
     lateness_p99_us: int | None
     lateness_max_us: int | None
     send_delay_us: Percentiles = NO_TIMES  # from when a request was intended until it was sent
-    from_sent_us: Percentiles = NO_TIMES  # until it was answered
+    from_sent_us: Percentiles = NO_TIMES  # from sent until the response
     from_intended_us: Percentiles = NO_TIMES
-    late_explained: int = 0  # of the answers that were late by the broker: this machine had work wait for as long
-    unreplicated: int = 0  # time-outs in the place of NONE: all the while this machine had work wait, followers perhaps
-    load_late_us: int | None = None  # the longest for which the load stood still during a request
-    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of its 99th percentile
-    amiss: tuple[str, ...] = ()  # what the scenario says of the whole group and is not so (judging/groups.py)
-    limits: tuple[Held, ...] = ()  # that the scenario sets, kept or not (judging/limits.py)
+    late_explained: int = 0  # of the late responses: those for as long as this machine made tasks wait
+    unreplicated: int = 0  # of the time-outs instead of NONE: those with tasks waiting nearly all the time
+    load_late_us: int | None = None  # of the load: its longest standstill during a request
+    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # limit: of the 99th percentile
+    amiss: tuple[str, ...] = ()  # expectations of the scenario for the whole group: those not met (judging/groups.py)
+    limits: tuple[Held, ...] = ()  # limits of the scenario, kept or not (judging/limits.py)
 
     @property
     def ok(self) -> bool:
@@ -44,6 +44,7 @@ class GroupVerdict:
 
     @property
     def sent_late(self) -> bool:
-        """The requests were not those that the scenario asks for: what is proved of them is proved of another load."""
+        """Return True if the requests were sent too late: the proof is about another load than the scenario asks
+        for."""
         p99 = self.send_delay_us[1]
         return p99 is not None and p99 > self.send_delay_limit_ms * 1000

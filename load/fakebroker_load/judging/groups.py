@@ -1,16 +1,16 @@
-"""What a scenario says of a whole group: how many of its requests may have another answer, throttling, throughput.
+"""A scenario's expectations for a whole group: the share of other answers, throttling, throughput, and own timeouts.
 
-Theory   No single request shows it, so it is counted, and held against the entry of run.json.
-         Throughput is the bytes of values that were acknowledged, from the first request sent to the last one answered.
-         Of one kind of answer there are at most so many of 100 requests; one request of few is never too many, unless
+Theory   No single request shows these, so they are counted, and compared with the entry of run.json.
+         Throughput is the bytes of acknowledged values, from the first request sent to the last response.
+         One kind of answer may have a limited share of 100 requests. With few requests, one is never too many, unless
          the share is 0.
-         A time-out waits for as long as its own request says. Where a group asks for a range, its requests are put into
-         four bands by what they ask. In each band some answer comes as soon as it may, even on a busy machine, so the
-         least lateness of a band says how long the broker has others wait. It must not be larger where less is asked:
-         such a broker takes its own time. What differs less than half of what was asked differs, less than 20 ms or
-         less than the machine was late proves nothing. Lateness is that by the broker's own clock if there is a
-         journal, otherwise without the time for which the load stood still. Below 0 it says no more than 0: the client
-         has seen the answer before this one late.
+         A time-out comes after the timeout of its own request. If a group draws timeouts from a range, its requests are
+         put into four bands by timeout. In each band some response is as early as possible, even on a busy machine. So
+         the least lateness of a band shows how long the broker delays others. A shorter timeout must not have a larger
+         least lateness: such a broker takes its own time. Some differences prove nothing: below half of the difference
+         of the timeouts, below 20 ms, or below the lateness of the machine. Lateness is by the broker's own clock if
+         there is a journal, otherwise without the time for which the load stood still. Below 0 it counts as 0: the
+         client has seen the response before this one late.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ Key = tuple[str, str]  # a run, a group
 def amiss_in_groups(
     spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]
 ) -> dict[Key, tuple[str, ...]]:
-    """Phrases, by run and group; Spark is asked only if a scenario says anything of a group. `runs` as in run.json."""
+    """Return phrases, by run and group. Spark is asked only if a scenario has such an expectation. `runs` is as in
+    run.json."""
     asked = {
         (run["scenario"]["name"], group["name"]): group
         for run in runs
@@ -67,7 +68,7 @@ def amiss_in_groups(
 
 
 def _own_times(spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]) -> dict[Key, str]:
-    """A phrase for each group whose time-outs do not follow what its requests ask."""
+    """Return a phrase for each group of which the time-outs do not follow the timeouts of the requests."""
     ranges = {
         (run["scenario"]["name"], group["name"]): run.get("machine_late_ms") or 0
         for run in runs
@@ -88,8 +89,8 @@ def _own_times(spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[st
 
 
 def own_times(rows: Sequence[Mapping[str, Any] | Row], machine_late_ms: int) -> str | None:
-    """What is amiss with the time-outs of a group: `rows` have timeout_ms, how many `rows` asked for it, and least_us,
-    the least lateness of these."""
+    """Return what is wrong with the time-outs of a group, or None. `rows` have timeout_ms, the number `rows` of its
+    requests, and least_us, their least lateness."""
     if not rows:
         return None
     low_ms, high_ms = (each(row["timeout_ms"] for row in rows) for each in (min, max))

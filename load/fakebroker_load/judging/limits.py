@@ -1,7 +1,7 @@
-"""Whether a group's answers keep the limits that its scenario sets: latency at percentiles, answers a second.
+"""Limits that a scenario sets for a group's responses: latency at percentiles, responses per second.
 
-Theory   Latency is from intended to answered, or, of a record of a producer, to its callback. A limit of which nothing
-         can be said, since nothing was answered, is not kept.
+Theory   Latency is from intended to answered, or to the callback for a record of a producer. Without responses, a limit
+         is not kept.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Key = tuple[str, str]  # a run, a group
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A limit, and what was found; None: nothing. `is_least`: it is not to be below, otherwise not above."""
+    """A limit, and the value found; None without a value. `is_least`: the value must not be below it, otherwise not
+    above."""
 
     what: str
     unit: str
@@ -39,7 +40,7 @@ class Held:
         return self.found >= self.limit if self.is_least else self.found <= self.limit
 
     def sentence(self) -> str:
-        """For the user."""
+        """Describe the limit for the user."""
         found = "no answer" if self.found is None else f"{self.found:,.1f} {self.unit}"
         return f"{self.what}: {found}, limit {'at least' if self.is_least else 'at most'} {self.limit:,g} {self.unit}"
 
@@ -47,7 +48,7 @@ class Held:
 def held_to_limits(
     spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]
 ) -> dict[Key, tuple[Held, ...]]:
-    """By run and group; Spark is asked only if a scenario sets a limit. `runs` as in run.json."""
+    """Return the limits by run and group. Spark is asked only if a scenario sets a limit. `runs` is as in run.json."""
     asked = {
         (run["scenario"]["name"], group["name"]): group
         for run in runs

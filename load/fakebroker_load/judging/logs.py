@@ -1,9 +1,9 @@
-"""What must hold of each log that was read back, whatever was sent: rows for what does not, in Spark SQL.
+"""Rules for each log that was read back, whatever was sent: a row for each violation, in Spark SQL.
 
-Theory   A log has a record at each offset from where the run began to where it can be read, and it can be read to its
-         end once its followers are not hindered. Markers of transactions take offsets too, and are no records.
-         Under one leader, no consumer was shown a watermark beyond the end that the log has now.
-Shape    The rows are those of mismatches.py that are of no request.
+Theory   A log has a record at each offset from the start of the run to its readable offset. It is readable to its end
+         once its followers replicate. Transaction markers take offsets too, and are no records.
+         Under one leader, no consumer was shown a high watermark beyond the present end of the log.
+Shape    The rows are those of mismatches.py that belong to no request.
 """
 
 from __future__ import annotations
@@ -45,5 +45,5 @@ FROM held WHERE problem IS NOT NULL
 
 
 def logs_amiss(spark: SparkSession, log: Log) -> DataFrame:
-    """A row for each partition of which it does not hold."""
+    """Return a row for each partition that violates a rule."""
     return spark.sql(LOGS, records=log.records, parts=log.parts).localCheckpoint()

@@ -1,13 +1,14 @@
-"""What must hold of a group of consumers, whoever coordinates it: rows for what does not, in Spark SQL.
+"""Rules for a group of consumers with any coordinator: a row for each violation, in Spark SQL.
 
-Theory   In one generation a partition has one owner. Generations rise: who joins after another one was told one
-         is told no older one, and a commit of an older one is refused, as is one of who has left. No commit
-         that was accepted passes a record that nobody had read yet, and no offset that a member is told is committed;
-         that never lies before a commit which was accepted: each member reads on from there. In the end the log's end
-         is committed.
-         That each record is read at all is judged with those of other readers (readers.py).
-         Moments are compared on the run's clock: on one connection as they are, between two of them with as much room
-         as the clocks of the tasks may be apart (`slack_us`).
+Theory   In one generation a partition has one owner. Generations rise. A member that joins after another one was told a
+         generation is told no older one. A commit of an older generation is refused, as is one of a member that has
+         left.
+         No accepted commit passes a record that was not read yet, and no member is told such an offset as committed. A
+         member is never told less than an earlier accepted commit: it reads on from there. In the end the log's end is
+         committed.
+         Whether each record is read at all is judged with other readers (readers.py). Moments are compared on the run's
+         clock. On one connection they are exact. Between two connections they have as much room as the clocks of the
+         tasks may differ (`slack_us`).
 Source   Kafka's protocol of classic groups; the rules are those of fakebroker/testing/groups/judge.py.
 """
 
@@ -125,7 +126,7 @@ def judge_members(
     log: Log,
     runs: Sequence[Mapping[str, Any]],
 ) -> DataFrame:
-    """`units` are those of readers.py."""
+    """Return the violations. `units` are those of readers.py."""
     errors_us = [(run.get("clocks") or {}).get("error_us") or 0 for run in runs]
     text = MEMBERS.format(
         readings="{readings}",

@@ -1,7 +1,7 @@
-"""Every mismatch as a row with a reason: requests that are not confirmed, and what no request explains.
+"""Every mismatch as a row with a reason: requests that are not confirmed, and findings that no request explains.
 
-Shape    MISMATCH_COLUMNS. `kind` is one of a few, `problem` says it closer; `says` has what each of the records says of
-         it: the client's, the log's, the journal's. A row that is of no request lacks `group` and what follows it.
+Shape    MISMATCH_COLUMNS. `kind` is one of a few, `problem` is more specific. `says` has the statements of client, log
+         and journal. A row that belongs to no request lacks `group` and the columns after it.
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ FROM {{records}} AS records LEFT ANTI JOIN {{judged}} AS judged USING (run, conn
 def mismatches(
     spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None, amiss: DataFrame | None = None
 ) -> DataFrame:
-    """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py), `amiss` what is wrong
-    with a log (logs.py)."""
+    """Return all mismatches, in any order. `beside` has the journal's events of no request (by_journal.py), `amiss` the
+    violations of logs (logs.py)."""
     says = [_CLIENT, _LOG, *([_JOURNAL] if "journal_problem" in judged.columns else [])]
     said = f"concat_ws('; ', {', '.join(says)})"
-    if "said" in judged.columns:  # of who reads (readers.py)
+    if "said" in judged.columns:  # of readers (readers.py)
         said = f"coalesce(said, {said})"
     found = spark.sql(OF_REQUESTS.format(kind=_KIND, said=said), judged=judged)
     if log is not None:

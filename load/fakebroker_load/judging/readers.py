@@ -1,14 +1,15 @@
-"""What readers were given, held against what was sent: a row for each record of each reader, in Spark SQL.
+"""Records that readers got, compared with the records sent: a row for each record of each reader, in Spark SQL.
 
-Theory   A reader of no group has its partition to itself; members share theirs, so a group is one reader. Each is owed
-         all that was acknowledged with acks=all, and whatever else it passed by: an acknowledged record before one that
-         it was given. A reader of no group is given each once, in the order of offsets. Members may be given a record
-         again, between a commit and a rebalance ("read again"), which is counted and is no fault.
-         Nobody is shown a record that is not on all in-sync replicas: not at the high watermark that the same answer
-         tells, nor, by the broker's journal, at that of the moment in which the answer was made.
-         What was given is known by its key, and by the fingerprint of the record that was sent.
-         `done` ends a reader: one that had none has died.
-Shape    Rows beside those of judging/requests.py, with `said` in the place of what client, log and journal say.
+Theory   A reader without a group has its partition to itself. Members share theirs, so a group is one reader. A reader
+         must get all records that were acknowledged with acks=all. It must also get other acknowledged records before
+         its last one: it must not skip any. A reader without a group gets each record once, in the order of offsets.
+         Members may get a record again between a commit and a rebalance ("read again"), which is counted and is no
+         fault.
+         No reader may see a record that is not on all in-sync replicas. Such a record is at or above the high watermark
+         in the same response. By the journal, it is at or above the high watermark at the moment of the response.
+         A record is identified by its key, and by the fingerprint of the record that was sent. `done` ends a reader; a
+         reader without it has died.
+Shape    Rows like those of judging/requests.py, with `said` instead of the statements of client, log and journal.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from fakebroker_load.judging.requests import Log
 from fakebroker_load.scenario.reads import MEMBER, READERS
 
 UNITS_SCHEMA = "run string, `group` string, reader int, client string, topic string, partition int"
-IN_GROUP = -1  # in the place of a reader's number: whoever of the group
+IN_GROUP = -1  # instead of a reader's number: any member of the group
 
-# Of each answer to a Fetch that gave records: the watermark in the journal when it was made. If it has not moved before
-# that, it was at most where the log ended before the load.
+# The watermark in the journal at each Fetch response with records. If it has not moved before, it was at most the log
+# end before the load.
 WATERMARKS = """
 WITH wanted AS (
     SELECT DISTINCT run, local, correlation_id, topic, partition FROM {readings} WHERE read.what = 'record'
@@ -137,7 +138,8 @@ FROM {readings} WHERE read.what = 'done'
 
 
 def units_of(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int, str, str, int]]:
-    """Who reads which partition, by run.json: rows of UNITS_SCHEMA. Connections are numbered as plan.py does."""
+    """Yield the readers of each partition, by run.json: rows of UNITS_SCHEMA. Connections are numbered as in
+    plan.py."""
     for run in runs:
         first = 0
         for group in run["scenario"]["groups"]:
@@ -154,7 +156,8 @@ def units_of(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int,
 def judge_readers(
     spark: SparkSession, rows: DataFrame, runs: Sequence[Mapping[str, Any]], log: Log, journal: DataFrame | None
 ) -> DataFrame | None:
-    """`rows` are those of requests and of readers (traffic/rows.py). None if nobody reads."""
+    """Return the rows of readers; None without readers. `rows` are those of requests and of readers
+    (traffic/rows.py)."""
     units = list(units_of(runs))
     if not units:
         return None

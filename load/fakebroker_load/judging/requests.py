@@ -1,37 +1,39 @@
-"""Did every request get what the scenario said, and when? The verdict, in Spark SQL over the result rows.
+"""The verdict on each request: whether it got the expected response in time, in Spark SQL over the result rows.
 
-Theory   handled   Kafka handles one request of a connection at a time: a request is handled when it was sent, or when
-                   the one before it was answered, whichever is later.
-         due       handled, plus the timeout where the answer has to wait for it. Where it waits for what happens at a
-                   time of the scenario (due_ms): that time, or when it was handled, whichever is later.
-         lateness  answered - due. More than the limit is late: by the broker, if it is so without the time for which
-                   the load itself stood still meanwhile (load_late_us, traffic/own_delay.py); or, of what is due at a
-                   time of the scenario, without the time by which the driver's actions were late. Otherwise it is
-                   undecided here, and the journal may decide. Everything else that is wrong goes before that.
-         early     answered before handled + timeout, where the answer has to wait. We see an answer a little after the
-                   broker sent it, so the `handled` above may be a little after the broker's, and an answer to a
-                   pipelined request could look early when it is not. Hence early is judged by the earliest moment at
-                   which the request can have been handled: behind each earlier request of its connection, counted from
-                   that one's sending, lie at least the timeouts that the answers in between claim to have waited.
-         rounding  Kafka takes a time-out from a clock of whole milliseconds, so it comes up to a millisecond early:
-                   4.4.0 was 16 to 256 us early. Only where a journal tells of it (`exact`) is that held against it.
-         Rows are dealt out once, by connection: all that is asked of a connection's rows is asked there.
-         A request is confirmed when `problem` is null. The cases are in SQL below, in the order in which they are
-         looked for. A value that is not there (null) never confirms anything.
-         The log is asked as well, where it was read back (log.py): what stands there has to fit what the request was
-         told. Of what was answered with an error that comes behind an append, or not at all, nothing is claimed but
-         that it is not there twice, elsewhere or altered; a time-out at a leader that stayed the same has appended.
-         An error that comes behind an append may tell the offset of it (Kafka does), and no other one.
-         throttled  Kafka does not read a connection for as long as its answer says (throttle_ms): what comes next there
-                    is handled behind that. How long the answers claim is counted as time-outs are, but for a
-                    millisecond of each, since a broker counts whole ones.
-         producer   One that batches and tries again (is_raw: it does not) is told the last error alone, so that nothing
-                    follows from it; what expired before it was in a request must not be in the log.
-         visible    Of a topic with transactions, what a reader of committed ones is shown counts, and nothing else.
-         stood_still  A consumer was shown the watermark before followers that stood still went on. What timed out there
-                   cannot be below it. Under one leader, what was acknowledged with acks=all cannot be at or above it.
-         also, written  What a group says besides: other answers that are right, and whether the record must be in the
-                    log (once) or must not (never), whatever was told of it.
+Theory   A request is confirmed when `problem` is null. The SQL below checks the cases in their order. A missing value
+         (null) never confirms anything. Rows are distributed once, by connection, for all conditions on a connection's
+         rows.
+           handled   Kafka handles one request of a connection at a time. So a request is handled when it is sent or
+                     when the one before it is answered, whichever is later.
+           due       The time at which it is handled, plus the timeout if the response has to wait for it. If the
+                     response waits for an event of the scenario (due_ms): that time or when it is handled, whichever is
+                     later.
+           lateness  answered - due. Above the limit, a response is late. It is late by the broker if it is late without
+                     the load's own standstill meanwhile (load_late_us, traffic/own_delay.py). For an event of the
+                     scenario, it is late by the broker if it is late without the lateness of the driver's actions.
+                     Otherwise it is undecided here, and the journal may decide. All other problems come first.
+           early     Answered before handled + timeout, if the response has to wait. The client sees a response a little
+                     after the broker sent it. So `handled` may be a little after the broker's, and the response to a
+                     pipelined request could look early. Hence early uses the earliest moment at which the request can
+                     have been handled. That is after each earlier request of its connection was sent, and after the
+                     timeouts that the responses in between claim to have waited.
+           rounding  Kafka's time-outs use a clock of whole milliseconds, so they come up to a millisecond early: 4.4.0
+                     was 16 to 256 us early. That is a problem only in a run with a journal (`exact`).
+           log       If the log was read back (log.py), its records must agree with the responses. An error may come
+                     after an append, or the response may be missing. Then the record must only not be there twice,
+                     elsewhere or altered. A time-out at an unchanged leader has appended. An error after an append may
+                     have the offset of the append (as in Kafka), and no other one.
+           throttle  Kafka does not read a connection for as long as its response says (throttle_ms), so the next
+                     request is handled after that. These times count like time-outs, less a millisecond each, since a
+                     broker counts whole ones.
+           producer  A producer that batches and retries (is_raw is false) knows only the last error, so nothing follows
+                     from it. A record that expired before it was in a request must not be in the log.
+           visible   In a topic with transactions, only records that a read_committed consumer sees count.
+           frozen    `stood_still`: a consumer was shown the high watermark before frozen followers were resumed. A
+                     record that timed out there cannot be below it. Under one leader, a record that was acknowledged
+                    with acks=all cannot be at or above it.
+           written   `also` and `written` of the group: other right answers, and whether the record must be in the log
+                     (once) or not (never), whatever the response.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -49,7 +51,7 @@ from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 TIMED_OUT = int(ErrorCode.request_timed_out)
 
-# Kafka answers these only where nothing was appended.
+# Kafka returns these only if nothing was appended.
 DEFINITE = ", ".join(
     str(int(code))
     for code in (
@@ -208,7 +210,7 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
 FROM looked_up
 """
 
-# What there is little of, unless the broker is mad: then it is joined as the large tables are.
+# Rows that are rare unless the broker is broken; then they are joined like the large tables.
 RARE = {
     "strays": """SELECT run, stray_correlation_id AS correlation_id, min(connection) AS stray_connection
         FROM {requests} WHERE stray_correlation_id IS NOT NULL GROUP BY ALL""",
@@ -216,12 +218,12 @@ RARE = {
         WHERE base_offset IS NOT NULL GROUP BY run, topic, partition, base_offset HAVING count(*) > 1""",
 }
 _ROUNDING_US = 1_000
-FEW = 100_000  # so many rows each executor may well have all of
+FEW = 100_000  # each executor may well hold this many rows
 
 
 @dataclass(frozen=True)
 class Log:
-    """What was read back: records (log.LOG_SCHEMA) and the partitions that they are of (log.PART_SCHEMA)."""
+    """The logs that were read back: records (log.LOG_SCHEMA) and their partitions (log.PART_SCHEMA)."""
 
     records: DataFrame
     parts: DataFrame
@@ -241,10 +243,12 @@ def judge(
     read_back: Collection[str] = (),
     acted_late_ms: Mapping[str, int] | None = None,
 ) -> DataFrame:
-    """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
-    read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them.
-    `exact` are the runs whose brokers round no time-out down, None: all. `read_back` are those of
-    which each partition must have been read back. `acted_late_ms`: by how much the actions of runs were late."""
+    """Return the result rows with `handled_us`, `lateness_us`, `early`, the findings in the log (null if it was not
+    read), and `problem` (null: confirmed).
+
+    If few rows are expected, Spark need not count rare ones. `exact` are the runs with brokers that do not round
+    time-outs down; None means all. `read_back` are the runs of which each partition must have been read back.
+    `acted_late_ms` is how late the actions of each run were."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
@@ -261,14 +265,14 @@ def judge(
 
 
 def few_of(spark: SparkSession, requests: DataFrame) -> list[str]:
-    """Return the names in RARE of which each executor may well have all rows."""
+    """Return the names in RARE of which each executor may well hold all rows."""
     counts = ", ".join(f"(SELECT count(*) FROM ({text})) AS {name}" for name, text in RARE.items())
     (found,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
     return [name for name in RARE if found[name] <= FEW]
 
 
 def limit_us(limits_ms: LatenessLimits) -> str:
-    """In microseconds, as SQL."""
+    """Return the limit in microseconds, as SQL."""
     if isinstance(limits_ms, int):
         return f"{limits_ms * 1000}L"
     limits_us = {run: limit_ms * 1000 for run, limit_ms in limits_ms.items()}
@@ -285,17 +289,17 @@ def by_run(values: Mapping[str, int], otherwise: int) -> str:
 
 
 def rounding_us(exact: Collection[str] | None) -> str:
-    """In microseconds, as SQL. All runs are exact if it is None."""
+    """Return the rounding in microseconds, as SQL. None means that all runs are exact."""
     if exact is None:
         return "0L"
     return f"if(run IN ({', '.join(map(quoted, exact))}), 0L, {_ROUNDING_US}L)" if exact else f"{_ROUNDING_US}L"
 
 
 def quoted(text: str) -> str:
-    """A text, as SQL that Spark has yet to format."""
+    """Return a text as SQL that Spark will format."""
     return f"'{text.translate(_ESCAPED)}'"
 
 
 def no_log(spark: SparkSession) -> Log:
-    """Of a run whose log was not read."""
+    """Return empty tables, for a run without a log."""
     return Log(*(spark.createDataFrame([], from_arrow_schema(schema)) for schema in (LOG_SCHEMA, PART_SCHEMA)))

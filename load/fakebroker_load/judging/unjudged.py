@@ -1,8 +1,8 @@
-"""Which rules were not applied to a run, and why: what a verdict that is green has not looked at.
+"""Rules that were not applied to a run, and why: the limits of a confirmed verdict.
 
 Theory   A rule needs a witness (facts/table.py): the log that was read back, or the broker's journal. Some need more.
-         Of a partition whose leader changed, records that timed out may be gone. Where followers are not known to have
-         stood still, a watermark that a consumer is shown may have moved since.
+         If a partition's leader changed, records that timed out may be gone. If followers are not known to have been
+         frozen, the watermark that a consumer is shown may have moved since.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """`why` is a clause; `rules` by their problems."""
+    """Rules that were not applied. `why` is a clause; `rules` are named by their problems."""
 
     run: str
     why: str
     rules: tuple[str, ...]
 
     def sentence(self, most: int | None = None) -> str:
-        """For the user, with so many of the rules at most."""
+        """Describe them for the user, with at most `most` rules."""
         named = ", ".join(f'"{rule}"' for rule in self.rules[:most])
         more = len(self.rules) - len(self.rules[:most])
         return f"{self.run}: not judged, since {self.why}: {named}{f' and {more} more' if more else ''}."
@@ -44,8 +44,8 @@ class Unjudged:
 def unjudged_of(
     spark: SparkSession, ways: Sequence[Ways], runs: Sequence[Mapping[str, Any]], parts: DataFrame | None
 ) -> tuple[Unjudged, ...]:
-    """Of each run, in their order; `parts` are of the logs that were read back (log.PART_SCHEMA), `runs` as in
-    run.json."""
+    """Return the rules that were not applied to each run. `parts` are of the logs that were read back
+    (log.PART_SCHEMA), `runs` as in run.json."""
     known = {} if parts is None else {row["run"]: row for row in spark.sql(PARTS, parts=parts).collect()}
     waiting = {
         run["scenario"]["name"] for run in runs if any(group.get("waits") for group in run["scenario"]["groups"])
@@ -54,7 +54,8 @@ def unjudged_of(
 
 
 def of_run(way: Ways, parts: Mapping[str, int] | Row | None, waits: bool) -> Iterator[Unjudged]:
-    """`parts` is a row of PARTS, None if no log was read; `waits`: an answer of the run has to wait for its timeout."""
+    """Yield the rules that were not applied to a run. `parts` is a row of PARTS, None without a log. `waits`: a
+    response of the run has to wait for its timeout."""
     if not way.has_log:
         yield Unjudged(way.run, "the log was not read back", rules(LOG))
     if way.journal is None:

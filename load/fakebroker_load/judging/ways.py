@@ -1,4 +1,4 @@
-"""How many records a run was judged by: what the client saw, what is in the log, what the broker's journal says."""
+"""The witnesses of a run: the client's responses, the log, and the broker's journal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NO_JOURNAL = "no --control and no --journal was given"
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Of one run. `clock_us`: the broker's clock is ahead of the run's by so much, at least and at most; None if there
-    is no saying. At least may be more than at most: then there is time that one of the two has not seen."""
+    """The witnesses of one run. `clock_us` are bounds for how far the broker's clock is ahead of the run's; None if
+    unknown. If the lower bound exceeds the upper one, one of the clocks has missed some time."""
 
     run: str
     has_log: bool
-    journal: str | None = None  # whose
+    journal: str | None = None  # its name
     rows: int = 0
     why_no_journal: str | None = NO_JOURNAL
     clock_us: tuple[int, int] | None = None
@@ -27,7 +27,7 @@ class Ways:
         return 1 + self.has_log + (self.journal is not None)
 
     def sentence(self) -> str:
-        """For the user: which, and why not more."""
+        """Name the witnesses for the user, and why there are not more."""
         there = ["what the client saw", *(["the log"] if self.has_log else [])]
         if self.journal is not None:
             there.append(f"{self.journal} ({self.rows:,} rows)")
@@ -49,9 +49,9 @@ class Ways:
 
 
 def ways_of(run: Mapping[str, Any], clocks: Mapping[str, tuple[int, int]]) -> Ways:
-    """`run` is an entry of run.json."""
+    """Return the witnesses of an entry of run.json."""
     name, journal = run["scenario"]["name"], run.get("journal") or {}
-    by_marks = journal.get("clock_us")  # wider than what the rows say, and there if they say nothing
+    by_marks = journal.get("clock_us")  # wider than the bounds of the rows, and there without rows
     return Ways(
         name,
         bool(run.get("log")),
@@ -63,7 +63,7 @@ def ways_of(run: Mapping[str, Any], clocks: Mapping[str, tuple[int, int]]) -> Wa
 
 
 def as_far_as(ways: Sequence[Ways]) -> str:
-    """How far a verdict goes, as the end of a sentence; empty if all three have told of each run."""
+    """Return how far a verdict goes, as the end of a sentence; empty if each run has all three witnesses."""
     if all(way.count == len(WORDS) for way in ways):
         return ""
     told = ["the answers"]

@@ -1,1 +1,1 @@
-"""The durability calculator: how often records are lost, doubled or refused, by many trials in Spark's tasks."""
+"""The durability calculator: how often records are lost, duplicated or refused, by many trials in Spark's tasks."""

@@ -1,7 +1,7 @@
-"""`fakebroker-load odds`: how often records are lost, doubled, reordered or refused when brokers fail.
+"""The command `fakebroker-load odds`: how often records are lost, duplicated, reordered or refused when brokers fail.
 
-Exit status 0: the trials were carried out, whatever came of them; 2: a slip in what was asked for; 3: they could not be
-carried out.
+Exit status 0: the trials were carried out, whatever their result; 2: a mistake in the arguments; 3: the trials were not
+possible.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def odds(
 ) -> int:
     """Tell how often records are lost, doubled, reordered or refused when brokers fail.
 
-    Each trial is a simulated cluster and a producer, whose own code decides what becomes of each record. A TIME is a
-    number with its unit: 20ms, 30s, 5m, 6h, 30d.
+    Each trial is a simulated cluster and a producer, and their own code decides what becomes of each record. A TIME is
+    a number with its unit: 20ms, 30s, 5m, 6h, 30d.
     """
     idempotences: list[bool | None] = [*idempotence] if idempotence else [None]
     numbers_of_retries: list[int | None] = [*retries] if retries else [None]

@@ -1,4 +1,4 @@
-"""How what is asked stands on the command line, and how a model is put there again.
+"""The options of the command line as values, and a model as a command line.
 
 Units    a TIME is a number with its unit: ms, s, m, h or d.
 Errors   typer.BadParameter, in one sentence.
@@ -22,7 +22,7 @@ _OPTIONS: Final = {"lag_ms": "--lag", "min_isr": "--min-isr", "brokers_config": 
 
 
 def parse_time(option: str, text: str) -> int:
-    """Milliseconds."""
+    """Return a TIME in milliseconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text.strip(), re.ASCII)
     if match is None:
         raise typer.BadParameter(
@@ -32,13 +32,13 @@ def parse_time(option: str, text: str) -> int:
 
 
 def as_time(ms: int) -> str:
-    """In the largest unit of which it is a whole number."""
+    """Return a TIME in the largest unit of which it is a whole number."""
     unit = next(unit for unit, of_ms in _UNITS_MS.items() if ms % of_ms == 0) if ms else "ms"
     return f"{ms // _UNITS_MS[unit]}{unit}"
 
 
 def parse_settings(option: str, given: Sequence[str] | None) -> dict[str, str]:
-    """Read NAME=VALUE, each of them."""
+    """Parse each NAME=VALUE."""
     found = {}
     for text in given or ():
         name, equals, value = text.partition("=")
@@ -49,7 +49,7 @@ def parse_settings(option: str, given: Sequence[str] | None) -> dict[str, str]:
 
 
 def command(model: OddsModel, seed: int) -> str:
-    """The line that carries one trial out again, and tells its story."""
+    """Return the command that repeats one trial with its story."""
     words = ["fakebroker-load", "odds"]
     for field in fields(OddsModel):
         value = getattr(model, field.name)

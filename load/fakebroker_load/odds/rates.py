@@ -1,15 +1,14 @@
-"""A share over many trials, and between which bounds it is with 95 % certainty.
+"""A share over many trials, and its bounds with 95 % certainty.
 
 Theory   Records of one trial share its failures: a single crash loses many at once. Trials are independent, so they are
-         what is counted with: the share is a ratio of two sums over trials, its variance that of the trials' residuals
+         the units. The share is a ratio of two sums over trials, and its variance is that of the trials' residuals
          (Cochran, Sampling Techniques, 1977, chapter 6). The interval is symmetric on a logarithmic scale, since a
-         share is not below 0, with Student's t of as many degrees of freedom as there are trials in which anything
-         happened. If that is one trial, it is the exact interval of a Poisson count of 1 (Garwood, 1936).
-         Where nothing happened in any of n trials, nothing is known of how much would be lost at a time; but with 95 %
-         certainty it happens in less than 3/n of trials (the rule of three; exactly 1 - 0.05^(1/n)).
-Limit    With fewer than about ten trials in which anything happened, bounds are too narrow if what is lost at a time
-         differs much from time to time: 87 to 95 of 100 hold then (tests/load/odds). One long outage that no trial had
-         is in no interval.
+         share is not below 0. It uses Student's t, with as many degrees of freedom as there are trials with any event.
+         With one such trial, it is the exact interval of a Poisson count of 1 (Garwood, 1936).
+         If none of n trials has an event, the size of an event is unknown. But with 95 % certainty, less than 3/n of
+         trials have one (the rule of three; exactly 1 - 0.05^(1/n)).
+Limit    With fewer than about ten trials with events, bounds are too narrow if the losses of events differ much. Then
+         87 to 95 of 100 intervals hold (tests/load/odds). A long outage that no trial had is in no interval.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Final
 
-_Z: Final = 1.959964  # of 95 %, both sides
+_Z: Final = 1.959964  # for 95 %, two-sided
 _ERROR: Final = 0.05
 _POISSON_OF_ONE: Final = (0.025318, 5.571643)
 
 
 @dataclass(frozen=True)
 class Rate:
-    """`value`, from `low` to `high`. `trials` had any of it; if none had, there are no bounds, but fewer than the share
-    `none_bound` of trials have any. One trial alone tells nothing about bounds."""
+    """A share, with its bounds `low` and `high`. `trials` had an event. If none had, there are no bounds; then fewer
+    than the share `none_bound` of trials have an event. One trial alone has no bounds."""
 
     value: float
     low: float | None
@@ -37,7 +36,8 @@ class Rate:
 
 
 def rate_of(events: Sequence[float], units: Sequence[float]) -> Rate | None:
-    """Which share of the units had an event, by the numbers of both in each trial; None if there were no units."""
+    """Return the share of the units that had an event, by the numbers of both in each trial. Return None if there were
+    no units."""
     n, total, of = len(events), sum(events), sum(units)
     if not of:
         return None
@@ -56,7 +56,7 @@ def rate_of(events: Sequence[float], units: Sequence[float]) -> Rate | None:
 
 
 def student_t(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t, to 1 % (Fisher and Cornish; Abramowitz and Stegun 26.7.5)."""
+    """Return the 97.5 % quantile of Student's t, to 1 % (Fisher and Cornish; Abramowitz and Stegun 26.7.5)."""
     if degrees == 1:
         return 12.7062
     z, n = _Z, degrees

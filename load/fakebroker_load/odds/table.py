@@ -1,4 +1,4 @@
-"""What a user sees of the odds: what they rest on, a row for each model, how to have a loss again; the same as JSON."""
+"""The output of the odds: the premises, a row for each model, the command that repeats a loss. Also as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fakebroker_load.odds.trials import SHARES, OddsSum
 _MILLION = 1_000_000
 _HOUR_MS = 3_600_000
 _WIDE_COLUMNS = 120
-# What rows may differ in, and what it is called.
+# Options in which rows may differ, and their names.
 _NAMES = {
     "acks": "acks",
     "min_isr": "min.insync.replicas",
@@ -30,7 +30,7 @@ _LOSES = {
     "power": "what it had not flushed ({} since the last time at most)",
     "disk": "all that it wrote",
 }
-_SHOWN = ("lost", "duplicated", "reordered", "failed")  # of a million; the time of unavailability in percent
+_SHOWN = ("lost", "duplicated", "reordered", "failed")  # per million; unavailability is a percentage of time
 _LEGEND = (
     "\nlost: of a million records that were acknowledged; duplicated, reordered, failed (told an error): of a million "
     "sent. unavailable: of the time, for each partition. [from, to]: the 95 % interval, by trials. (<n %): it was in "
@@ -59,13 +59,13 @@ def print_odds(console: Console, found: Sequence[OddsSum], took_s: float) -> Non
 
 
 def _settings(model: OddsModel, names: Sequence[str]) -> str:
-    """Those that are not left to the producer."""
+    """Return these options, without those that are left to the producer."""
     given = ((name, getattr(model, name)) for name in names)
     return ", ".join(f"{_NAMES[name]}={str(value).lower()}" for name, value in given if value is not None)
 
 
 def _premises(of: OddsSum, names: Sequence[str]) -> list[str]:
-    """What all rows have in common: `names` of what they may differ in, and all else."""
+    """Return the premises that all rows share. `names` are options in which they could differ."""
     model, trials = of.model, len(of.trials)
     behind = f"each record {as_time(model.lag_ms)} later" if model.lag_ms else "each record at once"
     loses = _LOSES[model.crash].format(as_time(model.flush_ms))
@@ -93,7 +93,7 @@ def _table(found: Sequence[OddsSum], labels: Sequence[str]) -> Table:
 
 
 def _block(of: OddsSum) -> Table:
-    """The same of one model, for a narrow terminal."""
+    """Return the figures of one model as a block, for a narrow terminal."""
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     values = (f"{of.total('sent'):,}", f"{of.total('leaders_lost'):,}", *_figures(of))
     for header, value in zip(("records", "leaders lost", *_SHOWN, "unavailable, %"), values, strict=True):
@@ -106,7 +106,8 @@ def _figures(of: OddsSum) -> list[str]:
 
 
 def _shown(rate: Rate | None, scale: int) -> str:
-    """ "123 [45, 340]", or "0 (<6 %)": in none of the trials, and with 95 % certainty in fewer than 6 % of them."""
+    """Return "123 [45, 340]", or "0 (<6 %)": in none of the trials, and with 95 % certainty in fewer than 6 % of
+    them."""
     if rate is None:
         return "-"
     if rate.none_bound is not None:
@@ -138,7 +139,7 @@ def _print_details(console: Console, of: OddsSum, label: str) -> None:
 
 
 def as_json(found: Sequence[OddsSum], took_s: float) -> dict[str, object]:
-    """All that was asked and counted. Shares are from 0 to 1, times milliseconds."""
+    """Return all options and counts. Shares are from 0 to 1, times milliseconds."""
     return {"took_s": took_s, "rows": [_as_json(each) for each in found]}
 
 

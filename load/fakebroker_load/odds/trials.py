@@ -1,8 +1,8 @@
-"""Seeds -> mapInArrow(run_trial) -> rows, and what they come to for each model.
+"""Run many trials in Spark: seeds -> mapInArrow(run_trial) -> rows, and sum them up for each model.
 
-Shape    A row for each seed of each model, collected at the driver: counts alone, so a hundred thousand of them are
-         nothing. `OddsSum` is what a model comes to.
-Theory   Each seed is carried out with every model by the same task, so models see the same arrivals and failures.
+Shape    A row for each seed of each model, collected at the driver. Rows are only counts, so a hundred thousand fit.
+         `OddsSum` has the sums of a model.
+Theory   The same task runs each seed with every model, so models see the same arrivals and failures.
 Units    milliseconds of the simulation, microseconds of a task's time.
 """
 
@@ -36,7 +36,7 @@ TRIAL_SCHEMA = pa.schema(
 )
 OnProgress = Callable[[int, int], None]  # trials begun, trials done
 
-# What is told of a model: which counts, of which.
+# Shares of a model: the count of events, and the count that it is a share of.
 SHARES = {
     "lost": ("lost", "acknowledged"),
     "duplicated": ("duplicated", "sent"),
@@ -49,7 +49,7 @@ SHARES = {
 
 @dataclass(frozen=True)
 class OddsSum:
-    """All trials of a model, in the order of their seeds; there is one at least."""
+    """All trials of a model, in the order of their seeds. There is at least one."""
 
     model: OddsModel
     trials: list[TrialResult]
@@ -58,7 +58,7 @@ class OddsSum:
         return sum(self._each(name))
 
     def rate(self, name: str) -> Rate | None:
-        """One of SHARES; None if there was nothing that it could be of."""
+        """Return one of SHARES; None if its denominator is 0."""
         events, units = SHARES[name]
         return rate_of(self._each(events), self._each(units))
 
@@ -69,7 +69,7 @@ class OddsSum:
         return found
 
     def seed_with(self, name: str) -> int | None:
-        """The first one with such an event."""
+        """Return the first seed with such an event."""
         events, _ = SHARES[name]
         return next((trial.seed for trial in self.trials if getattr(trial, events)), None)
 
@@ -85,7 +85,7 @@ def run_odds(
     tells: bool = False,
     on_progress: OnProgress = lambda begun, done: None,
 ) -> list[OddsSum]:
-    """Carry out all seeds with all models in Spark's tasks. `tells`: with their stories."""
+    """Run all seeds with all models in Spark's tasks. `tells`: results have stories."""
     tasks = max(1, min(len(seeds), TASKS_PER_SLOT * spark.sparkContext.defaultParallelism))
     frame = spark.range(seeds.start, seeds.stop, 1, tasks)
     host = spark.conf.get("spark.driver.host", LOOPBACK) or LOOPBACK  # where executors reach the driver
@@ -103,7 +103,7 @@ def run_odds(
 def make_task(
     progress: tuple[str, int], models: Sequence[OddsModel], tells: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark ships to its workers."""
+    """Return the function that Spark sends to its workers."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()

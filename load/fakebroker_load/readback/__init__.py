@@ -1,1 +1,1 @@
-"""What a log has, read back: its records, what is wrong with their batches, and whether followers have the same."""
+"""The read-back of logs: their records, problems of their batches, and whether followers have the same."""

@@ -1,9 +1,9 @@
-"""What is wrong with the batches of one partition, as they stand in its log: found without what was sent.
+"""Problems of the batches in one partition's log, found without the requests.
 
-Theory   Each carries the CRC of its bytes, as many records as it says, the least and the greatest of their times, and
-         the leader epoch under which it was appended: epochs never fall, and lie between that of the leader before the
-         run and that behind it. Either a producer's id, epoch and sequence are all there or none is, and in one epoch
-         of a producer each batch goes on where the one before ended.
+Theory   Each batch has a CRC of its bytes, the number of its records, their least and greatest timestamp, and the
+         leader epoch of its append. Epochs never decrease, and lie between the leader's epoch before the run and that
+         after it. Producer id, producer epoch and sequence are all there, or none is. Within one epoch of a producer,
+         each batch continues at the sequence where the one before ended.
 Source   clients/.../record/DefaultRecordBatch.java, storage/.../log/ProducerAppendInfo.java @ 4.3
 """
 
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from fakebroker.protocol.record_batch import BatchHeader, Record, is_crc_valid
 
 MAGIC = 2
-NONE = -1  # in the place of a producer's id, its epoch, a sequence, an epoch that is not known
-_SEQUENCES = 1 << 31  # then they begin again at 0
+NONE = -1  # for a missing producer id, producer epoch, sequence, or leader epoch
+_SEQUENCES = 1 << 31  # sequences wrap to 0 here
 
 DAMAGED = "stored with a wrong CRC"
 OTHER_TIMES = "stored with times that its records do not have"
@@ -25,7 +25,8 @@ DOES_NOT_FOLLOW = "its sequence does not follow"
 
 
 class BatchJudge:
-    """Of one partition, whose leader had `first_epoch` before the run and `last_epoch` behind it; null: not known."""
+    """The judge of one partition. Its leader had `first_epoch` before the run and `last_epoch` after it; None if
+    unknown."""
 
     def __init__(self, first_epoch: int | None, last_epoch: int | None) -> None:
         self._epoch = NONE if first_epoch is None else first_epoch
@@ -33,7 +34,8 @@ class BatchJudge:
         self._next: dict[tuple[int, int], int] = {}  # by producer id and epoch
 
     def problem(self, header: BatchHeader, data: bytes, records: Sequence[Record] | None) -> str | None:
-        """`data` is the whole batch; `records` None where they are compressed. In the order of their offsets."""
+        """Return the problem of a batch, or None. Batches come in the order of their offsets. `data` is the whole
+        batch; `records` is None if they are compressed."""
         if header.magic != MAGIC or not is_crc_valid(data, 0, len(data)):
             return DAMAGED
         if records and not header.has_log_append_time and not _has_times_of(header, records):

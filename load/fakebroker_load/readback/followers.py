@@ -1,11 +1,10 @@
-"""Whether the followers in sync have what the leader has: read from each, and compared as bytes.
+"""Comparison of in-sync followers with their leader: each log is read, and compared as bytes.
 
-Theory   What stands below the high watermark is on all in-sync replicas, batch for batch and byte for byte. A consumer
-         may read from a follower (KIP-392), up to the watermark that this one knows of. A follower that was fetched
-         from before the leader told it of the watermark is a little behind, and is waited for. One that has no such
-         offset, and is still in sync when that was seen, says that it has what it has not.
-         What does not answer, or does not come to know the watermark, is not compared. Of each broker that is found
-         out once.
+Theory   All in-sync replicas have the log below the high watermark, batch for batch and byte for byte. A consumer may
+         fetch from a follower (KIP-392), up to the high watermark that the follower knows. A follower may learn of the
+         high watermark late, so it is waited for. A follower that does not have such an offset, and is still in sync at
+         that time, lacks records. If a follower does not respond, or never learns of the high watermark, it is not
+         compared. A silent broker is tried only once.
 Units    seconds.
 """
 
@@ -21,7 +20,7 @@ from fakebroker.protocol.record_batch import BatchHeader
 from fakebroker_load.log import POLL_S, Asker, RecordsGone
 from fakebroker_load.wire.client import WireError
 
-CURRENT_WITHIN_S = 2.0  # of one broker, all partitions together
+CURRENT_WITHIN_S = 2.0  # for one broker, all partitions together
 NOT_ON_A_FOLLOWER = "not on a follower"
 OTHER_ON_A_FOLLOWER = "another log on a follower"
 
@@ -31,7 +30,7 @@ Address = tuple[str, int]
 
 @dataclass(slots=True)
 class Digest:
-    """Of the batches of a partition from one offset to another, in their order."""
+    """The digest of a partition's batches between two offsets, in their order."""
 
     start: int
     end: int
@@ -45,15 +44,16 @@ class Digest:
 
 
 class FollowersReader:
-    """What one task reads of followers."""
+    """A reader of followers, for one task."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
-        self._left_s: dict[Address, float] = {}  # for how long a broker is waited for
+        self._left_s: dict[Address, float] = {}  # how long a broker is still waited for
         self._silent: set[Address] = set()
 
     def problem(self, part: Row, follower: Address, leaders: Digest) -> str | None:
-        """Of a partition (log.PART_SCHEMA), on that broker; `leaders` is what its leader has."""
+        """Compare a partition (log.PART_SCHEMA) on a follower with `leaders`, the digest of its leader. Return the
+        problem, or None."""
         if follower in self._silent:
             return None
         self._left_s.setdefault(follower, CURRENT_WITHIN_S)
@@ -65,12 +65,13 @@ class FollowersReader:
                     return NOT_ON_A_FOLLOWER if self._is_in_sync(part, follower) else None
                 own = read_digest(asker, part, leaders.start, leaders.end)
                 return None if own == leaders else OTHER_ON_A_FOLLOWER
-        except WireError:  # of a broker that is gone nothing is claimed
+        except WireError:  # nothing is claimed about a broker that is gone
             self._silent.add(follower)
             return None
 
     def _is_current(self, asker: Asker, part: Row, follower: Address) -> bool | None:
-        """Whether it has all that its leader shows. None: it does not come to know."""
+        """Return True if the follower has all that its leader shows, False if it lacks that offset. Return None if it
+        does not learn of the high watermark."""
         while True:
             has_all: bool | None = None
             try:
@@ -85,14 +86,14 @@ class FollowersReader:
             self._sleep(POLL_S)
 
     def _is_in_sync(self, part: Row, follower: Address) -> bool:
-        """As its leader says now."""
+        """Return True if the leader counts the follower as in sync now."""
         with Asker(part["host"], part["port"]) as leader:
             told = leader.metadata(part["topic"]).followers.get((part["topic"], part["partition"]), ())
         return f"{follower[0]}:{follower[1]}" in told
 
 
 def read_digest(asker: Asker, part: Row, start: int, end: int) -> Digest:
-    """Raises WireError if it ends before `end`."""
+    """Return the digest. Raises WireError if the log ends before `end`."""
     digest, offset = Digest(start, end), start
     while offset < end:
         found = asker.batches(part["topic"], part["partition"], offset)

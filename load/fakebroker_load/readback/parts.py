@@ -1,10 +1,9 @@
-"""The records of partitions as rows: what a Spark task makes of those of PART_SCHEMA (log.py).
+"""The records of partitions as rows. A Spark task makes them from rows of PART_SCHEMA (log.py).
 
-Theory   All records from where a log ended before the run up to where it can be read. What is found out on the way, and
-         needs nothing that was sent, stands in `problem`: a batch that is damaged (batches.py), a follower that has not
-         the same (followers.py), records that are gone. What is of no record of its own has a row without a key.
-         A log that no longer has an offset that it had gives OFFSET_OUT_OF_RANGE: that is a finding, and what is still
-         there is read.
+Theory   The records are those from the log end before the run up to the last readable offset. Problems that are found
+         without the requests are in `problem`: a damaged batch (batches.py), a follower that differs (followers.py), or
+         missing records. A problem that belongs to no record has a row without a key. A log that has lost an offset
+         answers OFFSET_OUT_OF_RANGE. That is a finding, and the rest of the log is read.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from fakebroker_load.readback.batches import BatchJudge
 from fakebroker_load.readback.followers import Digest, FollowersReader
 from fakebroker_load.wire.messages import fingerprint
 
-EMPTY_FETCHES = 20  # one after another, where there must be records
+EMPTY_FETCHES = 20  # in succession, although there must be records
 GONE = "records gone"
 
 
 def read_parts(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of LOG_SCHEMA. It holds one answer at a time."""
+    """Return rows of LOG_SCHEMA. Only one response is in memory at a time."""
     followers = FollowersReader()
     for batch in parts:
         for part in batch.to_pylist():
@@ -33,7 +32,7 @@ def read_parts(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def read_part(part: Row, followers: FollowersReader) -> Iterator[pa.RecordBatch]:
-    """Raises WireError if the leader does not answer."""
+    """Return the rows of one partition. Raises WireError if the leader does not respond."""
     leaders = Digest(part["start_offset"], part["readable_offset"])
     said = [part["metadata_problem"]] if part["metadata_problem"] else []
     with Asker(part["host"], part["port"]) as asker:
@@ -54,7 +53,7 @@ def to_batch(rows: list[Row]) -> pa.RecordBatch:
 
 
 def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
-    """Those of each answer."""
+    """Yield the rows of each response."""
     offset, end = part["start_offset"], part["readable_offset"]
     empty, is_committed = 0, bool(part["transactional"])
     judge = BatchJudge(part["first_epoch"], part["leader_epoch"])
@@ -67,7 +66,7 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
             if (offset := _first_readable(asker, part, offset, end)) >= end:
                 return
             continue
-        if is_committed and not found:  # the last stable offset: what stands behind it is shown to nobody
+        if is_committed and not found:  # records from the last stable offset on are shown to no read_committed consumer
             is_committed = False
             continue
         rows: list[Row] = []
@@ -87,7 +86,7 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
 
 def _of_batch(part: Row, batch: Batch) -> Iterator[Row]:
     header = batch.header
-    # One that is compressed is not ours: one row for all of its records.
+    # A compressed batch is not ours: it gets one row for all of its records.
     for record in [Record(None, None)] if batch.records is None else batch.records:
         at = header.base_offset + (record.offset_delta or 0)
         if part["start_offset"] <= at < part["readable_offset"]:
@@ -117,7 +116,7 @@ def _finding(part: Row, offset: int, problem: str) -> Row:
 
 
 def _first_readable(asker: Asker, part: Row, low: int, high: int) -> int:
-    """Where the log starts now, which is above `low`; `high` if nothing below it is there."""
+    """Return the present start of the log, which is above `low`; `high` if there is nothing below it."""
     while high - low > 1:
         middle = (low + high) // 2
         try:

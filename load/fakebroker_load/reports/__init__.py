@@ -1,1 +1,1 @@
-"""A verdict for those who do not look at the page: for a pull request, for CI, beside another run."""
+"""Reports of a verdict: for a pull request, for CI, and compared with another run."""

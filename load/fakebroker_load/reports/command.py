@@ -77,7 +77,7 @@ def as_markdown(found: Comparison) -> str:
 
 
 def sentence(found: Comparison) -> str:
-    """What is to be known of it, first."""
+    """Return the conclusion of the comparison."""
     if found.verdicts[0] and not found.verdicts[1]:
         return "Worse: the first was confirmed, the second was not."
     if found.regressions:

@@ -1,11 +1,11 @@
-"""Two runs beside each other: what became slower, and whether that is more than chance.
+"""Comparison of two runs: figures that became worse, and whether that is more than chance.
 
-Theory   Of each group of both runs the quantiles of three times are compared: from when a request was intended until it
-         was answered, from when it was sent, and from when it was intended until it was sent. Of n values the one at
-         rank q n lies between those at the ranks q n -+ 1.96 sqrt(n q (1 - q)) in 95 of 100 draws, whatever their
-         distribution. A time is a regression if it is longer by more than the limit, and the two intervals have
-         nothing in common. Values of one run are not independent (a stall makes many late), so an interval tells less
-         than several runs would: the limit has to be larger than what two runs of one thing differ by.
+Theory   For each group of both runs, the quantiles of three times are compared: from intended to answered, from sent to
+         answered, and from intended to sent. The quantile q of n values is at rank q n. In 95 of 100 draws it lies
+         between the values at two ranks, whatever their distribution: q n -+ 1.96 sqrt(n q (1 - q)). A time is a
+         regression if it grows by more than the limit, and the two intervals do not overlap. Values of one run are not
+         independent (a stall makes many late), so an interval tells less than several runs would. The limit must
+         therefore exceed the differences between two runs of the same thing.
 Units    milliseconds; throughput is answers a second.
 Memory   One column of one group at a time: 8 bytes for each request.
 """
@@ -24,14 +24,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-# Name: from, to.
+# name: start, end
 TIMES: Final = {
     "from intended": ("intended_us", "answered_us"),
     "from sent": ("sent_us", "answered_us"),
     "send delay": ("intended_us", "sent_us"),
 }
 _Z: Final = 1.96  # 95 % of a normal distribution
-_SHORTEST_MS: Final = 1.0  # a difference below it is nothing that a client waits for
+_SHORTEST_MS: Final = 1.0  # no client notices a smaller difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One figure of one group; the intervals are None where there is no saying by how much it is by chance."""
+    """One figure of one group. The intervals are None if chance cannot be estimated."""
 
     run: str
     group: str
@@ -56,19 +56,19 @@ class Difference:
 
     @property
     def change(self) -> float | None:
-        """1.1: a tenth more than before."""
+        """Return the factor of the change: 1.1 is a tenth more than before."""
         return self.after / self.before if self.before and self.after is not None else None
 
     @property
     def is_chance(self) -> bool:
-        """The intervals overlap."""
+        """Return True if the intervals overlap."""
         one, other = self.before_interval, self.after_interval
         return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`notes`: what the two have not in common. `verdicts`: whether each was confirmed."""
+    """The comparison of two runs. `notes` name what they do not share. `verdicts`: whether each was confirmed."""
 
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
@@ -81,12 +81,12 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """True if a figure is worse, or if the first run was confirmed and the second was not."""
+        """Return True if a figure is worse, or if the first run was confirmed and the second was not."""
         return bool(self.regressions) or (self.verdicts[0] and not self.verdicts[1])
 
     @property
     def ok(self) -> bool:
-        """Something was compared, and nothing is worse."""
+        """Return True if there was something to compare, and nothing is worse."""
         return bool(self.differences) and not self.is_worse
 
     def as_json(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Comparison:
 
 
 class Results:
-    """A folder that `run` wrote. Raises OSError, KeyError or ValueError if it is none."""
+    """A folder that `run` wrote. Raises OSError, KeyError or ValueError if it is not one."""
 
     def __init__(self, folder: Path) -> None:
         self.verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
@@ -124,7 +124,7 @@ class Results:
         self.ok = bool(self.verdict["ok"])
 
     def quantiles(self, run: str, group: str, start: str, end: str) -> dict[str, Quantile]:
-        """Empty if there is no such request."""
+        """Return the quantiles of a time; empty if the group has no such request."""
         of_group = (pc.field("run") == run) & (pc.field("group") == group)
         table = self._requests.to_table(columns=[start, end], filter=of_group)
         waited = pc.drop_null(pc.subtract(table[end], table[start]))
@@ -139,7 +139,7 @@ class Results:
         return {name: Quantile(*found[3 * at : 3 * at + 3]) for at, name in enumerate(QUANTILES)}
 
     def throughput(self, run: str, group: str) -> float | None:
-        """Answers a second, from the first request that was sent to the last answer."""
+        """Return answers per second, from the first request sent to the last answer."""
         of_group = (pc.field("run") == run) & (pc.field("group") == group)
         table = self._requests.to_table(columns=["sent_us", "answered_us"], filter=of_group)
         first: pa.Scalar = pc.min(table["sent_us"])
@@ -151,7 +151,7 @@ class Results:
 
 
 def compare(before: Results, after: Results, limit: float = 0.1) -> Comparison:
-    """`limit`: by what share a time may grow, or the throughput fall."""
+    """Compare two runs. `limit` is the share by which a time may grow, or the throughput fall."""
     notes = tuple(_notes(before, after))
     found: list[Difference] = []
     for run, group in before.groups:
@@ -213,7 +213,7 @@ def _notes(before: Results, after: Results) -> Iterator[str]:
 
 
 def _scenario(run: dict[str, Any]) -> dict[str, Any]:
-    """Without the run's id, which the names of its own topics end with."""
+    """Return the scenario without the run's id, with which the names of its own topics end."""
     scenario: dict[str, Any] = json.loads(json.dumps(run["scenario"]).replace(f"-{run.get('run_id')}", ""))
     return scenario
 

@@ -1,10 +1,10 @@
-"""How long things took, and how many there were: the judged rows counted, in one pass over them.
+"""Distributions of times, and counts: the judged rows are counted in one pass.
 
-Theory   As an HDR histogram does it: values are counted in buckets whose bounds grow by the same factor, here 120 to a
-         decade, so that a value is known to within 2 %, whether it is of microseconds or of minutes. Each bucket also
-         keeps its greatest value, so that the greatest of all is exact, and no percentile is told too small.
-         COUNTED stays in Spark, for distributions here and for places.py. What leaves it is as much for ten million
-         requests as for a thousand.
+Theory   Values are counted in buckets, as in an HDR histogram. The bounds of the buckets grow by a constant factor,
+         here 120 buckets to a decade. So a value is known to within 2 %, whether microseconds or minutes. Each bucket
+         also keeps its greatest value. So the maximum is exact, and no percentile is too small. COUNTED stays in Spark,
+         for the distributions here and for places.py. The output is the same size for ten million requests as for a
+         thousand.
 Units    microseconds.
 """
 
@@ -25,9 +25,9 @@ STEPS_PER_NINE = 10  # of a curve
 
 ALL, LATENESS, SEND_DELAY, FROM_SENT, FROM_INTENDED = range(5)  # measures; each row is in ALL
 
-# A row for each bucket of each measure, by all that is asked for. Partitions are, of two measures: of all five there
-# would be so many rows that this took twice as long. What was not answered has its last moment when it was sent.
-# Rows of who reads are no requests.
+# A row for each bucket of each measure, by group, partition and answer. Only two measures are split by partition: with
+# all five, the many rows would take twice as long. A request without a response ends when it was sent. Rows of readers
+# are not requests.
 COUNTED = f"""
 SELECT run, `group`, if(measure IN ({ALL}, {FROM_INTENDED}), topic, NULL) AS topic,
     if(measure IN ({ALL}, {FROM_INTENDED}), partition, NULL) AS partition, is_request, error_code, outcome, measure,
@@ -54,7 +54,7 @@ FROM {counted} GROUP BY ALL
 
 @dataclass(slots=True)
 class Distribution:
-    """Of one measure. `buckets`: number -> how many, and the greatest of them."""
+    """The distribution of one measure. `buckets`: number -> count and greatest value."""
 
     buckets: dict[int, tuple[int, float]] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class Distribution:
         self.buckets[bucket] = before + rows, max(before_us, top_us)
 
     def at(self, share: float) -> float:
-        """So many of all are at most this. Of nothing it is 0."""
+        """Return the value that this share of all values does not exceed; 0 without values."""
         wanted, seen = math.ceil(share * self.rows - 1e-9), 0
         for bucket in sorted(self.buckets):
             rows, top_us = self.buckets[bucket]
@@ -77,7 +77,7 @@ class Distribution:
         return 0.0
 
     def curve(self) -> Iterator[tuple[float, float]]:
-        """Points of (how many nines, value), up to the greatest value of all: that of n rows stands at log10(n)."""
+        """Yield points of (how many nines, value), up to the greatest value: with n rows it is at log10(n)."""
         end = math.log10(max(1, self.rows))
         for step in range(math.ceil(end * STEPS_PER_NINE)):
             yield step / STEPS_PER_NINE, self.at(1 - 10 ** -(step / STEPS_PER_NINE))
@@ -86,7 +86,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Rows of a group that ended in the same way."""
+    """Rows of a group with the same answer."""
 
     run: str
     group: str
@@ -95,7 +95,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Distributions:
-    """`last_us`: of each run, when the last of its requests was answered."""
+    """The distributions of all runs. `last_us` is the time of each run's last response."""
 
     of: dict[tuple[Kind, int], Distribution]
     last_us: dict[str, int]
@@ -104,7 +104,7 @@ class Distributions:
         return {kind: found for (kind, each), found in self.of.items() if each == measure}
 
     def by_group(self, measure: int) -> dict[tuple[str, str], Distribution]:
-        """Whatever was answered."""
+        """Return the distributions with all answers merged."""
         merged: dict[tuple[str, str], Distribution] = {}
         for kind, found in self.by_kind(measure).items():
             into = merged.setdefault((kind.run, kind.group), Distribution())
@@ -114,7 +114,7 @@ class Distributions:
 
 
 def count_rows(spark: SparkSession, judged: DataFrame) -> DataFrame:
-    """COUNTED, which is asked several times."""
+    """Return the rows of COUNTED, kept for several queries."""
     return held(spark.sql(COUNTED, judged=judged))
 
 
@@ -131,12 +131,13 @@ def distributions_of(spark: SparkSession, counted: DataFrame) -> Distributions:
 
 
 def answer_name(row: Any) -> str:
-    """Of what has an error_code and an outcome."""
+    """Return the name of the answer in a row with error_code and outcome."""
     return str(row["outcome"]) if row["error_code"] is None else kafka_name(row["error_code"])
 
 
 def most(kinds: Iterable[tuple[Any, Distribution]], limit: int) -> tuple[list[tuple[Any, Distribution]], Sequence[Any]]:
-    """So many of them at most, those with the most rows, in the order that they have; and those that are left out."""
+    """Return the distributions with the most rows, at most `limit`, in their present order. Also return the names of
+    the others."""
     found = list(kinds)
     chosen = {name for name, _ in sorted(found, key=lambda item: -item[1].rows)[:limit]}
     return [item for item in found if item[0] in chosen], [name for name, _ in found if name not in chosen]

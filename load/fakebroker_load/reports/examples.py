@@ -1,9 +1,9 @@
-"""One request for each kind of problem, with what happened to it, step by step, at both ends.
+"""Examples: one request for each kind of problem, with its steps at the client and the broker.
 
-Theory   The client's times are of the run's clock, the broker's of its own. They are brought together as the verdict
-         says (judging/ways.py); where it cannot, the broker is taken to have got the request when it was sent.
-         A few rows are asked for by name, in one query over the judged rows and one over the journal, and only if
-         something is wrong. A record of a producer that batches is not one request, so that its journal is not shown.
+Theory   The client's times are on the run's clock, the broker's on its own. They are aligned as in the verdict
+         (judging/ways.py). If it cannot align them, the broker counts as having received the request when it was sent.
+         A few rows are looked up, in one query of the judged rows and one of the journal, and only if something is
+         wrong. A record of a producer that batches is not one request, so its journal is not shown.
 Units    microseconds; `Step.at_us` counts from when the request was intended.
 """
 
@@ -21,8 +21,8 @@ from fakebroker_load.reports.distributions import answer_name
 from fakebroker_load.verdict import Reason, Verdict
 
 MOST = 40  # examples
-MOST_EVENTS = 20  # of the journal, of each
-FAR = 1.25  # a deadline is shown up to so many times as late as the rest
+MOST_EVENTS = 20  # of the journal, for each example
+FAR = 1.25  # a deadline is shown if it is at most this many times as late as the rest
 CLIENT, BROKER = "client", "broker"
 
 KEYS_SCHEMA = "number int, run string, connection int, sequence int"
@@ -31,7 +31,7 @@ SELECT /*+ BROADCAST(keys) */ *
 FROM {judged} AS judged JOIN {keys} AS keys USING (run, connection, sequence)
 """
 REQUESTS_SCHEMA = "number int, run string, request long, topic string, partition int, beyond long"
-# What the journal has of each, and when the high watermark was first beyond its record.
+# The journal's events of each request, and when the high watermark first passed its record.
 EVENTS = f"""
 SELECT * FROM (
     SELECT /*+ BROADCAST(asked) */ number, event, seq, mono_ms, received_mono_ms, deadline_mono_ms, journal.topic,
@@ -67,7 +67,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`says` has who says what. Without steps it is of no request, or of one that was never sent."""
+    """An example. `says` has the statements of client, log and journal. Without steps it belongs to no request, or to
+    one that was never sent."""
 
     reason: Reason
     says: tuple[tuple[str, str], ...]
@@ -76,7 +77,7 @@ class Example:
 
 
 def examples_of(spark: SparkSession, judged: DataFrame, verdict: Verdict, journal: DataFrame | None) -> list[Example]:
-    """Of each reason of the verdict."""
+    """Return an example for each reason of the verdict."""
     reasons = verdict.reasons[:MOST]
     keys = [
         (number, reason.run, reason.example["connection"], reason.example["sequence"])
@@ -117,7 +118,7 @@ def _events(
 
 
 def steps_of(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: Ways | None) -> Iterator[Step]:
-    """In the order of time. `row` is a judged one, `events` are of the journal, in its order."""
+    """Return the steps in order of time. `row` is a judged row; `events` are in the journal's order."""
     zero_us = row["intended_us"] if row["intended_us"] is not None else row["sent_us"]
     if zero_us is None:
         return
@@ -142,8 +143,8 @@ def _of_client(row: Mapping[str, Any], zero_us: int) -> Iterator[Step]:
 
 
 def _shift_us(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: Ways | None) -> int | None:
-    """By how much the broker's clock is ahead of the run's: as the verdict has it, but nothing is received before it is
-    sent, nor seen before it is answered, if that can be."""
+    """Return how far the broker's clock is ahead of the run's, as in the verdict. If possible, limit it so that no
+    request is received before it is sent, and no response seen before it is sent."""
     received_ms = [event["received_mono_ms"] for event in events if event["event"] == "request"]
     if not received_ms or row["sent_us"] is None:
         return None

@@ -1,6 +1,6 @@
-"""The facts of a run, for run.json and the report: with what it was run, on what, and by which command.
+"""The facts of a run, for run.json and the report: its machine, its versions, and its command.
 
-Theory   A command is shown to others: a token, and settings of Spark's with a secret's name, stand there as stars.
+Theory   Commands are shown to others. A token, and Spark options with the name of a secret, are replaced by stars.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def package_version(name: str) -> str:
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """As it could be given again in a shell; the first is the program."""
+    """Return the command as it could be repeated in a shell. The first argument is the program."""
     name = Path(arguments[0]).name
     return shlex.join(["fakebroker-load" if name == "__main__.py" else name, *_shown(arguments[1:])])
 
@@ -64,7 +64,7 @@ def _shown(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def brokers_of(leaders: Mapping[tuple[str, int], tuple[str, int]]) -> dict[str, dict[str, list[int]]]:
-    """The partitions that each broker leads, by its address and topic."""
+    """Return the partitions that each broker leads, by its address and topic."""
     found: dict[str, dict[str, list[int]]] = {}
     for (topic, partition), (host, port) in sorted(leaders.items()):
         found.setdefault(f"{host}:{port}", {}).setdefault(topic, []).append(partition)

@@ -1,7 +1,7 @@
 """The verdict as JUnit XML, which CI systems show as tests.
 
-Shape    A suite for each run, a case for each of its groups, and one for what no request explains. A case that fails
-         says what is wrong, with the first request of each kind.
+Shape    A suite for each run, a case for each of its groups, and one for findings that no request explains. A failed
+         case names the problems, with the first request of each kind.
 Source   The XML of Ant's JUnit task, as Jenkins, GitLab and GitHub's reporters read it; it has no schema of its own.
 """
 
@@ -16,12 +16,12 @@ from fakebroker_load.verdict import Verdict
 
 JUNIT_FILE = "junit.xml"
 _LOG_CASE = "nothing but the requests explains log and journal"
-# XML 1.0 has no way to write these.
+# XML 1.0 cannot represent these.
 _NOT_IN_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)], "?")
 
 
 def as_junit(verdict: Verdict, runs: Sequence[Mapping[str, Any]]) -> str:
-    """`runs` is what `run.json` holds."""
+    """Return the verdict as XML. `runs` is the content of `run.json`."""
     root = ElementTree.Element("testsuites", name="fakebroker-load")
     took = {str(run["scenario"]["name"]): float(run["took_s"]) for run in runs}
     for name in dict.fromkeys([*took, *(group.run for group in verdict.groups)]):
@@ -44,7 +44,8 @@ def as_junit(verdict: Verdict, runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _beside(verdict: Verdict, name: str) -> list[str]:
-    """What is of no request: of which run it is the examples alone can tell, if there are several."""
+    """Return the findings that belong to no request. With several runs, only the examples tell which run they are
+    of."""
     strange = [one for one in verdict.reasons if one.example.get("group") is None]
     if strange:
         return [reason_text(one).strip() for one in strange if one.run == name]

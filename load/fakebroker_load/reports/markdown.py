@@ -14,7 +14,7 @@ _HEADERS = ("group", "expected", "requests", "confirmed", "answered", "late ms p
 
 
 def as_markdown(verdict: Verdict) -> str:
-    """A heading with the verdict, a row for each group, then what is wrong and by what it was judged."""
+    """Return a heading with the verdict, a row for each group, the problems, and the sources of the verdict."""
     finding = verdict.finding
     lines = [
         f"## {verdict.word}: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should",
@@ -47,7 +47,7 @@ def as_markdown(verdict: Verdict) -> str:
 
 
 def table(headers: tuple[str, ...], rows: list[tuple[str, ...]], right_from: int) -> str:
-    """Columns from `right_from` on are numbers, to the right."""
+    """Return a table. Columns from `right_from` on are numbers, aligned right."""
     rule = [":--" if at < right_from else "--:" for at in range(len(headers))]
     lines = [headers, tuple(rule), *(tuple(_plain(cell) for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
@@ -67,5 +67,5 @@ def _row(group: GroupVerdict) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Nothing in it is markup, and it stays in its cell."""
+    """Escape markup, and keep the text in its cell."""
     return " ".join(text.translate({ord(mark): f"\\{mark}" for mark in "\\|`*_<>[]#"}).split())

@@ -1,15 +1,13 @@
-"""What happened when, in steps of a run's time: requests from the judged rows, and from the broker's journal those that
-were parked, watermarks and log ends.
+"""A run in steps of time: requests from the judged rows; parked requests, high watermarks and log ends from the
+journal.
 
-Theory   A run is cut into at most STEPS steps, so that what leaves Spark does not grow with the run. The journal has
-         the broker's clock; by how much it is ahead of the run's the verdict tells (judging/ways.py), and where there
-         is no telling there is no picture. What comes later than the load, while the log is read back, stands in the
-         last step.
-         Parked     from the event to the answer, or to the deadline if no answer is told; counted at a step's end.
-         Offsets    count from where a partition stood when the journal first tells of it. Behind is how far the high
-                    watermark is below the log's end. A step has a partition's last value in it, and one in which
-                    nothing is told has that of the step before. The sum of all is made in Spark; of the partitions
-                    themselves come those that were the furthest behind.
+Theory   A run is cut into at most STEPS steps, so that Spark's output does not grow with the run. The journal has the
+         broker's clock. If the verdict does not know how far it is ahead of the run's (judging/ways.py), there is no
+         picture. Events after the load, while the log is read back, are in the last step.
+           Parked     from the event to the answer, or to the deadline without an answer; counted at a step's end
+           Offsets    count from the partition's end at the first event of it. Behind is how far the high watermark is
+                      below the log end. A step has the partition's last value; a step without events keeps the value
+                      before. Spark makes the sum of all partitions, and returns the partitions furthest behind.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -26,9 +24,9 @@ from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports.distributions import answer_name
 
 STEPS = 85  # bars side by side
-AFTER = 5  # steps behind the load
+AFTER = 5  # steps after the load
 MOST_PARTITIONS = 6
-MOST_APART_US = 100_000  # by so much two clocks may disagree, as those of several machines do
+MOST_APART_US = 100_000  # two clocks may disagree by this much, as those of several machines do
 
 REQUESTS = """
 SELECT run, moment, error_code, outcome, is_answered, CAST(floor(us / {step_us}) AS INT) AS step, count(*) AS rows
@@ -44,8 +42,8 @@ FROM (
 WHERE us IS NOT NULL GROUP BY ALL
 """
 
-# Of parked requests a row for each step in which some came or went; of offsets one for each step and partition. The
-# rows without a topic are of all.
+# Parked requests have a row for each step in which some came or went; offsets have one for each step and partition.
+# Rows without a topic are sums over all.
 JOURNAL = """
 WITH told AS (
     SELECT *, {step} AS step FROM {{journal}} WHERE run IN ({runs})
@@ -113,10 +111,10 @@ Steps = dict[int, int]  # a step -> how many
 
 @dataclass(slots=True)
 class Requests:
-    """Of a run: how many in each step."""
+    """The numbers of a run's requests in each step."""
 
     step_ms: int
-    end_ms: int  # of the pictures: the load, and AFTER steps
+    end_ms: int  # end of the pictures: the load, and AFTER steps
     asked: Steps = field(default_factory=dict)
     sent: Steps = field(default_factory=dict)
     answered: Steps = field(default_factory=dict)
@@ -125,7 +123,7 @@ class Requests:
 
 @dataclass(slots=True)
 class Offsets:
-    """Records since the start: appended, and how many of them are not below the high watermark yet."""
+    """Records since the start: those appended, and how many of them are at or above the high watermark."""
 
     appended: Steps = field(default_factory=dict)
     behind: Steps = field(default_factory=dict)
@@ -133,29 +131,29 @@ class Offsets:
 
 @dataclass(slots=True)
 class Told:
-    """What a run's journal tells, or why there is none of it, as a sentence."""
+    """The journal of a run in steps, or the reason why there is none, as a sentence."""
 
     step_ms: int = 1
     why_not: str | None = None
     parked: Steps = field(default_factory=dict)
     all: Offsets = field(default_factory=Offsets)
-    partitions: dict[str, Offsets] = field(default_factory=dict)  # some, by name; those that were the furthest behind
+    partitions: dict[str, Offsets] = field(default_factory=dict)  # by name, those furthest behind
     partition_count: int = 0
 
 
 def step_ms(last_us: int) -> int:
-    """The shortest of 1, 2, 5, 10, ... ms of which STEPS are enough."""
+    """Return the shortest of 1, 2, 5, 10, ... ms for which STEPS steps are enough."""
     widths = (step * int(10**power) for power in range(9) for step in (1, 2, 5))
     return next(width for width in widths if last_us / 1000 / width <= STEPS)
 
 
 def last_step(last_us: int) -> int:
-    """All that comes later is in it."""
+    """Return the last step, which has all later events too."""
     return last_us // (step_ms(last_us) * 1000) + AFTER
 
 
 def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str, int]) -> dict[str, Requests]:
-    """By run. `last_us` is when its last request was answered."""
+    """Count the requests of each run. `last_us` is the time of its last response."""
     if not last_us:
         return {}
     found = {
@@ -187,7 +185,7 @@ def tell_journal(
     topics: Mapping[str, Iterable[str]],
     last_us: Mapping[str, int],
 ) -> dict[str, Told]:
-    """By run. `topics` are those of each run; `journal` is as journal/lines.py has it."""
+    """Return the journal of each run in steps. `topics` are those of each run; `journal` is as in journal/lines.py."""
     found = {way.run: Told(step_ms(last_us.get(way.run, 0)), _why_not(way)) for way in ways}
     starts = {
         way.run: (way.clock_us[0] + way.clock_us[1]) // 2
@@ -251,14 +249,14 @@ def _text(
 
 
 def _cases(by_run: Mapping[str, str]) -> str:
-    """SQL that is of each run what stands there."""
+    """Return SQL for the value of each run."""
     if len(by_run) == 1:
         return next(iter(by_run.values()))
     return f"CASE run {' '.join(f'WHEN {quoted(run)} THEN {text}' for run, text in by_run.items())} END"
 
 
 def _accumulate(steps: Steps) -> None:
-    """Of what came and went in each step, how much there was at its end."""
+    """Turn changes in each step into the level at its end."""
     total = 0
     for step in sorted(steps):
         total += steps[step]

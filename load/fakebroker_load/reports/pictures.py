@@ -1,6 +1,6 @@
-"""The pictures of the report, of what is counted beside: distributions.py, over_time.py, examples.py.
+"""The pictures of the report, drawn from the counts in distributions.py, over_time.py and examples.py.
 
-Shape    What the template puts in: SVG as Markup, None where there is nothing to draw, and the labels of its colours.
+Shape    Values for the template: SVG as Markup, None if there is nothing to draw, and the labels of the colours.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Shorter = Callable[[str], str]
 
 
 def of_lateness(times: Distributions, waiting: Sequence[str]) -> dict[str, Any]:
-    """`waiting` are the groups whose answers have to wait, by label_of."""
+    """Draw lateness. `waiting` are the groups with responses that wait, by label_of."""
     found = {label_of(*key): each for key, each in times.by_group(LATENESS).items()}
     late = {label: found[label] for label in waiting if label in found}
     bins = {label: _rebinned(each) for label, each in late.items()}
@@ -51,7 +51,7 @@ def of_lateness(times: Distributions, waiting: Sequence[str]) -> dict[str, Any]:
 
 
 def of_latency(times: Distributions) -> dict[str, Any]:
-    """For each group and each answer that it got a curve, and of the answers that were the most at most MAX_CURVES."""
+    """Draw a curve of latency for each group and answer, at most MAX_CURVES of the most frequent."""
     chosen, left_out = most(times.by_kind(FROM_INTENDED).items(), MAX_CURVES)
     labels = {kind: f"{label_of(kind.run, kind.group)}: {kind.answer}" for kind, _ in chosen}
     found: dict[str, Any] = {"labels": list(labels.values()), "left_out": len(left_out)}
@@ -62,7 +62,7 @@ def of_latency(times: Distributions) -> dict[str, Any]:
 
 
 def of_send_delay(times: Distributions) -> dict[str, Any]:
-    """For each group."""
+    """Draw a curve of the send delay for each group."""
     of_groups = {label_of(*key): each for key, each in times.by_group(SEND_DELAY).items()}
     chosen, left_out = most(of_groups.items(), MAX_CURVES)
     return {
@@ -79,7 +79,7 @@ def _curves(found: Mapping[str, Distribution], what: str) -> Markup | None:
 
 
 def _rebinned(found: Distribution) -> dict[int, int]:
-    """For a histogram, in wider bins."""
+    """Return wider bins, for a histogram."""
     bins: dict[int, int] = {}
     for bucket, (rows, _) in sorted(found.buckets.items()):
         bin_ = max(bucket * BINS_PER_DECADE // BUCKETS_PER_DECADE, BINS_PER_DECADE)  # from 10 us on
@@ -88,7 +88,7 @@ def _rebinned(found: Distribution) -> dict[int, int]:
 
 
 def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
-    """Of one run; `actions` are the times of those that were done, in ms."""
+    """Draw the requests of one run. `actions` are the times of its actions, in ms."""
     answers = dict(sorted(requests.answers.items()))
     rates = {"asked for": requests.asked, "sent": requests.sent, "answered": requests.answered}
     return {
@@ -98,7 +98,8 @@ def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
 
 
 def of_journal(told: Told | None, end_ms: float, actions: Sequence[float], shorter: Shorter) -> dict[str, Any]:
-    """Of one run. Each of few partitions has its lines; of many there is the sum, and those furthest behind by name."""
+    """Draw the journal of one run. A few partitions get their own lines. Many get one line for their sum, and the names
+    of those furthest behind."""
     found: dict[str, Any] = dict.fromkeys(("parked", "offsets", "why_not")) | {"lines": [], "furthest": []}
     if told is None or told.why_not is not None:
         return found | {"why_not": None if told is None else told.why_not}

@@ -1,8 +1,8 @@
-"""What each broker and each partition made of its requests: the worst of them, and the rest as a sum.
+"""Figures by broker and by partition: the worst of them, and the sum of the rest.
 
-Theory   A broker has what was sent to partitions that it led when the run began. The worst are those with the most
-         requests that are not confirmed, then those with the highest 99th percentile. Nothing but these leaves Spark,
-         however many partitions there are.
+Theory   A broker has the requests to partitions that it led when the run began. The worst are those with the most
+         requests that are not confirmed, then those with the highest 99th percentile. Only these leave Spark, however
+         many partitions there are.
 Units    microseconds, from intended to answered, to within 2 % (distributions.py).
 """
 
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.reports.distributions import ALL, FROM_INTENDED
 
-SHOWN = 12  # of each kind, and of each run
+SHOWN = 12  # of each kind, for each run
 LEADERS_SCHEMA = "run string, topic string, partition int, broker string"
 
 PLACES = f"""
@@ -47,18 +47,18 @@ FROM ranked GROUP BY run, is_broker, least(place, {SHOWN + 1}) ORDER BY run, is_
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A broker or a partition, or, if `places` is above 1, the rest of them: percentiles are the greatest then."""
+    """A broker or a partition. If `places` is above 1, it is the rest of them, with the greatest percentiles."""
 
     run: str
     is_broker: bool
     places: int
-    broker: str | None  # None: who led is not known
+    broker: str | None  # None: the leader is not known
     topic: str | None
     partition: int | None
     rows: int
     confirmed: int
     done: int  # answered without an error
-    failed: int  # answered with one
+    failed: int  # answered with an error
     p50_us: float | None
     p99_us: float | None
 
@@ -68,7 +68,8 @@ class Placed:
 
 
 def places_of(spark: SparkSession, counted: DataFrame, runs: Sequence[Mapping[str, Any]]) -> list[Placed]:
-    """Of all runs, brokers first; the worst come first. `counted` is of distributions.py, `runs` as in run.json."""
+    """Return the places of all runs, brokers first, the worst first. `counted` is that of distributions.py, `runs` as
+    in run.json."""
     leaders = spark.createDataFrame(list(_leaders(runs)), LEADERS_SCHEMA)
     found = spark.sql(PLACES, counted=counted, leaders=leaders).collect()
     return [Placed(**{each.name: row[each.name] for each in fields(Placed)}) for row in found]

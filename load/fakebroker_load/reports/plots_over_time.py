@@ -1,6 +1,6 @@
-"""Pictures with the time of a run from left to right, as SVG text (plots.py).
+"""Pictures of a run over time, as SVG (plots.py).
 
-Units    `end_ms` is where a picture ends, the same for all of a run; `actions` are times in ms that are marked.
+Units    `end_ms` is the right end of a picture, the same for all of a run. `actions` are times in ms, drawn as lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Steps = Mapping[int, int]  # a step of time -> how many
 
 
 def answers_over_time(counts: Mapping[str, Steps], step_ms: int, end_ms: float, actions: Sequence[float] = ()) -> str:
-    """How many answers came when, per answer."""
+    """Draw the number of answers in each step, by answer."""
     figure, axes = new_strip(WIDTH, 2.7)
     colours = answer_colours(list(counts))
     bottom: dict[int, int] = {}
@@ -42,7 +42,8 @@ def answers_over_time(counts: Mapping[str, Steps], step_ms: int, end_ms: float, 
 
 
 def rates_over_time(counts: Mapping[str, Steps], step_ms: int, end_ms: float, actions: Sequence[float] = ()) -> str:
-    """Requests a second, by name as in RATE_COLOURS. What was asked for is a surface behind the lines of the others."""
+    """Draw requests per second, by name as in RATE_COLOURS. Those asked for are a surface behind the lines of the
+    others."""
     figure, axes = new_strip(WIDTH, 2.4)
     end = max((max(steps, default=0) for steps in counts.values()), default=0) + 1
     edges = [step * step_ms / 1000 for step in range(end + 1)]
@@ -57,7 +58,7 @@ def rates_over_time(counts: Mapping[str, Steps], step_ms: int, end_ms: float, ac
 
 
 def level_over_time(levels: Steps, step_ms: int, what: str, end_ms: float, actions: Sequence[float] = ()) -> str:
-    """How many there were at the end of each step; a step that is not there is as the one before it."""
+    """Draw the level at the end of each step. A missing step has the level of the step before."""
     figure, axes = new_strip(WIDTH, 2.1)
     values = _filled(levels, max(levels, default=0) + 1)
     edges = [step * step_ms / 1000 for step in range(len(values) + 1)]
@@ -69,8 +70,8 @@ def level_over_time(levels: Steps, step_ms: int, what: str, end_ms: float, actio
 def offsets_over_time(
     lines: Mapping[str, tuple[Steps, Steps]], step_ms: int, end_ms: float, actions: Sequence[float] = ()
 ) -> str:
-    """By name, records appended (a line), and how many of them are below the high watermark (dashes); what lies between
-    is not on all in-sync replicas."""
+    """Draw, by name, the records appended (a line), and how many of them are below the high watermark (dashes). The
+    records in between are not on all in-sync replicas."""
     figure, axes = new_strip(WIDTH, 2.7)
     end = max((max(appended, default=0) for appended, _ in lines.values()), default=0) + 1
     times = [(step + 1) * step_ms / 1000 for step in range(end)]
@@ -97,7 +98,7 @@ def _finish(axes: Axes, what: str, end_ms: float, actions: Sequence[float]) -> N
     for at_ms in actions:
         axes.axvline(at_ms / 1000, color="#be185d", linewidth=0.9, linestyle=(0, (2, 2)))
     axes.set_xlim(0, end_ms / 1000)
-    axes.set_ylim(0, max(1, axes.get_ylim()[1]))  # of zeros alone, the axis has 0 and 1
+    axes.set_ylim(0, max(1, axes.get_ylim()[1]))  # with only zeros the axis has 0 and 1
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("seconds after the start")

@@ -1,7 +1,7 @@
 """The time line of one request as a small picture: the client above, the broker below, time from left to right.
 
-Theory   Places are shares of the width, and letters keep their size: so it is read on a narrow page as on a wide one.
-         What each mark is stands in the list of steps beside it; labels at the marks would lie on each other.
+Theory   Places are shares of the width, and letters keep their size, so it is readable on narrow and wide pages. The
+         list of steps beside it explains each mark, since labels at the marks would overlap.
 Shape    SVG text for the page's own style (templates/report.html), with classes for its colours.
 """
 
@@ -12,24 +12,25 @@ from html import escape
 
 from fakebroker_load.reports.examples import BROKER, CLIENT, Step
 
-NAME, BAR, GAP, AXIS = 15, 11, 8, 20  # pixels, from above
+NAME, BAR, GAP, AXIS = 15, 11, 8, 20  # pixels from the top
 LANE = NAME + BAR + GAP
 TICKS = 4
-LEFT, WIDTH = 1.5, 97.0  # of 100
-# A bar of that class goes from such a step to the next one of these that is there, or to the end; "": none does.
+LEFT, WIDTH = 1.5, 97.0  # percent; the rest is margin
+# A bar of the named class begins at a step of this kind. It ends at the next step in this table, or at the end of the
+# line. "" means no bar.
 BARS = {
     CLIENT: {"intended": "delay", "sent": "flight", "answered": ""},
     BROKER: {"received": "delay", "handled": "handled", "parked": "parked", "answer": ""},
 }
 POINTS = ("append", "answer", "answered")
 LINES = ("watermark", "deadline")
-FAR = 20  # times as late as the rest: then a watermark is not drawn, since the rest would be one point
+FAR = 20  # a watermark that is this many times as late as the rest is not drawn, as the rest would be one point
 
 Place = Callable[[float], float]
 
 
 def draw(steps: Sequence[Step]) -> str:
-    """Of what examples.py gives; the numbers are milliseconds since the request was intended."""
+    """Draw the steps of an example. The numbers are milliseconds since the request was intended."""
     end_us = max(step.at_us for step in steps if step.kind != "watermark")
     steps = [step for step in steps if step.kind != "watermark" or step.at_us <= end_us * FAR]
     first_us = min(step.at_us for step in steps)
@@ -72,6 +73,6 @@ def _lane(steps: Sequence[Step], bars: dict[str, str], top: int, place: Place, e
 
 
 def _ms(at_us: float, span_us: float) -> str:
-    """With as many digits as tell neighbours apart."""
+    """Return milliseconds with enough digits to tell neighbours apart."""
     digits = 0 if span_us >= 20_000 else 1 if span_us >= 2_000 else 2
     return f"{at_us / 1000:,.{digits}f}"

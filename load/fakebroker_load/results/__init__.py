@@ -1,1 +1,1 @@
-"""A folder of results: its files, their columns, and the manifest that says whether all of them are whole."""
+"""A folder of results: its files, their columns, and the manifest that shows whether all are complete."""

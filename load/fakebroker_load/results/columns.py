@@ -1,8 +1,8 @@
-"""What each column of each Parquet file of a result folder means; page.py makes docs/load-results.md of it.
+"""The meaning of each column of each Parquet file of a result folder. page.py makes docs/load-results.md of it.
 
-Shape    SCHEMAS has the columns with their types, ROWS what a row is, MEANINGS a phrase for each column, and for each
-         field of the struct `read`. What a run records has its schema where it is written; of what a verdict adds, the
-         schema follows from SQL (judging/) and stands here, and tests compare it with what Spark wrote.
+Shape    SCHEMAS has the columns with their types, ROWS the meaning of a row. MEANINGS has a phrase for each column, and
+         for each field of the struct `read`. Files of a run have their schema where they are written. The schema of a
+         verdict's files follows from SQL (judging/) and is repeated here; tests compare it with Spark's output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fakebroker_load.results.folder import (
 )
 
 _INT, _LONG, _TEXT, _YES_NO = pa.int32(), pa.int64(), pa.string(), pa.bool_()
-# By the answers and the log, and then by the broker's journal: the latter are there only if a run has one.
+# Columns from the responses and the log, then from the broker's journal. The latter exist only if a run has a journal.
 _BY_ANSWERS: Final = {
     "is_raw": _YES_NO,
     "right_error": pa.int16(),

@@ -1,7 +1,7 @@
-"""The files of a result folder: their names, and how run.json is written and read.
+"""The files of a result folder: their names, and the reading and writing of run.json.
 
-Shape    job.py writes a folder, and the verdict adds to it. RECORDED has what a run recorded, by Parquet folder with
-         its columns; run.json says which of them there are (`recorded_of`).
+Shape    job.py writes a folder, and the verdict adds to it. RECORDED has the Parquet folders that a run writes, with
+         their columns. run.json tells which of them exist (`recorded_of`).
 Errors   ResultsError
 """
 
@@ -28,12 +28,12 @@ JUDGED_PARQUET = "judged.parquet"
 MISMATCH_PARQUET = "mismatches.parquet"
 LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RECORDED: Final[Mapping[str, pa.Schema]] = {PARQUET: RESULT_SCHEMA, **LOG_FOLDERS, JOURNAL_PARQUET: JOURNAL_SCHEMA}
-JUDGED = (JUDGED_PARQUET, MISMATCH_PARQUET)  # what a verdict writes
+JUDGED = (JUDGED_PARQUET, MISMATCH_PARQUET)  # written by a verdict
 RUN_FILE = "run.json"
 VERDICT_FILE = "verdict.json"
 REPORT_FILE = "report.html"
 MANIFEST_FILE = "manifest.json"
-OTHER_FILES = ("verdict.md", "junit.xml")  # what reports/ writes
+OTHER_FILES = ("verdict.md", "junit.xml")  # written by reports/
 
 
 class ResultsError(Exception):
@@ -41,7 +41,7 @@ class ResultsError(Exception):
 
 
 def clear(out: Path) -> None:
-    """Make the folder, and remove from it what earlier runs left; anything else stays."""
+    """Make the folder, and remove the files of earlier runs from it; other files stay."""
     out.mkdir(parents=True, exist_ok=True)
     for folder in (*RECORDED, *JUDGED):
         shutil.rmtree(out / folder, ignore_errors=True)
@@ -66,7 +66,7 @@ def read_runs(out: Path) -> list[dict[str, Any]]:
 
 
 def planned_rows(out: Path) -> int:
-    """Return how many requests the runs of a folder were to send; 0 if that cannot be read."""
+    """Return how many requests the runs of a folder were to send; 0 if unknown."""
     try:
         return sum(sum(run.get("planned", {}).values()) for run in read_runs(out))
     except (OSError, ValueError, AttributeError, TypeError):

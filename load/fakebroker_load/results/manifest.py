@@ -1,13 +1,13 @@
-"""The manifest of a result folder: nothing that is damaged, missing or added is judged.
+"""The manifest of a result folder: results with damaged, missing or additional files are not judged.
 
 Shape    `manifest.json` has `format`; `runs`, by scenario, with the command and the versions of each; `columns`, by
          Parquet folder, name and type; `files`, by path within the folder, with bytes, SHA-256 and, for Parquet, rows;
          and `sha256`, a digest of the manifest itself.
-Theory   `seal` lists what is there whenever run.json or a verdict is written, and computes each digest once. `check`
+Theory   `seal` lists the files whenever run.json or a verdict is written, and computes each digest once. `check`
          compares before Spark starts. It looks at run.json and at the Parquet folders that run.json claims: a verdict
-         is made of these, and what it adds is made again. A file that is not listed is refused as well, because Spark
-         reads each file of a folder. Names that begin with "_" or "." are Hadoop's: `seal` removes them, as their
-         checksums are superseded.
+         is made of these, and its own files are made again. A file that is not listed is refused as well, because Spark
+         reads each file of a folder. Names that begin with "_" or "." are Hadoop's. `seal` removes them, as its own
+         digests replace their checksums.
 Errors   DamagedResults
 """
 
@@ -43,7 +43,7 @@ VERSIONS = ("fakebroker", "python", "spark", "java", "system")  # of a run's `ma
 
 
 class DamagedResults(Exception):
-    """A result folder is not whole; the message names the file, for the user."""
+    """A result folder is not complete; the message names the file, for the user."""
 
     def __init__(self, folder: Path, what: str) -> None:
         super().__init__(f"The results in {folder} cannot be used: {what}.")
@@ -55,8 +55,8 @@ def write_runs(out: Path, runs: list[dict[str, Any]]) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Write the manifest of what lies in the folder now. What it lists already is not read again, apart from what a
-    verdict writes. Raises DamagedResults if there is a manifest that cannot be read."""
+    """Write the manifest of the files that exist now. Listed files are not read again, except those of a verdict.
+    Raises DamagedResults if there is a manifest that cannot be read."""
     before = _read(folder) if (folder / MANIFEST_FILE).exists() else {"files": {}, "columns": {}}
     runs = read_runs(folder)
     files: dict[str, Any] = {RUN_FILE: _entry(folder / RUN_FILE)}
@@ -72,7 +72,7 @@ def seal(folder: Path) -> None:
             raise DamagedResults(folder, f"{name} has other columns than the files beside it")
     for name in before["files"]:
         if name.partition("/")[0] in claimed:
-            files.setdefault(name, before["files"][name])  # it is gone, and will be missed
+            files.setdefault(name, before["files"][name])  # it was removed, so `check` reports it as missing
     if (folder / VERDICT_FILE).exists():
         files[VERDICT_FILE] = _entry(folder / VERDICT_FILE)
     told = {
@@ -87,8 +87,8 @@ def seal(folder: Path) -> None:
 
 
 def check(folder: Path, others: Collection[str] = ()) -> None:
-    """Look at what the runs recorded, and at `others`, before anything is judged. Raises DamagedResults, and
-    ResultsError if there are no results at all."""
+    """Check the files of the runs, and `others`, before anything is judged. Raises DamagedResults, and ResultsError if
+    there are no results at all."""
     if not any((folder / name).exists() for name in (MANIFEST_FILE, RUN_FILE, PARQUET)):
         raise ResultsError(f"The folder {folder} holds no results of a run ({RUN_FILE} is missing).")
     if not (folder / MANIFEST_FILE).exists():
@@ -112,7 +112,7 @@ def check(folder: Path, others: Collection[str] = ()) -> None:
 
 
 def columns_of(schema: pa.Schema) -> dict[str, str]:
-    """Return the columns and their types, in words that do not depend on who wrote the file."""
+    """Return the columns and their types, in words that do not depend on the writer of the file."""
     return {field.name: _type_name(field.type) for field in schema}
 
 
@@ -125,7 +125,7 @@ def _type_name(type_: pa.DataType) -> str:
 
 
 def _whole_files(folder: Path) -> Iterator[Path]:
-    """The Parquet files that have been written to their end. The journal's, while its run lasts, has not."""
+    """Return the Parquet files that are complete. The journal's file is not, while its run lasts."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(("_", ".")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -158,7 +158,7 @@ def _render(told: Mapping[str, Any]) -> str:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """Raises DamagedResults if a single byte is another one."""
+    """Return the content of the manifest. Raises DamagedResults if a single byte differs."""
     try:
         text = (folder / MANIFEST_FILE).read_bytes()
         told: dict[str, Any] = json.loads(text)
@@ -195,7 +195,7 @@ def _check_file(folder: Path, name: str, files: Mapping[str, Any]) -> None:
 
 
 def _check_columns(folder: Path, name: str, told: Mapping[str, Any]) -> None:
-    """No column may lack, be of another type, or be one that this release knows nothing of."""
+    """Raise DamagedResults if a column is missing, has another type, or is unknown to this release."""
     found, own = told["columns"].get(name, {}), columns_of(RECORDED[name])
     if not found:
         raise DamagedResults(folder, f"{name} is missing")

@@ -1,4 +1,5 @@
-"""docs/load-results.md, of the schemas in the code: `python -m fakebroker_load.results.page FILE` writes it there."""
+"""The page docs/load-results.md, from the schemas in the code. `python -m fakebroker_load.results.page FILE` writes
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of run.json, and the check of one that another process has written."""
+"""The types of run.json, and a check of a run.json that another process has written."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Entry(Struct):
 
 
 def complaint_of(text: bytes) -> str | None:
-    """Return what is wrong with the text of a run.json, or None."""
+    """Return the problem of a run.json, or None."""
     try:
         entries, plain = decode(text, type=list[Entry]), decode(text)
     except (MsgspecError, ScenarioError, ValueError, RecursionError) as error:

@@ -1,1 +1,1 @@
-"""What is sent, and what has to come back: scenarios, read from YAML."""
+"""Scenarios, read from YAML: the requests to send, and the expected responses."""

@@ -1,12 +1,12 @@
-"""What happens to the cluster while a scenario's requests are under way: timed calls of fakebroker's HTTP control.
+"""The actions of a scenario on the cluster during its load: timed calls of fakebroker's HTTP control.
 
-Shape    An action of a scenario has a time and one verb: `{at_ms: 2000, stop: 3}`. `calls_of` makes it the calls that
-         the control takes, and `Actor` those that take back what is left of it in the end.
-Theory   All requests have a common start, which the tasks agree on; the driver hears of it over a second before it
-         comes, and does each thing at its time after it, one after the other. What was done, and when it was, is in
-         `run.json`. If the control refuses one of them, the run was not what the scenario says, and is given up.
+Shape    An action of a scenario has a time and one verb: `{at_ms: 2000, stop: 3}`. `calls_of` returns its calls to the
+         control. `Actor` makes them, and in the end undoes their effects.
+Theory   All requests have a common start, on which the tasks agree. The driver learns of it over a second in advance,
+         and does each action at its time, one after the other. `run.json` has the actions and their times. If the
+         control refuses an action, the run differs from the scenario, and is given up.
 Units    milliseconds after the common start.
-Errors   ScenarioError for what is no action; ControlError of whatever the control refuses.
+Errors   ScenarioError for an invalid action; ControlError for calls that the control refuses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import quote
 from fakebroker_load.control import ControlError
 from fakebroker_load.scenario.model import Scenario, ScenarioError
 
-Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body -> what the answer says
+Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body -> the response
 BROKER_VERBS: Final = ("stop", "kill", "start", "pause", "resume")
 VERBS: Final = (*BROKER_VERBS, "followers", "leader", "configs", "quota", "fault")
 _ENTITY: Final = ("user", "client_id", "ip")
@@ -39,7 +39,7 @@ class Call(NamedTuple):
 
 
 class Done(NamedTuple):
-    """An action that was done: when it should have begun, when it began, and when the control had answered."""
+    """An action that was done: when it should have begun, when it began, and when the control had responded."""
 
     what: str
     at_ms: int
@@ -48,7 +48,7 @@ class Done(NamedTuple):
 
 
 def check_action(action: Mapping[str, Any], topics: Mapping[str, int]) -> None:
-    """Raise ScenarioError for what is no action."""
+    """Raise ScenarioError for an invalid action."""
     verbs = [key for key in action if key != "at_ms"]
     if len(verbs) != 1 or verbs[0] not in VERBS:
         raise ScenarioError(f"An action has a time, at_ms, and one of {', '.join(VERBS)}.")
@@ -77,7 +77,7 @@ def verb_of(action: Mapping[str, Any]) -> str:
 
 
 def renamed(action: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The action about topics of other names."""
+    """Return the action with the topics renamed."""
     verb = verb_of(action)
     given = action[verb]
     if verb == "configs":
@@ -91,7 +91,7 @@ def renamed(action: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 def calls_of(action: Mapping[str, Any]) -> list[Call]:
-    """What the control is asked for."""
+    """Return the calls to the control."""
     verb = verb_of(action)
     given = action[verb]
     if verb in BROKER_VERBS:
@@ -110,7 +110,7 @@ def calls_of(action: Mapping[str, Any]) -> list[Call]:
 
 
 class Actor:
-    """Does the actions of a scenario at their times, and takes back what must not outlive the run."""
+    """An actor that does a scenario's actions at their times, and undoes those that must not outlive the run."""
 
     def __init__(self, ask: Ask, scenario: Scenario) -> None:
         self._ask = ask
@@ -122,8 +122,8 @@ class Actor:
 
     @contextmanager
     def acting(self, start_ns: Callable[[float], int | None]) -> Iterator[None]:
-        """In a thread, for the time of the block. `start_ns(seconds)` waits so long for the common start, on the clock
-        of time.monotonic_ns. Raises ControlError in the end if the control refused an action."""
+        """Do the actions in a thread during the block. `start_ns(seconds)` waits up to this long for the common start,
+        on the clock of time.monotonic_ns. In the end, raise ControlError if the control refused an action."""
         states, quotas = self._states(), self._quotas()
         thread = threading.Thread(target=self._act, args=(start_ns,), name="actions", daemon=True)
         thread.start()
@@ -162,7 +162,7 @@ class Actor:
             self.done.append(Done(_words(action), action["at_ms"], begun_ms, ended_ms))
 
     def _states(self) -> dict[int, str]:
-        """Of the brokers that actions are about."""
+        """Return the states of the brokers in the actions."""
         touched = {action[verb] for action in self._actions for verb in BROKER_VERBS if verb in action}
         if not touched:
             return {}
@@ -170,7 +170,7 @@ class Actor:
         return {each["id"]: each["state"] for each in told if each["id"] in touched}
 
     def _quotas(self) -> dict[Entity, dict[str, float]]:
-        """Of the users, client ids and addresses that actions are about."""
+        """Return the quotas of the users, client ids and addresses in the actions."""
         touched = {_entity(action["quota"]) for action in self._actions if "quota" in action}
         if not touched:
             return {}
@@ -178,7 +178,8 @@ class Actor:
         return {entity: told.get(entity, {}) for entity in touched}
 
     def _take_back(self, states: Mapping[int, str], quotas: Mapping[Entity, dict[str, float]]) -> None:
-        """Whatever was obeyed, be it answered or not. Topics are the run's own: what is set there goes with them."""
+        """Undo every effect, whether or not its call got a response. Topics belong to the run, and are deleted with
+        their settings."""
         for fault in self._faults:
             self._undo("DELETE", f"/v1/faults/{fault}")
         with self._told():
@@ -191,7 +192,7 @@ class Actor:
                     self._undo("DELETE", "/v1/quotas", dict(entity))
                     if before:
                         whole = {name: int(value) if value == int(value) else value for name, value in before.items()}
-                        self._undo("PUT", "/v1/quotas", dict(entity) | whole)  # it takes no 5.0 for bytes
+                        self._undo("PUT", "/v1/quotas", dict(entity) | whole)  # the control refuses 5.0 for bytes
 
     def _undo(self, *call: Any) -> None:
         with self._told():
@@ -199,7 +200,7 @@ class Actor:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """What cannot be taken back takes nothing from what was measured."""
+        """Only warn if something cannot be undone: the measurement is still valid."""
         try:
             yield
         except ControlError as error:
@@ -207,7 +208,7 @@ class Actor:
 
 
 def _entity(given: Mapping[str, Any]) -> Entity:
-    """Whom a quota is for, by the names of the control's bodies and of its answers."""
+    """Return the entity of a quota, by the names in the control's requests or in its responses."""
     names = {name.replace("_", "-"): name for name in _ENTITY}
     found = {names.get(name, name): value for name, value in given.items()}
     return tuple((name, found[name]) for name in _ENTITY if name in found)

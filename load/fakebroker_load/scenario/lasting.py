@@ -1,6 +1,6 @@
-"""The same scenario for a longer or shorter time: `fakebroker-load run soak --seconds 3600`.
+"""A scenario with another duration: `fakebroker-load run soak --seconds 3600`.
 
-Errors   ScenarioError if nothing of it has a rate, or the time is none.
+Errors   ScenarioError if no group has a rate, or the duration is not positive.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 
 
 def lasting(scenario: Scenario, seconds: float) -> Scenario:
-    """With as many requests of each group with a rate as come in so many seconds; other groups stay as they are."""
+    """Return the scenario with as many requests as arrive in this time, for each group with a rate. Other groups are
+    unchanged."""
     if not (isfinite(seconds) and seconds > 0):
         raise ScenarioError(f"--seconds {seconds:g} is no time; it is a number above 0.")
     if not any(_rate(group) for group in scenario.groups):
@@ -29,7 +30,7 @@ def _lasting(group: Group, seconds: float) -> Group:
 
 
 def _rate(group: Group) -> float:
-    """Requests a second of the group; 0 where nothing says so."""
+    """Return the group's requests per second; 0 if it has no rate."""
     given = group.arrivals
     if given is None or given.process in ("steps", "trace"):
         return 0.0

@@ -1,7 +1,7 @@
-"""What the answers of a whole group are held to, beside what each of them must be: latency, and answers a second.
+"""Limits for a whole group's responses, beside the expectation for each: latency, and responses per second.
 
-Theory   Latency counts from when a request was intended, so that a broker that slows its load down does not hide it.
-         Only answers have one: a request without an answer is told by its outcome.
+Theory   Latency counts from when a request was intended, so a broker cannot hide it by slowing the load down. Only
+         responses have a latency; other requests are reported by their outcome.
 Units    latency_limit_ms has milliseconds by percentile, as in {p50: 5, p99.9: 80, max: 200}.
 """
 
@@ -17,14 +17,14 @@ _IS_LIMIT = "it is a mapping of percentiles to milliseconds above 0, as in {p99:
 
 
 def share_of(name: str) -> float:
-    """0.99 for p99, 1 for max. Raises ValueError for what is no percentile."""
+    """Return 0.99 for p99, 1 for max. Raises ValueError for other texts."""
     if not re.match(SHARE_PATTERN, name):
         raise ValueError(f"{name!r} is no percentile")
     return 1.0 if name == MAX else float(name.removeprefix("p")) / 100
 
 
 def parse_latency_limits(data: object) -> dict[str, float]:
-    """Of a group. Raises ValueError with what is to stand behind its name."""
+    """Return the limits of a group. Raises ValueError with a text that follows the group's name."""
     if not isinstance(data, Mapping) or not data:
         raise ValueError(f"has latency_limit_ms = {data!r}; {_IS_LIMIT}")
     for name, limit in data.items():
@@ -35,7 +35,7 @@ def parse_latency_limits(data: object) -> dict[str, float]:
 
 
 def slips_of_limits(group: Any) -> Iterator[tuple[str, str]]:
-    """What a Group (model.py) has that makes no sense: its key, and the rest of a sentence about the group."""
+    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group."""
     for key in ("latency_limit_ms", "min_answers_per_s"):
         if group.acks == 0 and getattr(group, key):
             yield key, f"has acks 0, to which there is no answer: {key}"

@@ -1,8 +1,8 @@
-"""What to send and what must come back: a scenario is data, written in YAML (reading.py).
+"""The model of a scenario, which is data in YAML (reading.py): the requests to send, and the expected responses.
 
-Theory   A scenario is a list of groups. Every request of a group is of one kind, and the group says what its answer
-         must be. That expectation is written down before the run and never asked of the broker, so a broker that
-         answers everything wrongly in a consistent way fails.
+Theory   A scenario is a list of groups. All requests of a group are of one kind, and the group states their expected
+         response. The expectation is written before the run and does not depend on the broker. So a broker that answers
+         everything wrongly in a consistent way fails.
 Units    timeout_ms, pause_ms, ramp_ms are milliseconds; record_bytes counts the value of the one record.
 Errors   ScenarioError: one sentence that names the group and the field.
 """
@@ -21,11 +21,11 @@ from fakebroker_load.scenario.answers import NO_ANSWER, OUTCOMES, answers_of, co
 from fakebroker_load.scenario.limits import slips_of_limits
 from fakebroker_load.scenario.reads import READ_COMMITTED, READ_UNCOMMITTED, READER, READERS, slips_of_reader
 
-MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
+MAX_REQUESTS = 1_000_000_000  # correlation ids have 31 bits
 MAX_TIMEOUT_MS = 600_000
 CLIENT_ID = "fakebroker-load"
 RAW, PRODUCER, TRANSFORM, *_ = CLIENTS = ("raw", "producer", "transform", *READERS)
-OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  # settings that are not the scenario's
+OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  # settings that the load sets itself
 WRITTEN = ("once", "never")
 _LIFE = "has life_ms, and it is a time above 0 or a range of two that rises"
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
@@ -38,14 +38,14 @@ SIZES = (
     *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
     *("records_per_s", "until_ms", "vanish_every", "min_answers_per_s"),
 )
-# What only those who read have, and what they have in common with who sends.
+# Fields only of readers and members, and fields that they share with senders.
 OF_READERS = ("isolation", "records_per_s", "fetch_bytes", "until_ms")
 OF_MEMBERS = ("session_ms", "life_ms", "vanish_every")
 OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connections", "start_ms", "pause_ms", "ramp_ms")
 
 
 class ScenarioError(Exception):
-    """The scenario makes no sense; the message is for the user. `path` is where: keys and positions, from the top."""
+    """The scenario is invalid; the message is for the user. `path` is the place: keys and positions, from the top."""
 
     def __init__(self, sentence: str, *path: str | int) -> None:
         super().__init__(sentence)
@@ -60,37 +60,37 @@ class Group:
     topic: str
     acks: int
     expect: str  # the error's name in Kafka, "NONE" included, or "no answer"
-    waits: bool = False  # the answer must not come before the timeout is over
-    due_ms: tuple[int, int] | None = None  # after the start: what happens then is answered to all that wait
+    waits: bool = False  # the response must not come before the timeout is over
+    due_ms: tuple[int, int] | None = None  # after the start: when the event that the responses wait for happens
     partitions: int = 1
     connections: int = 1
     requests_per_connection: int = 1
-    pipelined: int = 1  # how many requests of a connection may be unanswered at a time
-    timeout_ms: tuple[int, int] = (30_000, 30_000)  # drawn evenly from this range, both ends included
-    start_ms: int = 0  # after the common start: the group's first request, and what ramp_ms and arrivals begin with
-    pause_ms: int = 0  # from an answer's due time to the next request
+    pipelined: int = 1  # most unanswered requests of a connection: 1 is no pipelining
+    timeout_ms: tuple[int, int] = (30_000, 30_000)  # drawn from this range, both ends included
+    start_ms: int = 0  # after the common start: the first request; the zero of ramp_ms and arrivals
+    pause_ms: int = 0  # from a response's due time to the next request
     ramp_ms: int = 0  # the connections' first requests are spread over this time
     record_bytes: int = 100
-    arrivals: Arrivals | None = None  # the open model: when requests come, whatever is answered; None: closed
-    also: Mapping[str, float] = field(default_factory=dict)  # other answers that are right, in so many of 100 at most
-    written: str | None = None  # once, never: what the log must have, whatever was told; None: what follows from that
+    arrivals: Arrivals | None = None  # the open model: requests come, whatever the responses; None: closed
+    also: Mapping[str, float] = field(default_factory=dict)  # other right answers: at most so many of 100
+    written: str | None = None  # once or never: what the log must have, whatever the response; None: by the response
     client_id: str = CLIENT_ID
-    client: str = RAW  # or producer: Kafka's own, of that generation, one in the place of each connection
+    client: str = RAW  # one of CLIENTS; producer: Kafka's own, of that generation, one for each connection
     generation: str = "4.3"
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the producer, by Kafka's names
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the producer: by Kafka's names
     source: str | None = None  # of a transform: the topic that it reads, partition by partition
     per_transaction: int = 10  # records
-    fail_every: int = 0  # each so many-th transaction is aborted, or its producer dies, in turn; 0: none
-    isolation: str = READ_UNCOMMITTED  # of a reader or a member: what it is shown, by Kafka's name
-    records_per_s: int = 0  # of each reader, at most; 0: as fast as they come
-    fetch_bytes: int = 1 << 20  # a Fetch asks for so many
-    until_ms: int = 0  # after the start, a reader ends at the latest; 0: when it has all that is sent
-    session_ms: int = 6_000  # of a member: who is silent for so long is thrown out of its group
-    life_ms: tuple[int, int] | None = None  # of a member, drawn; then another one joins in its place; None: it stays
-    vanish_every: int = 0  # each so many-th life ends without a word; 0: none
-    throttled: bool | None = None  # some answers must say so (true), or none may; None: either is right
-    bytes_per_s: tuple[int, int] | None = None  # of values, of the whole group, from first sent to last answered
-    latency_limit_ms: Mapping[str, float] = field(default_factory=dict)  # from intended to answered, by percentile
+    fail_every: int = 0  # every n-th transaction fails: by abort, or by death of its producer, in turn; 0: none
+    isolation: str = READ_UNCOMMITTED  # of a reader or a member: Kafka's isolation.level
+    records_per_s: int = 0  # of each reader, at most; 0: no limit
+    fetch_bytes: int = 1 << 20  # at most, of a Fetch
+    until_ms: int = 0  # after the start: the latest end of a reader; 0: when it has all records
+    session_ms: int = 6_000  # of a member: its session timeout
+    life_ms: tuple[int, int] | None = None  # of a member: lifetime, drawn; then another one joins; None: no end
+    vanish_every: int = 0  # every n-th life ends without LeaveGroup; 0: none
+    throttled: bool | None = None  # true: some responses must be throttled; false: none may; None: either
+    bytes_per_s: tuple[int, int] | None = None  # of values of the whole group, from first sent to last answered
+    latency_limit_ms: Mapping[str, float] = field(default_factory=dict)  # by percentile: from intended to answered
     min_answers_per_s: int = 0  # of the whole group, from first sent to last answered
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Group:
                 ) from None
 
     def expected_error(self) -> int | None:
-        """The error code that each answer must carry; None: there must be none (or see right_answers)."""
+        """Return the error code of each response. None: there must be no response, or see right_answers."""
         try:
             return code_of(self.expect)
         except ValueError as error:
@@ -193,7 +193,7 @@ class Group:
                 ) from None
 
     def right_answers(self) -> list[str]:
-        """What is right besides expected_error(): codes of errors and outcomes, as text."""
+        """Return the right answers besides expected_error(): codes of errors, and outcomes, as text."""
         named = [*([] if self.expect == NO_ANSWER else [self.expect]), *self.also]
         expected = self.expected_error()
         return [answer for name in named for answer in answers_of(name) if answer != str(expected)]
@@ -208,13 +208,13 @@ class Scenario:
     name: str
     groups: tuple[Group, ...]
     about: str = ""
-    brokers: int = 1  # at least so many; with --control each topic has a replica on so many
-    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic and Kafka's name
-    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # 99 of 100 requests of a group are sent within
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS  # each answer comes within, counted from when it is due
+    brokers: int = 1  # at least: with --control each topic has this many replicas
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic: settings by Kafka's name
+    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of each group: limit of the 99th percentile
+    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS  # of each response: limit, counted from its due time
     followers: tuple[Mapping[str, Any], ...] = ()  # as PUT /v1/followers takes them, each with its topic
     assignments: Mapping[str, Any] = field(default_factory=dict)  # by topic: broker ids of each partition, leader first
-    actions: tuple[Mapping[str, Any], ...] = ()  # what happens to the cluster meanwhile (actions.py)
+    actions: tuple[Mapping[str, Any], ...] = ()  # on the cluster, during the load (actions.py)
 
     def __post_init__(self) -> None:
         names = [group.name for group in self.groups]
@@ -269,7 +269,7 @@ class Scenario:
             raise ScenarioError(f"The group {group.name!r} {text}.", "groups", number, key)
 
     def records_to(self, topic: str, partition: int) -> int:
-        """How many are sent there."""
+        """Return how many records are sent there."""
         return sum(
             group.requests_per_connection * len(range(partition, group.connections, group.partitions))
             for group in self.groups
@@ -282,7 +282,7 @@ class Scenario:
 
     @property
     def has_needs(self) -> bool:
-        """Whether it has to be set up through the control."""
+        """Return True if the control has to set it up."""
         return bool(self.configs or self.followers or self.assignments or self.actions or self.transactional)
 
     @property
@@ -295,13 +295,13 @@ class Scenario:
 
     @property
     def replicated(self) -> list[str]:
-        """The topics that have followers when the scenario has set them up."""
+        """Return the topics that have followers after the setup."""
         one = {topic for topic, given in self.assignments.items() if all(len(ids) == 1 for ids in given)}
         return [topic for topic in self.topics if (topic in self.assignments or self.brokers > 1) and topic not in one]
 
     @property
     def frozen(self) -> set[str]:
-        """The topics whose followers stand still from the start to the end."""
+        """Return the topics of which all followers are frozen from the start to the end."""
         rules: dict[str, set[Any]] = {}
         for rule in self.followers:
             rules.setdefault(str(rule["topic"]), set()).add(None if "partition" in rule else rule.get("behaviour"))
@@ -309,12 +309,12 @@ class Scenario:
 
     @property
     def transactional(self) -> set[str]:
-        """The topics that are written in transactions."""
+        """Return the topics that are written in transactions."""
         return {group.topic for group in self.groups if group.client == TRANSFORM}
 
     @property
     def topics(self) -> dict[str, int]:
-        """Each topic with the partitions it needs at least."""
+        """Return each topic with the number of partitions that it needs."""
         needed: dict[str, int] = {}
         for group in self.groups:
             for topic in (group.topic, group.source):

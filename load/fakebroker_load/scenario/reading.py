@@ -1,6 +1,6 @@
-"""Read a scenario: a YAML file, or one that comes with this package.
+"""The reading of scenarios: YAML files, and those that come with this package.
 
-Errors   ScenarioError: one sentence with file, line and key, and what would be right.
+Errors   ScenarioError: one sentence with file, line and key, and the right form.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
 
 
 def bundled() -> list[str]:
-    """The names of the scenarios that come with this package."""
+    """Return the names of the scenarios that come with this package."""
     return sorted(entry.name.removesuffix(SUFFIX) for entry in FOLDER.iterdir() if entry.name.endswith(SUFFIX))
 
 
 def load_scenario(name_or_path: str) -> Scenario:
-    """The bundled scenario of that name, or the one in that file. Raises ScenarioError."""
+    """Return the bundled scenario of that name, or the one in that file. Raises ScenarioError."""
     if name_or_path in bundled():
         text = (FOLDER / f"{name_or_path}{SUFFIX}").read_text(encoding="utf-8")
     else:
@@ -63,7 +63,7 @@ def load_scenario(name_or_path: str) -> Scenario:
 
 
 def parse_text(text: str, file: str) -> Scenario:
-    """The scenario that a text says; `file` is its name in messages."""
+    """Return the scenario in a text; `file` is its name in messages."""
     try:
         document = read(text, keys=str)
     except BadYaml as error:
@@ -76,7 +76,7 @@ def parse_text(text: str, file: str) -> Scenario:
 
 
 def parse_scenario(data: object) -> Scenario:
-    """A scenario from what a YAML file holds: `name`, `about` and a list `groups`."""
+    """Return the scenario in the content of a YAML file: `name`, `about` and a list `groups`."""
     if not isinstance(data, Mapping):
         raise ScenarioError("A scenario is a mapping with the keys name, about and groups.")
     refuse_unknown("A scenario", data, KEYS)
@@ -135,14 +135,14 @@ def parse_scenario(data: object) -> Scenario:
 
 
 def is_assignment(data: object) -> bool:
-    """The broker ids of each partition."""
+    """Return True for a list with the broker ids of each partition."""
     return isinstance(data, list) and all(
         isinstance(ids, list) and ids and all(type(each) is int for each in ids) for ids in data
     )
 
 
 def parse_group(data: object) -> Group:
-    """One item of `groups`."""
+    """Return the group in an item of `groups`."""
     if not isinstance(data, Mapping):
         raise ScenarioError(f"A group is a mapping, and not {data!r}.")
     who = f"The group {data.get('name', '?')!r}"
@@ -184,7 +184,7 @@ def parse_group(data: object) -> Group:
 
 
 def parse_shares(who: str, data: object) -> dict[str, float]:
-    """Of `also`: at most so many of 100 requests, by answer."""
+    """Return `also`: the largest number per 100 requests, by answer."""
     if not isinstance(data, Mapping):
         raise ScenarioError(f"{who} has also = {data!r}; it is a mapping, as in {{NOT_LEADER_OR_FOLLOWER: 5}}.", "also")
     for name, share in data.items():
@@ -196,7 +196,7 @@ def parse_shares(who: str, data: object) -> dict[str, float]:
 
 
 def refuse_unknown(who: str, data: Mapping[str, object], known: Mapping[str, object] | tuple[str, ...]) -> None:
-    """Raise for the first key that is not known, and say which may be meant."""
+    """Raise ScenarioError for the first unknown key, and suggest a known one."""
     for key in data:
         if key not in known:
             near = get_close_matches(key, list(known), 1)

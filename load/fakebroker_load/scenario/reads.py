@@ -1,4 +1,4 @@
-"""Those who read: what a group of them may have in a scenario, and what each is told of the plan."""
+"""Readers and members: the fields of their groups in a scenario, and their part of the plan."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connection
 
 
 def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
-    """What a Group (model.py) has that makes no sense: its key, and the rest of a sentence about the group. Of one that
-    sends: what only those who read have."""
+    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group. A sender must not
+    have fields of readers."""
     reads = group.client in READERS
     own = (*(OF_READERS if reads else ()), *(OF_MEMBERS if group.client == MEMBER else ()))
     for each in fields(group):
@@ -35,7 +35,7 @@ def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
 
 
 class Part(NamedTuple):
-    """A partition that is read: where its leader was, where its log ended before the load, and how many records the
+    """A partition to read: its leader's address and its log end before the load, and the number of records that the
     scenario sends to it."""
 
     partition: int
@@ -46,21 +46,21 @@ class Part(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How a reader reads; the column `reading` of the plan, as JSON."""
+    """The options of a reader. The column `reading` of the plan has them as JSON."""
 
     parts: tuple[Part, ...]
     is_committed: bool
-    is_transactional: bool  # the log has markers, so that its length is not its records
+    is_transactional: bool  # the log has transaction markers, so its length is not its number of records
     fetch_bytes: int
-    records_per_s: int  # 0: as fast as they come
-    until_ms: int  # after the start, it ends at the latest; 0: when it has all
+    records_per_s: int  # at most; 0: no limit
+    until_ms: int  # after the start: its latest end; 0: when it has all records
     session_ms: int
     life_ms: tuple[int, int] | None
     vanish_every: int
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """Brokers that may be asked where the leaders are."""
+        """Return the brokers that may be asked for the leaders."""
         return list(dict.fromkeys((part.host, part.port) for part in self.parts))
 
     def as_json(self) -> str:

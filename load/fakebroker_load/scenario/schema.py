@@ -1,4 +1,4 @@
-"""The JSON Schema of a scenario, for editors: made from the fields of model.py. `fakebroker-load schema` prints it."""
+"""The JSON Schema of a scenario, for editors, made from the fields of model.py. `fakebroker-load schema` prints it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _OWN: dict[str, dict[str, Any]] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema, draft 2020-12."""
+    """Return the JSON Schema, draft 2020-12."""
     required = [field.name for field in fields(Group) if field.default is field.default_factory is MISSING]
     group = {
         "type": "object",

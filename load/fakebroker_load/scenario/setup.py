@@ -1,10 +1,11 @@
-"""Give a scenario what it needs, through fakebroker's HTTP control, and take it back at the end, whatever happens.
+"""The setup of a scenario through fakebroker's HTTP control. It is undone at the end, whatever happens.
 
-Shape    `with prepared(ask, scenario, run_id, keep) as own:` makes the scenario's topics under names of this run alone
-         (`orders-1f3a...`), sets what their followers do, and gives the scenario with these names.
-Theory   Topics of its own: nobody else's records can make the run red, and nobody else's followers stand still.
-Errors   ControlError, of whatever the control refuses but the deletion of a topic, which is told; ScenarioError if the
-         cluster has too few brokers.
+Shape    `with prepared(ask, scenario, run_id, keep) as own:` creates the scenario's topics under names of this run
+         alone (`orders-1f3a...`), and sets what their followers do. It yields the scenario with these names.
+Theory   The topics are the run's own. So records of other clients cannot make the run fail, and followers of other
+         topics are not frozen.
+Errors   ControlError for calls that the control refuses. A refused deletion of a topic is only reported. ScenarioError
+         if the cluster has too few brokers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fakebroker_load.scenario.model import Scenario, ScenarioError
 
 @contextmanager
 def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = False) -> Iterator[Scenario]:
-    """The scenario, with topics of its own, for the time of the block."""
+    """Yield the scenario with its own topics, which exist during the block."""
     brokers = len(ask("GET", "/v1/cluster", None)["brokers"])
     if brokers < scenario.brokers:
         raise ScenarioError(
@@ -57,7 +58,7 @@ def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = Fals
 
 
 def _delete(ask: Ask, topic: str) -> None:
-    """A topic that stays takes nothing from what was measured, so that is told and the run goes on to its verdict."""
+    """Delete the topic. If that fails, report it and go on to the verdict, since the measurement is still valid."""
     try:
         ask("DELETE", f"/v1/topics/{quote(topic, safe='')}", None)
     except ControlError as error:

@@ -1,1 +1,1 @@
-"""What a load needs of a Spark cluster: our code there, slots, clocks, and clear words when something breaks."""
+"""The needs of a load on a Spark cluster: our code there, slots, clocks, and clear messages for failures."""

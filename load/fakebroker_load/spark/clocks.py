@@ -1,13 +1,13 @@
-"""The clocks of tasks on other machines, held against the driver's.
+"""The clocks of tasks on other machines, compared with the driver's.
 
-Theory   Times of a run are from the start that all tasks agree on. On one machine all processes read one monotonic
-         clock; on several each has its own, from its own zero. A task asks the driver what time it is: the answer is
-         of some moment between question and answer, so half of the way there and back is the largest error; of many
-         such pings the quickest says most. The task then speaks of the driver's clock: when it is ready, and when it
-         starts. Clocks drift, so it asks again at the end; what has changed is error too, and told in the run's facts.
-         Latencies are differences on one clock and need none of this. What is held against times of the driver (the
-         scenario's actions) is given the error of the beginning as room: `widened`.
-         One boot of one system, and an offset that is within its error: then it is the same clock, and both are 0.
+Theory   Times of a run count from the start that all tasks agree on. On one machine all processes read one monotonic
+         clock. On several machines each has its own, with its own zero. So a task asks the driver for its time. The
+         response was made between question and arrival, so half of the round trip is the largest error. The quickest of
+         many pings says most. The task then uses the driver's clock to say when it is ready, and when it starts. Clocks
+         drift, so it asks again at the end. The difference adds to the error, which is in the run's facts.
+         Latencies are differences on one clock and need none of this. Times of the driver (the scenario's actions) are
+         widened by the error at the start: `widened`.
+         If the boot id is the same and the offset is within its error, it is the same clock, and both are 0.
 Units    nanoseconds of time.monotonic_ns, microseconds where the name says so.
 """
 
@@ -33,11 +33,11 @@ Address = tuple[str, int]
 
 
 class ClockUnknown(Exception):
-    """The driver cannot be asked for the time; the message is for the user."""
+    """The driver does not respond to questions for the time; the message is for the user."""
 
 
 class Offset(NamedTuple):
-    """The driver's clock is ahead of ours by `ns`, give or take `error_ns`."""
+    """The driver's clock is ahead of ours by `ns`, with an error of at most `error_ns`."""
 
     ns: int
     error_ns: int
@@ -45,7 +45,7 @@ class Offset(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskClock:
-    """The facts of one task: where it ran, and how its clock stood before and after the load."""
+    """The clock of one task: its host, and its offset before and after the load."""
 
     task: int
     host: str
@@ -54,13 +54,13 @@ class TaskClock:
 
     @property
     def error_us(self) -> int:
-        """Of all times of this task, at most."""
+        """Return the largest error of this task's times."""
         drifted = abs(self.after.ns - self.before.ns) + self.after.error_ns
         return -(-max(self.before.error_ns, drifted) // 1000)
 
 
 def boot_id() -> str:
-    """Of the running system; empty where there is none to be had (not Linux)."""
+    """Return the boot id of the running system; empty if unknown (not Linux)."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -68,7 +68,7 @@ def boot_id() -> str:
 
 
 def ask(address: Address, question: list[Any], answers: Callable[[Any], bool]) -> Any:
-    """Ask over UDP until the driver answers. Raises ClockUnknown."""
+    """Ask over UDP until the driver responds. Raises ClockUnknown."""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as asker:
         asker.settimeout(TIMEOUT_S)
@@ -76,7 +76,7 @@ def ask(address: Address, question: list[Any], answers: Callable[[Any], bool]) -
             try:
                 asker.sendto(json.dumps(question).encode(), address)
                 answer = json.loads(asker.recv(ANSWER_BYTES))
-            except (OSError, ValueError):  # lost, or not what was asked for
+            except (OSError, ValueError):  # lost, or another response
                 continue
             if isinstance(answer, list) and answers(answer):
                 return answer
@@ -87,7 +87,7 @@ def ask(address: Address, question: list[Any], answers: Callable[[Any], bool]) -
 
 
 def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = time.monotonic_ns) -> Offset:
-    """Ask the driver for its time, so many times. Raises ClockUnknown."""
+    """Ask the driver for its time `pings` times. Raises ClockUnknown."""
     best: Offset | None = None
     for number in range(pings):
         before = clock()
@@ -105,12 +105,12 @@ def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = t
 
 
 def same_or(offset: Offset, same_boot: bool) -> Offset:
-    """No offset at all where it is the same clock."""
+    """Return no offset for the same clock."""
     return Offset(0, 0) if same_boot and abs(offset.ns) <= offset.error_ns else offset
 
 
 def clock_facts(clocks: Iterable[TaskClock], tasks: int) -> dict[str, Any]:
-    """For `run.json`. `error_us` is null if not every task has told how its clock stood in the end."""
+    """Return the facts for `run.json`. `error_us` is null unless every task has reported its clock at the end."""
     told = sorted(clocks, key=lambda each: each.task)
     return {
         "error_us": max((each.error_us for each in told), default=None) if len(told) == tasks else None,
@@ -128,7 +128,7 @@ def clock_facts(clocks: Iterable[TaskClock], tasks: int) -> dict[str, Any]:
 
 
 def widened(batch: pa.RecordBatch, error_us: int) -> pa.RecordBatch:
-    """Result rows whose due times, which are the driver's, have room for so much."""
+    """Return the result rows with due times widened by this error. Due times are the driver's."""
     if not error_us:
         return batch
     for name, change in (("due_low_us", -error_us), ("due_high_us", error_us)):

@@ -1,4 +1,4 @@
-"""The cluster that a command asks for, as its options say, ready for work."""
+"""The Spark cluster of a command, from its options, ready for work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakebroker_load.session import spark_session
 from fakebroker_load.spark.master import MasterError
 from fakebroker_load.spark.slots import WAIT_S, make_ready
 
-# What the tasks of a load, of reading back, of the farm and of the odds import of ours.
+# Our modules that the tasks import: of a load, of reading back, of the farm and of the odds.
 MODULES = (
     "fakebroker_load.spark.load_task",
     "fakebroker_load.log",
@@ -25,8 +25,8 @@ MODULES = (
 
 @dataclass(frozen=True)
 class Cluster:
-    """`tasks`: how many run at the same time, None: as many as there are slots, which are waited for `wait_s`;
-    `settings`: Spark's."""
+    """The cluster of a command. `tasks` run at the same time; None means all slots that come within `wait_s`.
+    `settings` are Spark's."""
 
     master: str | None = None
     tasks: int | None = None
@@ -35,7 +35,7 @@ class Cluster:
 
 
 def settings_of(given: Sequence[str] | None) -> dict[str, str]:
-    """Read KEY=VALUE, as `spark-submit --conf` has it. Raises MasterError."""
+    """Parse KEY=VALUE, as in `spark-submit --conf`. Raises MasterError."""
     settings = {}
     for text in given or ():
         key, equals, value = text.partition("=")
@@ -49,9 +49,8 @@ def settings_of(given: Sequence[str] | None) -> dict[str, str]:
 def ready_cluster(
     cluster: Cluster, console: Console, shared: Path | None, rows: int = 0
 ) -> Iterator[tuple[SparkSession, int]]:
-    """A session for the time of the block, and how many tasks can run in it at the same time; `shared` is the folder
-    that tasks write results to, if they do, and `rows` how many of them. Raises NotReady, and what `start_spark`
-    raises."""
+    """Yield a session for the block, and how many tasks can run at the same time. `shared` is the folder to which tasks
+    write results, if they do, and `rows` how many. Raises NotReady, and the errors of `start_spark`."""
     with ExitStack() as stack:
         with console.status("starting Spark"):
             spark = stack.enter_context(spark_session(cluster.master, cluster.settings, rows))

@@ -1,4 +1,4 @@
-"""What a user is told when Spark gives up a job: one sentence, not the JVM's stack.
+"""Messages for the user when Spark gives up a job: one sentence, not the JVM's stack.
 
 Source   The words of Spark 4.3: TaskSetManager (ExecutorLostFailure), PythonRunner ("Python worker exited
          unexpectedly"), DAGScheduler ("Job aborted"); and of the system's errors as Java passes them on.
@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
-_CAUSES = (  # found in this order: the first is nearest to the cause
+_CAUSES = (  # in this order; the first match is nearest to the cause
     (re.compile("|".join(_FULL)), "there is no room left where Spark writes ({found})"),
     (
         re.compile(r"Cannot run program \"([^\"]*)\""),
@@ -46,7 +46,7 @@ class SparkFailed(Exception):
 
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """Around what asks Spark for something. Raises SparkFailed in place of Spark's and py4j's own exceptions."""
+    """Turn exceptions of Spark and py4j in the block into SparkFailed."""
     try:
         yield
     except (Py4JError, PySparkException) as error:
@@ -57,17 +57,17 @@ def told(doing: str) -> Iterator[None]:
 
 @contextmanager
 def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
-    """Tasks do not outlive whoever waits for them."""
+    """Cancel all jobs if the block is left by an exception."""
     try:
         yield
     except BaseException:
-        with suppress(Exception):  # a JVM that is gone has cancelled them
+        with suppress(Exception):  # a dead JVM has cancelled them
             spark.sparkContext.cancelAllJobs()
         raise
 
 
 def cause_of(text: str) -> str:
-    """What went wrong, as the end of a sentence."""
+    """Return the cause, as the end of a sentence."""
     for pattern, words in _CAUSES:
         if found := pattern.search(text):
             return words.format(found=" and ".join(found.groups()) or found[0])

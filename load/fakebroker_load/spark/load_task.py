@@ -1,8 +1,8 @@
-"""The task of a load, as Spark ships it: worker.py between a barrier and the clocks.
+"""The task of a load, as Spark runs it: worker.py between a barrier and the clocks.
 
-Theory   Through the barrier the tasks agree on one start, on the driver's clock, and each begins by its own.
-         A task that Spark begins a second time does nothing: its first try has sent requests, and sent again they would
-         stand in the log twice, which is no fault of the broker's.
+Theory   Through the barrier the tasks agree on one start, on the driver's clock, and each begins by its own clock. If
+         Spark starts a task a second time, it does nothing. Its first try has sent requests. Sent again, they would be
+         in the log twice, without a fault of the broker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fakebroker_load.progress import ProgressSender
 from fakebroker_load.spark.clocks import Address, Offset, ask, boot_id, offset_to, same_or, widened
 from fakebroker_load.worker import run
 
-# Spark looks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
+# Spark checks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
 BARRIER_SPREAD_NS = 1_500_000_000
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -29,8 +29,8 @@ class SecondTry(Exception):
 
 
 def make_task(driver: Address, grace_ms: int, run_id: str) -> Task:
-    """The function that Spark ships. `driver` is the address of the ProgressListener. It raises SecondTry,
-    ClockUnknown."""
+    """Return the function for Spark's workers. `driver` is the address of the ProgressListener. The function raises
+    SecondTry, ClockUnknown."""
     booted = boot_id()
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -61,7 +61,7 @@ def make_task(driver: Address, grace_ms: int, run_id: str) -> Task:
 
 
 def begin(driver: Address, task: int) -> None:
-    """Ask whether this is the task's first try: its context does not tell of the stage's. Raises SecondTry."""
+    """Ask the driver whether this is the first try of the task, since its context does not know. Raises SecondTry."""
     mine = uuid4().hex
     question = ["begin", task, mine]
     if ask(driver, question, lambda answer: answer[:2] == question[:2])[2] != mine:
@@ -69,6 +69,6 @@ def begin(driver: Address, task: int) -> None:
 
 
 def tell(driver: Address, task: int, before: Offset, after: Offset, late_ms: int | None) -> None:
-    """How this task's clock stood to the driver's, and how late its machine made it."""
+    """Report the offsets of this task's clock, and how late its machine made it."""
     question = ["clock", task, socket.gethostname(), list(before), list(after), late_ms]
     ask(driver, question, lambda answer: answer == ["clock", task])

@@ -1,6 +1,7 @@
-"""Where a Spark master is, and whether anybody is there: asked before Spark, which tries for a minute and then prints.
+"""The address of a Spark master, and whether it responds. This is checked first, since Spark tries for a minute and
+prints.
 
-Errors   MasterError: what was given names no master; MasterUnreachable: nobody is there. One sentence each.
+Errors   MasterError: the text names no master. MasterUnreachable: the master does not respond. One sentence each.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ Address = tuple[str, int]
 
 
 class MasterError(Exception):
-    """No Spark master is called so; the message is for the user."""
+    """The text is no Spark master; the message is for the user."""
 
 
 class MasterUnreachable(Exception):
-    """The Spark master does not answer; the message is for the user."""
+    """The Spark master does not respond; the message is for the user."""
 
 
 def is_local(master: str) -> bool:
-    """Whether driver and executors are one process, on this machine."""
+    """Return True if driver and executors are one process, on this machine."""
     return _LOCAL.fullmatch(master) is not None
 
 
 def addresses(master: str) -> list[Address]:
-    """Where the master may be, of a standalone or a Kubernetes one; none if its name does not say. Raises
+    """Return the possible addresses of a standalone or a Kubernetes master; none if its name has none. Raises
     MasterError."""
     if is_local(master) or master == "yarn":
         return []
@@ -60,7 +61,7 @@ def _address(master: str, url: str, default_port: int | None) -> Address:
 
 
 def check_master(master: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises MasterError, or MasterUnreachable within some seconds."""
+    """Raise MasterError, or MasterUnreachable within seconds."""
     places = addresses(master)
     if master == "yarn" and not {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & set(environment):
         raise MasterUnreachable(
@@ -79,8 +80,8 @@ def check_master(master: str, environment: Mapping[str, str] = os.environ) -> No
 
 
 def driver_host(master: str) -> str | None:
-    """Our address on the way to the master, which executors reach us by; None if the master's name does not say where
-    it is, and Spark has to look up this machine's name. Nothing is sent."""
+    """Return our address on the route to the master, for the executors. Nothing is sent. Return None if the master's
+    name has no address; then Spark looks up this machine's name."""
     if is_local(master):
         return LOOPBACK  # no look-up of the machine's name: it may not resolve
     for place in addresses(master):

@@ -1,4 +1,4 @@
-"""Options about Spark, and about how long a run may take, that several commands have."""
+"""Options for Spark and for the duration of a run, which several commands share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 
 
 def absolute(path: Path | None) -> Path | None:
-    """Return the path as executors find it, whose working directory is another one. Links stay: of a folder that all
-    machines have under the same name, each may lead elsewhere."""
+    """Return the absolute path, as executors have another working directory. Links are not resolved: a shared folder
+    may be a link that differs between machines."""
     return None if path is None else path.absolute()
 
 

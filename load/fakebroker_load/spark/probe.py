@@ -1,4 +1,5 @@
-"""What an executor is asked before a load. It runs where perhaps nothing of ours works: standard library only."""
+"""A check of executors before a load. It may run where our packages do not work, so it uses only the standard
+library."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from typing import NamedTuple
 
 
 class Executor(NamedTuple):
-    """One slot, as seen from inside."""
+    """One slot, seen from inside."""
 
     host: str
     python: str  # the executable
     version: str
-    missing: list[str]  # of what must be importable there, with the reason where it is there and fails
-    code: str  # where our code comes from
-    sees: bool  # the file that the driver has put where the results are to go
+    missing: list[str]  # modules that cannot be imported: with the reason, if they exist
+    code: str  # the folder of our code
+    sees: bool  # the driver's file in the results folder is visible
 
 
 def look(needed: Sequence[str], modules: Sequence[str], token: str | None) -> Executor:
-    """Try to import `needed`, and, if that all works, `modules`, which are ours."""
+    """Try to import `needed`. If that works, try `modules`, which are ours."""
     missing = []
     for name in needed:
         if complaint := complaint_of(name):
@@ -38,11 +39,11 @@ def look(needed: Sequence[str], modules: Sequence[str], token: str | None) -> Ex
 
 
 def complaint_of(name: str) -> str:
-    """The module if it is not there; with what it says if it is and does not work; else nothing."""
+    """Return the name of a missing module, or the module with its error; else an empty text."""
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
         return error.name or name
-    except Exception as error:  # whatever an import may do
+    except Exception as error:  # an import may raise anything
         return f"{name} ({type(error).__name__}: {error})"
     return ""

@@ -1,6 +1,6 @@
-"""Read the logs back in Spark's tasks: each takes ranges of offsets, so one large partition is the work of many.
+"""The read-back of logs in Spark's tasks. Each takes ranges of offsets, so many tasks share a large partition.
 
-Errors   WireError if a log does not come, SparkFailed.
+Errors   WireError if a log cannot be read, SparkFailed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.spark.failures import SparkFailed, cancelled_if_left, told
 from fakebroker_load.wire.client import WireError
 
-OFFSETS_AT_ONCE = 50_000  # of one range: a few seconds
+OFFSETS_AT_ONCE = 50_000  # in one range: a few seconds of work
 
 
 def read_back(spark: SparkSession, parts: list[Row], records_to: Path, parts_to: Path) -> None:
-    """Add to one folder all records of these partitions (rows of PART_SCHEMA), and the partitions to the other."""
+    """Add all records of these partitions (rows of PART_SCHEMA) to `records_to`, and the partitions to `parts_to`."""
     frame, ranges = (
         spark.createDataFrame(pa.Table.from_pylist(rows, schema=PART_SCHEMA)) for rows in (parts, in_ranges(parts))
     )
     records = sum(part["readable_offset"] - part["start_offset"] for part in parts)
-    # One task in each slot, and more for many records, so that all slots are done at about the same time.
+    # One task for each slot, and more for many records, so that all slots finish at about the same time.
     tasks = max(spark.sparkContext.defaultParallelism, records // OFFSETS_AT_ONCE)
     found = ranges.repartition(tasks).mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
     try:
@@ -37,12 +37,12 @@ def read_back(spark: SparkSession, parts: list[Row], records_to: Path, parts_to:
         if not said:
             raise
         raise WireError(said[0].partition("WireError: ")[2]) from None
-    # The last step: what the verdict asks of the log it asks of these partitions alone.
+    # This step is last: the verdict uses the log only for partitions in this table.
     frame.write.mode("append").parquet(str(parts_to))
 
 
 def in_ranges(parts: Iterable[Row], offsets: int = OFFSETS_AT_ONCE) -> list[Row]:
-    """Return the same logs, each in ranges of at most `offsets`. A problem of the metadata stays with the first."""
+    """Return the partitions in ranges of at most `offsets`. A problem of the metadata stays with the first range."""
     return [
         part
         | {"start_offset": start, "readable_offset": min(start + offsets, part["readable_offset"])}

@@ -1,9 +1,9 @@
-"""Whether a cluster can do what is asked for: enough slots, our code and what it needs there, one place for results.
+"""A check whether a cluster can run the load: enough slots, our code and its needs, one folder for results.
 
-Theory   All tasks of a load run at the same time, or Spark does not begin it; by itself it waits for slots in silence,
-         for ten minutes. So slots are counted before anything is made or sent. Executors come one after another:
-         if nobody says how many tasks there are to be, those are taken that are there when no more come.
-         Then one task in each slot looks around (probe.py).
+Theory   All tasks of a load run at the same time, or Spark does not begin it. Spark itself waits silently for slots,
+         for ten minutes. So slots are counted before anything is created or sent. Executors come one after another.
+         Without a given number of tasks, the slots are taken when no more come. Then one task in each slot checks its
+         executor (probe.py).
 Errors   NotReady, with one sentence.
 """
 
@@ -33,8 +33,8 @@ class NotReady(Exception):
 
 
 def count_slots(context: SparkContext) -> int:
-    """How many tasks can run at the same time on the executors that are there now."""
-    scala = context._jsc.sc()  # Spark has no public door to this number, which it checks barrier stages by
+    """Return how many tasks can run at the same time on the present executors."""
+    scala = context._jsc.sc()  # Spark has no public method for this number, with which it checks barrier stages
     return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
 
 
@@ -46,7 +46,7 @@ def await_slots(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """So many as are wanted, or as there are; waits `wait_s` at most. Raises NotReady."""
+    """Return the wanted number of slots, or those that come. Wait `wait_s` at most. Raises NotReady."""
     deadline = changed = clock()
     deadline += wait_s
     seen = 0
@@ -56,7 +56,7 @@ def await_slots(
             seen, changed = found, now
         if found >= (wanted or 1) and (wanted or now - changed >= QUIET_S or is_local(master)):
             return wanted or found
-        if is_local(master):  # no more will ever come
+        if is_local(master):  # no more will come
             raise NotReady(f"{master} has {found} slots, and --tasks {wanted} need {wanted} at the same time.")
         if now >= deadline:
             break
@@ -76,13 +76,13 @@ def make_ready(
     wait_s: float = WAIT_S,
     shared: Path | None = None,
 ) -> int:
-    """How many tasks can run at the same time: `wanted`, or all. `modules` are those of ours that they will import, and
-    `shared` is the folder that they will write to. Raises NotReady, SparkFailed."""
+    """Return how many tasks can run at the same time: `wanted`, or all slots. `modules` are ours that the tasks import.
+    `shared` is the folder to which they write. Raises NotReady, SparkFailed."""
     context = spark.sparkContext
     master = context.master or ""
     slots = await_slots(lambda: count_slots(context), master, wanted, wait_s)
     if is_local(master):
-        return slots  # this very process's Python, and this very disk
+        return slots  # the same Python and the same disk
     token = None if shared is None else shared / f".seen-{uuid4().hex}"
     if token is not None:
         token.touch()
@@ -91,7 +91,7 @@ def make_ready(
         needed, ours = tuple(NEEDED), tuple(modules)
 
         def ask(_: Iterable[int]) -> Iterable[Executor]:
-            BarrierTaskContext.get().barrier()  # or one slot would answer for all
+            BarrierTaskContext.get().barrier()  # otherwise one slot would run all
             yield look(needed, ours, name)
 
         with told("looking at the executors"):
@@ -105,7 +105,7 @@ def make_ready(
 
 
 def complain(found: Executor, shared: Path | None) -> None:
-    """Raises NotReady if this one cannot do its part."""
+    """Raise NotReady if the executor cannot do its part."""
     if found.missing:
         lacks = ", ".join(dict.fromkeys(found.missing))
         raise NotReady(

@@ -1,8 +1,8 @@
-"""Results go to a folder of their own within `--out`, and take their place when they are whole.
+"""A folder within `--out` for the results of a run. They replace earlier results when they are complete.
 
-Theory   What was in `--out` stays until then: a run that breaks takes nothing with it. Moving is renaming within one
-         folder, and so is quick and needs no room. A run that broke behind its load has rows that can be judged on the
-         answers alone; they are kept where nothing older would have to go for them.
+Theory   Earlier results stay until then, so a run that breaks off destroys nothing. The move is a rename within one
+         folder, so it is quick and needs no space. A run that breaks off after its load has rows that can be judged by
+         the responses alone. They are kept if that replaces no earlier results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREFIX = ".unfinished-"
 
 
 class Stage:
-    """`folder` is where the results of a run go meanwhile."""
+    """The staging folder of a run."""
 
     def __init__(self, out: Path, run_id: str, clear: Callable[[Path], None], run_file: str) -> None:
         self.folder = out / f"{PREFIX}{run_id}"
@@ -29,7 +29,7 @@ class Stage:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Make the folder; behind the block it is gone. Raises OSError if it cannot be made."""
+        """Make the folder, and remove it after the block. Raises OSError if it cannot be made."""
         was_there = self._out.exists()
         self.folder.mkdir(parents=True)
         try:
@@ -45,7 +45,7 @@ class Stage:
                         self._out.rmdir()
 
     def install(self) -> None:
-        """In the place of earlier results. The file that says that there are any comes last."""
+        """Replace earlier results. run.json, which shows that there are results, comes last."""
         with uninterrupted():
             self._clear(self._out)
             for path in sorted(self.folder.iterdir(), key=lambda path: path.name == self._run_file):
@@ -53,7 +53,7 @@ class Stage:
             self._is_installed = True
 
     def remains(self) -> str:
-        """Return a sentence on what there is when the run has been stopped."""
+        """Return a sentence about what is left after a stop."""
         if self._is_installed:
             return (
                 f"What it had recorded until then is whole, and kept: `fakebroker-load verify {self._out}` judges that."

@@ -1,9 +1,8 @@
-"""A run that is told to stop (SIGTERM, SIGINT), or lasts longer than it may, takes back what it did and says so.
+"""A run that is stopped (SIGTERM, SIGINT) or exceeds its time limit: it undoes its setup and reports.
 
-Theory   The signal's handler raises in the main thread, wherever that is: `with` blocks take back topics, faults and
-         folders on the way out. It is a KeyboardInterrupt because py4j turns every other exception of ours into one
-         of its own. The first signal begins the way out; SIGTERM and the limit say nothing more then, and a second
-         Ctrl-C breaks that off too.
+Theory   The signal's handler raises in the main thread, wherever that is. `with` blocks then undo topics, faults and
+         folders. The exception is a KeyboardInterrupt, because py4j replaces every other exception by its own. After
+         the first signal, SIGTERM and the time limit are ignored. A second Ctrl-C breaks off the undoing too.
 Errors   RunStopped.
 """
 
@@ -23,13 +22,13 @@ class RunStopped(Exception):
 
 
 class _Stop(KeyboardInterrupt):
-    """On its way out of the block."""
+    """The run leaves the block."""
 
 
 @contextmanager
 def stoppable(max_time_s: float | None = None, remains: Callable[[], str] = str) -> Iterator[None]:
-    """For the time of the block, in the main thread; elsewhere signals are not ours. Raises RunStopped, with a sentence
-    of `remains` on what there is behind the block."""
+    """Handle signals during the block, in the main thread only. Raises RunStopped, with the sentence that `remains`
+    returns after the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -56,7 +55,7 @@ def stoppable(max_time_s: float | None = None, remains: Callable[[], str] = str)
     except Exception as error:
         if not reason:
             raise
-        # What was in the middle of its work when the signal came may fail of it, in its own words.
+        # Work that the signal interrupts may fail with an error of its own.
         raise RunStopped(f"{reason[0]}; what it had set up is taken back. {remains()}".rstrip()) from error
     finally:
         if max_time_s is not None:
@@ -67,7 +66,7 @@ def stoppable(max_time_s: float | None = None, remains: Callable[[], str] = str)
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Signals wait until the block, which is short, is over."""
+    """Delay signals until the block ends, which is short."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

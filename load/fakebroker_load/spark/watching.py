@@ -1,4 +1,4 @@
-"""Progress of Spark's work on a terminal: a line with the tasks of the stages that run now, and the time it takes."""
+"""Progress of Spark's work on a terminal: a line with the tasks of the running stages, and the time so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_EVERY_S = 0.5
 
 @contextmanager
 def watched(console: Console, spark: SparkSession, text: str) -> Iterator[None]:
-    """Show what Spark does for the time of the block; `text` says what for. Without a terminal nothing is shown."""
+    """Show Spark's progress during the block; `text` names the work. Without a terminal nothing is shown."""
     if not console.is_terminal:
         yield
         return
@@ -26,7 +26,7 @@ def watched(console: Console, spark: SparkSession, text: str) -> Iterator[None]:
     with console.status(escape(text)) as status:
 
         def watch() -> None:
-            with suppress(Exception):  # a JVM that is gone has nothing to show
+            with suppress(Exception):  # a dead JVM has nothing to show
                 while not ended.wait(LOOK_EVERY_S):
                     status.update(escape(line_of(text, tracker, time.monotonic() - began)))
 

@@ -1,1 +1,1 @@
-"""Who sends: reference producers, consumers and transactions beside raw frames, and the rows that come of it all."""
+"""The clients of the load besides raw frames: producers, consumers and transactions; and their rows."""

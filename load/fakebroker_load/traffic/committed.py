@@ -1,9 +1,8 @@
-"""Which records a reader of committed transactions is shown: what a consumer with isolation.level=read_committed makes
-of the answers to its Fetches.
+"""The records that a consumer with isolation.level=read_committed takes from responses to its Fetches.
 
-Theory   The broker gives whole batches up to the last stable offset, and with them the transactions that were aborted:
-         whose, and from which offset on. From there until the marker of that producer its transactional batches are
-         hidden. What lies behind the last stable offset is not given at all.
+Theory   The broker returns whole batches up to the last stable offset. It adds the aborted transactions: producer id
+         and first offset. From there until the marker of that producer, its transactional batches are hidden. Records
+         from the last stable offset on are not returned at all.
 Source   clients/.../consumer/internals/CompletedFetch.java of Kafka 4.3.
 """
 
@@ -12,11 +11,11 @@ from __future__ import annotations
 from fakebroker.protocol.record_batch import decode_records
 from fakebroker_load.wire.log_messages import Fetched, whole_batches
 
-_ABORT = 0  # the type in the key of a marker, behind its version
+_ABORT = 0  # the type in the key of a marker, after its version
 
 
 def hidden_batches(fetched: Fetched) -> set[int]:
-    """The base offsets of those that are not shown."""
+    """Return the base offsets of the batches that are not shown."""
     aborted = sorted(fetched.aborted, key=lambda each: each[1])
     hidden: set[int] = set()
     producers: set[int] = set()

@@ -1,4 +1,4 @@
-"""Keeps the garbage collector away from what a process has already."""
+"""A block during which the garbage collector ignores existing objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """Within the block the collector looks at new objects only. What the process froze before stays frozen after it."""
+    """Limit the collector to new objects during the block. Objects that the process froze before stay frozen."""
     is_frozen = gc.get_freeze_count() > 0
     if not is_frozen:
         gc.freeze()

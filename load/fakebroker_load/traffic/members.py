@@ -1,13 +1,13 @@
-"""A member of a group, and who comes in its place: one after another joins, reads, commits, and is gone.
+"""A member of a group, with its successors: one after another joins, reads, commits, and is gone.
 
-Theory   Each lives for a drawn time from its first assignment on. Then it commits what it has read and leaves, as a
-         consumer that is closed, or, each `vanish_every`-th, closes its sockets without a word and is thrown out when
-         its session is over; another one joins at once.
-         Whoever has joined again commits once more as the member of the generation before, and who has left commits as
-         who it was: both must be refused, and the rows tell.
-         It ends when all is committed that the scenario sends, at `until_ms`, or when nothing new is committed for
-         30 s.
-Errors   None: who cannot go on has "gave up" in its last row.
+Theory   Each life lasts a drawn time, from its first assignment on. Then the member commits its position and leaves,
+         like a consumer that is closed. But every `vanish_every`-th life closes its sockets without LeaveGroup, and is
+         fenced when its session times out. The next member joins at once.
+         After a rejoin, a member commits once more as member of the generation before. After leaving, it commits once
+         more under its old id. The coordinator must refuse both; the rows show it.
+         It ends when everything that the scenario sends is committed, at `until_ms`, or when nothing new is committed
+         for 30 s.
+Errors   None: a member that cannot go on has "gave up" in its last row.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from fakebroker_load.wire.client import sleep_until
 
 HEARTBEAT_S = 0.3
 COMMIT_S = 0.5
-FETCH_WAIT_MS = 50  # of each partition in turn; heartbeats go in between
+FETCH_WAIT_MS = 50  # of each partition in turn; heartbeats are sent in between
 NO_LIFE_ENDS = float("inf")
 
 
 class Member:
-    """To be driven as a connection is."""
+    """A driver of members, used like the driver of a connection."""
 
     def __init__(self, load: Noter, row: Row, run_id: str) -> None:
         self._load = load
@@ -43,17 +43,17 @@ class Member:
         self._notes = Notes(load, row, run_id, self._group_id)
         self._draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}/lives")
         self._parts = {part.partition: part for part in self._reading.parts}
-        self._committed = {part.partition: part.start for part in self._reading.parts}  # as it is known here
-        self._progress = 0.0  # when that grew
+        self._committed = {part.partition: part.start for part in self._reading.parts}  # as far as known here
+        self._progress = 0.0  # when a commit last advanced
         self._until = NO_LIFE_ENDS
         self._lives = 0
-        self._vanishes = False  # whose life has ended just now: it neither commits nor leaves
+        self._vanishes = False  # True if the life that just ended neither commits nor leaves
 
     async def connect(self, at_once: asyncio.Semaphore) -> None:
-        """It connects when it has something to ask."""
+        """Do nothing: it connects for its first request."""
 
     async def close(self) -> None:
-        """Each life closes what it has opened."""
+        """Do nothing: each life closes what it has opened."""
 
     async def send(self, start_ns: int, grace_ms: int) -> None:
         self._load.has_sent()
@@ -82,7 +82,7 @@ class Member:
         return self._has_all or now >= self._until or now - self._progress > STALLED_S
 
     async def _live(self) -> None:
-        """From its first JoinGroup until it is gone."""
+        """Run one life, from its first JoinGroup to its end."""
         me = Membership(self._group_id, self._row["topic"], self._reading)
         ends: float | None = None
         before: tuple[str, int, Joined] | None = None
@@ -111,7 +111,7 @@ class Member:
         return self._draw.uniform(low_ms, high_ms) / 1000 if high_ms else NO_LIFE_ENDS
 
     async def _take_part(self, me: Membership, joined: Joined, ends: float) -> int | None:
-        """In one generation: the error by which it learnt that it is over; None: the life is."""
+        """Take part in one generation. Return the error that ended the generation; None if the life is over."""
         cursors: list[Cursor] = []
         try:
             for partition in joined.partitions:
@@ -161,7 +161,7 @@ class Member:
         await asyncio.sleep(min(pause_s, HEARTBEAT_S) if cursors else HEARTBEAT_S)
 
     async def _commit(self, me: Membership, cursors: list[Cursor]) -> int:
-        """What it has read. The error, if there is one."""
+        """Commit the positions. Return the error code; 0 for none."""
         if not cursors:
             return 0
         offsets = {cursor.part.partition: cursor.position for cursor in cursors}
@@ -169,14 +169,16 @@ class Member:
         return max(errors.values())
 
     async def _commit_in_the_end(self, me: Membership, cursors: list[Cursor]) -> None:
-        """Whose group goes on without it by then takes no notice of the error."""
+        """Commit at the end of a life. An error that means a rebalance is ignored: the group goes on without this
+        member."""
         error = await self._commit(me, cursors)
         if error and error not in MUST_REJOIN:
             self._fail(error)
         await self._look_at_the_group(me)
 
     async def _commit_as_before(self, me: Membership, member_id: str, generation: int, joined: Joined) -> None:
-        """Where the first partition that it had then begins: what came of a commit that was under way for too long."""
+        """Commit as an earlier member or generation, like a commit that was delayed. The offset is the start of its
+        first partition."""
         offsets = {partition: self._parts[partition].start for partition in joined.partitions[:1]}
         if offsets:
             await self._told_commit(me, offsets, member_id, generation)
@@ -198,13 +200,13 @@ class Member:
         return errors
 
     async def _told_committed(self, me: Membership, partition: int) -> int:
-        """Up to where the group has committed; -1: nothing is."""
+        """Return the committed offset of the group; -1 if there is none."""
         exchange, offset = await me.committed(partition)
         self._notes.add("committed", exchange, partition=partition, offset=offset)
         return offset
 
     async def _look_at_the_group(self, me: Membership) -> None:
-        """How far it is, whoever has committed it."""
+        """Read the group's committed offsets, of whichever member."""
         for partition, known in self._committed.items():
             offset = await self._told_committed(me, partition)
             if offset > known:

@@ -1,9 +1,9 @@
-"""One life in a classic group, as its client leads it: it joins, is assigned partitions, heartbeats, commits, leaves.
+"""One life in a classic group, as a client: join, get partitions, send heartbeats, commit, leave.
 
-Theory   All goes over one connection to the coordinator. Who leads deals the partitions, by Kafka's range assignor.
-         A member is eager: told of a rebalance, it gives back all that it has and joins again.
+Theory   All requests use one connection to the coordinator. The leader assigns the partitions, by Kafka's range
+         assignor. A member is eager: on a rebalance it gives back all its partitions and rejoins.
 Units    *_ms is milliseconds.
-Errors   ConnectionError, ProtocolError (an error that a member has no answer to), WireError: the life is over.
+Errors   ConnectionError, ProtocolError (an error that a member cannot handle), WireError: the life is over.
 Source   clients/.../consumer/internals/AbstractCoordinator.java, ConsumerCoordinator.java @ 4.3.
 """
 
@@ -43,12 +43,12 @@ _MEMBER_ID_REQUIRED = int(ErrorCode.member_id_required)
 
 
 class Joined(NamedTuple):
-    exchange: Exchange  # the JoinGroup that told the generation
+    exchange: Exchange  # the JoinGroup that returned the generation
     partitions: Sequence[int]
 
 
 class Membership:
-    """`member_id` and `generation` as the coordinator told them last."""
+    """A membership. `member_id` and `generation` are those of the coordinator's last response."""
 
     def __init__(self, group_id: str, topic: str, reading: Reading) -> None:
         self.group_id = group_id
@@ -59,7 +59,7 @@ class Membership:
         self._coordinator: Caller | None = None
 
     async def find_coordinator(self) -> None:
-        """And connect to it, where one of the known brokers says."""
+        """Ask the known brokers for the coordinator, and connect to it."""
         complaint: Exception = ConnectionError("no broker answers")
         for place in self._reading.places:
             try:
@@ -76,7 +76,7 @@ class Membership:
         raise complaint
 
     async def join(self) -> Joined:
-        """Until it is a member of a generation, and knows what it owns there."""
+        """Join until it is a member of a generation, and knows its partitions there."""
         subscription, session_ms = subscription_to(self._topic), self._reading.session_ms
         while True:
             exchange, answer = await self._ask(
@@ -115,7 +115,7 @@ class Membership:
         return error != NONE
 
     async def heartbeat(self) -> int:
-        """Its error."""
+        """Send a heartbeat. Return its error code."""
         _, answer = await self._ask(
             BEAT, lambda number: FRAMES.heartbeat(number, self.group_id, self.member_id, self.generation)
         )
@@ -124,7 +124,7 @@ class Membership:
     async def commit(
         self, offsets: Mapping[int, int], member_id: str, generation: int
     ) -> tuple[Exchange, dict[int, int]]:
-        """As that member of that generation. The error of each partition."""
+        """Commit offsets as that member of that generation. Return the error code of each partition."""
         places = {(self._topic, index): offset for index, offset in offsets.items()}
         exchange, answer = await self._ask(
             COMMIT, lambda number: FRAMES.commit(number, self.group_id, member_id, generation, places)
@@ -133,7 +133,7 @@ class Membership:
         return exchange, {int(part.partition_index): int(part.error_code) for part in parts}
 
     async def committed(self, partition: int) -> tuple[Exchange, int]:
-        """-1: nothing is."""
+        """Return the committed offset; -1 if there is none."""
         assert self._coordinator is not None
         exchange, answer = await self._coordinator.ask(
             lambda number: encode_offset_fetch(number, self.group_id, self._topic, partition)
@@ -150,6 +150,6 @@ class Membership:
         return exchange, FRAMES.answered(api, answer)
 
     async def close(self) -> None:
-        """The socket alone: the group is told nothing."""
+        """Close the socket, without a LeaveGroup."""
         if self._coordinator is not None:
             await self._coordinator.close()

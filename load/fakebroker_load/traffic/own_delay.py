@@ -1,13 +1,14 @@
-"""How late the load itself was: a control that is treated as a broker's answer is, beside what is measured.
+"""The lateness of the load itself, measured by an echo that is handled like a broker's response.
 
-Theory   Every 20 ms a timer of the load's loop sends a byte over loopback, and the loop notes when its echo is there.
-         If that takes longer, nothing was noted meanwhile, no answer either: the load stood still, stopped or without a
-         processor. A row has for how long it did between sending and answer (`load_late_us`), which is what it may have
-         made the answer later than it was.
-         A broker on this machine is made late by the same neighbours. Linux counts for how long anything was ready and
-         waited for a processor (/proc/pressure/cpu): the row has that of its time (`machine_late_us`), null where the
-         broker is elsewhere or the system does not count. It is the most that the machine can have made it late.
-         A row is held until the echo behind its answer, which is when that is known.
+Theory   Every 20 ms a timer of the load's loop sends a byte over loopback, and the loop notes when its echo arrives. If
+         that takes longer, the load stood still: it was stopped or had no processor, and noted no response meanwhile. A
+         row has the time of such standstills between sending and response (`load_late_us`). The response may have
+         arrived that much earlier than noted.
+         A broker on this machine is slowed by the same processes. Linux counts how long any task was ready and waited
+         for a processor (/proc/pressure/cpu). The row has that time between sending and response (`machine_late_us`),
+         the most that the machine can have made it late. It is null if the broker is elsewhere or the system does not
+         count.
+         A row is held until the echo after its response, when both are known.
 Units    *_ns is time.monotonic_ns.
 """
 
@@ -26,14 +27,14 @@ from fakebroker_load.plan import Row
 from fakebroker_load.wire.client import sleep_until
 
 PERIOD_NS = 20_000_000
-LEAST_NS = 5_000_000  # by so much a timer may be late, and nothing stands still
+LEAST_NS = 5_000_000  # a timer may be this late without a standstill
 PRESSURE = Path("/proc/pressure/cpu")
 
 Held = tuple[Row, int | None, int | None]
 
 
 class Standstills:
-    """By when each echo was noted."""
+    """The standstills of the load, from the times of the echoes."""
 
     def __init__(self, now_ns: int) -> None:
         self._last_ns = now_ns
@@ -41,14 +42,14 @@ class Standstills:
         self._ended: list[int] = []
 
     def note(self, now_ns: int) -> None:
-        """An echo."""
+        """Note an echo."""
         if now_ns - self._last_ns > PERIOD_NS + LEAST_NS:
             self._begun.append(self._last_ns)
             self._ended.append(now_ns)
         self._last_ns = now_ns
 
     def within(self, since_ns: int, until_ns: int) -> int:
-        """For how many of these nanoseconds the load stood still."""
+        """Return for how many of these nanoseconds the load stood still."""
         total = 0
         for number in range(bisect_right(self._ended, since_ns), len(self._ended)):
             if self._begun[number] >= until_ns:
@@ -58,11 +59,11 @@ class Standstills:
 
 
 class Pressure:
-    """How long something waited for a processor, by the times at which that was looked at."""
+    """The time that tasks waited for a processor, sampled."""
 
     def __init__(self, read: Callable[[], int | None]) -> None:
         self._read = read
-        self._at = array("q")  # fifty a second, as long as the load lasts
+        self._at = array("q")  # fifty per second, as long as the load lasts
         self._total_us = array("q")
 
     def note(self, now_ns: int) -> None:
@@ -72,7 +73,7 @@ class Pressure:
             self._total_us.append(total_us)
 
     def within(self, since_ns: int, until_ns: int) -> int | None:
-        """In microseconds, from the last look before to the first one behind; None: not known."""
+        """Return the time in microseconds, from the last sample before to the first one after; None if unknown."""
         first, last = bisect_right(self._at, since_ns) - 1, bisect_left(self._at, until_ns)
         if first < 0 or last >= len(self._at):
             return None
@@ -80,14 +81,14 @@ class Pressure:
 
 
 def read_pressure() -> int | None:
-    """Of the whole machine, in microseconds."""
+    """Return the time for the whole machine, in microseconds."""
     with suppress(OSError, ValueError, IndexError):
         return int(PRESSURE.read_text().splitlines()[0].rpartition("total=")[2])
     return None
 
 
 def is_here(hosts: Iterable[str | None]) -> bool:
-    """Whether all of them are this machine, by loopback addresses."""
+    """Return True if all hosts are loopback addresses of this machine."""
     return all(host is not None and (host in ("localhost", "::1") or host.startswith("127.")) for host in hosts)
 
 
@@ -111,7 +112,7 @@ class _Asker(asyncio.Protocol):
 
 
 class OwnDelay:
-    """Of one loop. `release` is given each row with both columns filled."""
+    """The measurement of one loop. `release` gets each row with both columns filled."""
 
     def __init__(self, release: Callable[[Row], None], hosts: Iterable[str | None]) -> None:
         self._release = release
@@ -122,13 +123,13 @@ class OwnDelay:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """In the loop."""
+        """Start the measurement, in the loop."""
         self._standstills.note(time.monotonic_ns())
         self._pressure.note(time.monotonic_ns())
         self._task = asyncio.create_task(self._run())
 
     async def finish(self) -> None:
-        """Release what is held."""
+        """Release all held rows."""
         self._is_over = True
         if self._task is not None:
             await self._task

@@ -1,15 +1,15 @@
-"""The reference producer as a sender of the load: one of Kafka's own, ported, in the place of each connection.
+"""The reference producer as a sender of the load: Kafka's own, ported, one for each connection.
 
-Theory   Its records carry the same identity as raw frames' (log.make_key), each has a row, and what its callback was
-         told is what that row says. It batches, retries and reconnects by itself, so neither a connection nor a
-         correlation id is known of a record.
-         Expired   A record that expires and whose batch was in no request is never in the log: "expired". If the batch
-                   was sent before, in the request that is given up or in an earlier one, it may be there: "expired in
-                   flight". The producer's own listener tells the two apart; the log shows whether that is so.
-         Due       An acknowledgement is due within delivery.timeout.ms (since 2.1) of `send`. No record expires sooner
-                   than that after its batch was begun; before KIP-91, sooner than request.timeout.ms. A
-                   millisecond is let go, since Kafka's clock is of whole ones.
-Errors   None: what a record meets is its outcome.
+Theory   Its records have the same identity as those of raw frames (log.make_key). Each has a row with the result of its
+         callback. The producer batches, retries and reconnects by itself, so neither connection nor correlation id of a
+         record is known.
+           Expired   A record is "expired" if its batch was in no request. Then it is never in the log. It is "expired
+                     in flight" if the batch was sent before; then it may be there. The producer's listener tells the
+                     two apart, and the log shows whether that is right.
+           Due       A callback is due within delivery.timeout.ms (since 2.1) of `send`. No record expires sooner than
+                     that after its batch was begun; before KIP-91, sooner than request.timeout.ms. A millisecond is
+                     allowed, since Kafka's clock has whole ones.
+Errors   None: errors are outcomes of records.
 Source   fakebroker/producing, of any generation; decision 141.
 """
 
@@ -44,7 +44,7 @@ _NEVER_IN_A_BATCH = (ProducerTimeoutError, RecordTooLargeError, BufferTooSmallEr
 
 
 class Keeper(Protocol):
-    """Who takes the rows: the task's load."""
+    """The task's load, which takes the rows."""
 
     def make_key(self, row: Row, sequence: int) -> bytes: ...
     def has_sent(self) -> None: ...
@@ -52,12 +52,12 @@ class Keeper(Protocol):
 
 
 class Expired(NamedTuple):
-    begun_ms: int  # when its batch was, on the monotonic clock
+    begun_ms: int  # when its batch was begun, on the monotonic clock
     was_sent: bool
 
 
 class Expiries(Listener):
-    """By the error that the records of a batch are told."""
+    """The expired batches, by the error of their records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Expiries(Listener):
 
 
 class ProducerDriver:
-    """One producer of the plan; to be driven as a connection is."""
+    """One producer of the plan, used like the driver of a connection."""
 
     def __init__(self, load: Keeper, row: Row, run_id: str) -> None:
         settings: dict[str, Any] = json.loads(row["settings"])
@@ -103,24 +103,24 @@ class ProducerDriver:
         await self._producer.close(0)
 
     async def send(self, start_ns: int, grace_ms: int) -> None:
-        """All records, each at its time or as soon as the producer takes it, and wait for what comes of them."""
+        """Send all records, each at its time or when the producer accepts it, and wait for their callbacks."""
         self._start_ns = start_ns
         for planned in requests_of(self._row):
             await sleep_until(start_ns + planned.intended_us * 1000)
             await self._send(planned)
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=(self._longest_ms + grace_ms) / 1000)
-        await self._producer.close(0)  # whatever is left is told that
+        await self._producer.close(0)  # remaining records get the error of the close
         while self._under_way:
             await asyncio.sleep(0)
 
     @property
     def _longest_ms(self) -> int:
-        """For how long a record may be under way."""
+        """Return the longest time that a record may be under way."""
         config = self._config
         if config.generation.has_delivery_timeout:
             return config.delivery_timeout_ms
-        # It waits in the queue, and then for each try.
+        # A record waits in the queue, and then for each try.
         tries = 1 + min(config.retries, 100)
         return config.linger_ms + (1 + tries) * (config.request_timeout_ms + config.retry_backoff_ms)
 
@@ -164,7 +164,7 @@ class ProducerDriver:
             self._ended(exchange, own, error if isinstance(error, ProducerError) else None)
 
     def _ended(self, exchange: Exchange, own: Row, told: RecordMetadata | ProducerError | None) -> None:
-        """The row of a record; `told` is None if nothing was."""
+        """Keep the row of a record; `told` is None without a result."""
         assert exchange.sent_ns is not None
         exchange.answered_ns = time.monotonic_ns()
         due_ns: tuple[int | None, int | None] = (None, exchange.answered_ns)
@@ -182,7 +182,7 @@ class ProducerDriver:
         elif isinstance(told, BrokerError) and told.code == ErrorCode.network_exception:
             exchange.outcome = Outcome.CLOSED
         elif isinstance(told, BrokerError):
-            exchange.outcome, error_code = Outcome.ANSWERED, told.code  # it tells no offset with an error
+            exchange.outcome, error_code = Outcome.ANSWERED, told.code  # the error has no offset
         elif isinstance(told, _NEVER_IN_A_BATCH):
             exchange.outcome = Outcome.REFUSED
         else:
@@ -197,5 +197,5 @@ class ProducerDriver:
 
 
 def producer_name(client_id: str, run_id: str, connection: int) -> str:
-    """Its client.id, by which the broker's journal knows it: no other run has it."""
+    """Return the producer's client.id, which is unique, and by which the broker's journal names it."""
     return f"{client_id}-{run_id}-{connection}"

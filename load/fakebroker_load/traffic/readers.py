@@ -1,8 +1,8 @@
-"""A reader of no group: it reads one partition from where its log ended before the load, at a pace of its own.
+"""A reader without a group: it reads one partition from its log end before the load, at its own pace.
 
-Theory   Whoever is slow fetches little, and pauses long: `fetch_bytes`, `records_per_s`, `pause_ms`. It ends when it
-         has all that the scenario sends to its partition, at `until_ms`, or when nothing has come for 30 s.
-Errors   None: who cannot go on has "gave up" in its last row.
+Theory   A slow reader fetches little and pauses long: `fetch_bytes`, `records_per_s`, `pause_ms`. It ends when it has
+         all records that the scenario sends to its partition, at `until_ms`, or when nothing arrives for 30 s.
+Errors   None: a reader that cannot go on has "gave up" in its last row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fakebroker_load.wire.client import sleep_until
 
 
 class Reader:
-    """To be driven as a connection is."""
+    """A driver of a reader, used like the driver of a connection."""
 
     def __init__(self, load: Noter, row: Row, run_id: str) -> None:
         self._load = load
@@ -30,7 +30,7 @@ class Reader:
         self._cursor = Cursor(self._notes, row["topic"], part, self._reading, part.start)
 
     async def connect(self, at_once: asyncio.Semaphore) -> None:
-        """It connects when it has something to ask."""
+        """Do nothing: it connects for its first request."""
 
     async def close(self) -> None:
         await self._cursor.close()

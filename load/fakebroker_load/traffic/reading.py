@@ -1,8 +1,8 @@
-"""What a reader reads, how, and the rows that tell of it: shared by those of a group and those of none.
+"""The common parts of readers with and without a group: reading a partition, and their rows.
 
-Theory   A row for each record that it was given, with the high watermark that the same answer told. Its key says which
-         request of the run it is of, so judging knows what was sent and never read, and what was read and never sent.
-         `done` is the last row of a reader; whoever has none has died.
+Theory   Each record that a reader gets has a row, with the high watermark in the same response. Its key names the
+         request of the run. So judging knows which records were sent and not read, and which were read and not sent.
+         `done` is the last row of a reader; a reader without it has died.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from fakebroker_load.wire.messages import fingerprint
 
 FETCH_WAIT_MS = 200
 RETRY_S = 0.1
-STALLED_S = 30.0  # nothing new for so long, and a reader ends
+STALLED_S = 30.0  # a reader ends after this long without progress
 KEPT = ("run", "group", "connection", "topic", "client", "client_id")
 
 
 class Noter(Protocol):
-    """Who takes the rows: the task's load."""
+    """The task's load, which takes the rows."""
 
     def has_sent(self) -> None: ...
     def note(self, row: Row, sent_ns: int | None, answered_ns: int | None, is_last: bool = False) -> None: ...
 
 
 class Notes:
-    """The rows of one reader, in the order in which it saw what they tell."""
+    """The rows of one reader, in the order of what it saw."""
 
     def __init__(self, load: Noter, row: Row, run_id: str, group_id: str | None = None) -> None:
         self._load = load
@@ -54,7 +54,7 @@ class Notes:
         partition: int | None = None,
         **read: Any,
     ) -> None:
-        """`read` are fields of the column of that name."""
+        """Add a row. `read` are fields of the column `read`."""
         own: Row = {
             "sequence": self._sequence,
             "correlation_id": exchange and exchange.correlation_id,
@@ -96,7 +96,7 @@ class Notes:
 
 
 class Cursor:
-    """Reads one partition from an offset on, at its leader, on a connection of its own. `of` is told with each row."""
+    """A position in one partition, read from its leader on its own connection. `of` are fields for each row."""
 
     _correlation_id = 1
 
@@ -113,13 +113,13 @@ class Cursor:
 
     @property
     def has_all(self) -> bool:
-        """That the scenario sends."""
+        """Return True if it has all records that the scenario sends."""
         if self._reading.is_transactional:
             return self.given >= self.part.records
         return self.position >= self.part.start + self.part.records
 
     async def fetch(self, wait_ms: int = FETCH_WAIT_MS) -> int:
-        """How many records came. Raises ConnectionError, ProtocolError."""
+        """Fetch once, and return the number of records. Raises ConnectionError, ProtocolError."""
         if self._caller is None:
             self._caller = await Caller.of(*self._leader, self._correlation_id)
         place, reading = (self._topic, self.part.partition), self._reading
@@ -133,7 +133,7 @@ class Cursor:
         hidden = hidden_batches(fetched) if reading.is_committed else set()
         before = self.given
         for base, last, records in batches(fetched.records):
-            # Compressed, and so not ours: one row for all of them.
+            # A compressed batch is not ours: it gets one row for all of its records.
             for record in [Record(None, None)] if records is None else records:
                 offset = base + (record.offset_delta or 0)
                 if offset >= self.position and base not in hidden:
@@ -146,7 +146,7 @@ class Cursor:
         return self.given - before
 
     async def find_leader(self) -> None:
-        """After an error: it may have moved. Raises WireError if nobody knows."""
+        """Ask for the leader after an error, as it may have moved. Raises WireError if no broker responds."""
         await self.close()
         metadata = await ask_metadata([self._leader, *self._reading.places], [self._topic])
         self._leader = metadata.leaders.get((self._topic, self.part.partition), self._leader)
@@ -158,4 +158,4 @@ class Cursor:
             self._caller = None
 
 
-FAILED = (OSError, WireError)  # and ProtocolError: what a reader tries again after
+FAILED = (OSError, WireError)  # with ProtocolError: the errors after which a reader tries again

@@ -1,4 +1,4 @@
-"""A row for each request or record that was sent, and what a record says.
+"""The rows of requests, records and readers, and the values of records.
 
 Units    *_us is microseconds after the common start of the run.
 """
@@ -14,21 +14,26 @@ import pyarrow as pa
 from fakebroker_load.plan import Row
 
 ROWS_AT_ONCE = 1_024
-# Arrow makes a column of so many rows without letting the loop have its turn, and all columns in a quarter of a
-# millisecond: of 1,024 at once the loop would be late for 10 ms and more, each second.
+# Arrow makes a column without giving the loop a turn. Rows are converted in small pieces, which take a quarter of a
+# millisecond for all columns. With 1,024 rows at once the loop would be 10 ms late, each second.
 ROWS_OF_A_PIECE = 32
 PAUSE_S = 0.002
 
-# What a reader was told: a row of `what`: record (it was given one), owns (in a generation of its group), commit,
-# left (its group), committed (what it was told is committed), done (its last row).
+# The `read` column of a reader's row. Values of `what`:
+# - record: it got a record
+# - owns: it got a partition in a generation of its group
+# - commit: it committed an offset
+# - left: it left its group
+# - committed: it read a committed offset
+# - done: its last row
 READ_FIELDS = [
     pa.field("what", pa.string()),
-    pa.field("group_id", pa.string()),  # null: of no group
+    pa.field("group_id", pa.string()),  # null: no group
     pa.field("member", pa.string()),
     pa.field("generation", pa.int32()),
     pa.field("offset", pa.int64()),
-    pa.field("high_watermark", pa.int64()),  # as the answer tells it
-    pa.field("of_connection", pa.int32()),  # the request whose record it is, by its key; null: of nobody
+    pa.field("high_watermark", pa.int64()),  # in the same response
+    pa.field("of_connection", pa.int32()),  # of the request that sent it, by its key; null: unknown key
     pa.field("of_sequence", pa.int32()),
 ]
 
@@ -45,35 +50,35 @@ RESULT_SCHEMA = pa.schema(
         pa.field("timeout_ms", pa.int32()),
         pa.field("intended_us", pa.int64()),
         pa.field("sent_us", pa.int64()),  # null: not sent
-        pa.field("answered_us", pa.int64()),  # null: not answered
+        pa.field("answered_us", pa.int64()),  # null: no response
         pa.field("error_code", pa.int16()),
         pa.field("base_offset", pa.int64()),
         pa.field("outcome", pa.string()),
-        pa.field("expected_error", pa.int16()),  # null: there must be no answer
+        pa.field("expected_error", pa.int16()),  # null: there must be no response
         pa.field("must_wait", pa.bool_()),
-        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
+        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or after its timeout
         pa.field("due_high_us", pa.int64()),
-        pa.field("value_crc", pa.int64()),  # of the record's value, as it was sent
-        pa.field("fingerprint", pa.string()),  # of the record, as the broker's journal has it
-        pa.field("local", pa.string()),  # our address on this connection; null: there was none
-        pa.field("stray_correlation_id", pa.int32()),  # of an answer on this connection to what was not asked on it
-        pa.field("throttle_ms", pa.int32()),  # for so long the broker says that it does not read the connection
-        pa.field("also", pa.list_(pa.string())),  # answers that are right as well: codes of errors, and outcomes
+        pa.field("value_crc", pa.int64()),  # of the value as sent
+        pa.field("fingerprint", pa.string()),  # of the record, as in the broker's journal
+        pa.field("local", pa.string()),  # our address on this connection; null: no connection
+        pa.field("stray_correlation_id", pa.int32()),  # of a foreign response: one without a request on this connection
+        pa.field("throttle_ms", pa.int32()),  # how long the broker says that it does not read the connection
+        pa.field("also", pa.list_(pa.string())),  # other right answers: error codes and outcomes
         pa.field("client", pa.string()),  # of the scenario; null: raw
         pa.field("client_id", pa.string()),
-        pa.field("ordered", pa.bool_()),  # whether the log must have its records in order; null: it must
-        pa.field("written", pa.string()),  # once or never: what the log must have; null: what follows from the answer
-        pa.field("timestamp_ms", pa.int64()),  # of the record, as it was sent; null: its producer says
-        pa.field("append_ms", pa.int64()),  # when it was appended, as the answer says; null: it does not say
-        pa.field("load_late_us", pa.int64()),  # for so long the load stood still between sent_us and answered_us
-        pa.field("machine_late_us", pa.int64()),  # for so long this machine, the broker's, had something wait
+        pa.field("ordered", pa.bool_()),  # the log must have its records in order; null: it must, too
+        pa.field("written", pa.string()),  # once or never: what the log must have; null: by the response
+        pa.field("timestamp_ms", pa.int64()),  # of the record, as sent; null: set by its producer
+        pa.field("append_ms", pa.int64()),  # log append time in the response; null: none
+        pa.field("load_late_us", pa.int64()),  # how long the load stood still, from sent_us to answered_us
+        pa.field("machine_late_us", pa.int64()),  # how long tasks waited for a processor; null: unknown
         pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
     ]
 )
 
 
 class Results:
-    """Rows on their way from the loop to Spark, some at a time."""
+    """A queue of rows from the loop to Spark, in portions."""
 
     def __init__(self) -> None:
         self._taken: SimpleQueue[list[Row] | None] = SimpleQueue()
@@ -94,7 +99,7 @@ class Results:
         self._taken.put(None)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """For the thread that hands them to Spark: it takes its time, as long as no more rows are waiting."""
+        """Yield batches in the thread for Spark. While no more rows are waiting, it pauses between pieces."""
         while (rows := self._taken.get()) is not None:
             pieces = []
             for at in range(0, len(rows), ROWS_OF_A_PIECE):
@@ -110,7 +115,7 @@ def to_batch(rows: list[Row]) -> pa.RecordBatch:
 
 
 def make_value(row: Row, sequence: int) -> bytes:
-    """A text that is like no other of the run, made up to the size that is asked for."""
+    """Return a value that is unique in the run, filled up to the size of the group's records."""
     name = f"{row['run']}/{row['connection']}/{sequence}".encode()
     return name.ljust(row["record_bytes"], b".")[: row["record_bytes"]]
 

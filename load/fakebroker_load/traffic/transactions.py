@@ -1,13 +1,13 @@
 """Consume, transform, produce: one processor for each partition of a topic, with Kafka's own transactional producer.
 
-Theory   A processor reads its partition from its group's committed offset on, sends one record for each that it read,
-         and commits both, its records and its offset, in one transaction. Every `fail_every`-th transaction comes to
-         nothing: in turn it is aborted, or its producer dies and another one with its name takes its place. Then
-         the processor asks the broker where it is to read on, as one that starts anew does.
-         A record's `sequence` is the offset of what it was made of, so that each must be shown to a reader of committed
-         transactions once, however often it was tried. A row tells of the transaction that was committed; one that
-         came to nothing is no row. What was not committed in time is "not sent".
-Errors   None: they are outcomes. An error of the producer is one more transaction that came to nothing.
+Theory   A processor reads its partition from its group's committed offset on. For each record it sends one, and commits
+         its records and its offset in one transaction. Every `fail_every`-th transaction fails. In turn it is aborted,
+         or its producer dies and a new one with the same transactional id replaces it. Then the processor asks the
+         broker for the committed offset, like one that has just started.
+         A record's `sequence` is the offset of its source record. So each must be shown to a read_committed consumer
+         once, however often it was tried. A row describes the transaction that was committed; failed ones have no row.
+         Records that were not committed in time are "not sent".
+Errors   None: errors are outcomes. An error of the producer is one more failed transaction.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from fakebroker_load.wire.messages import fingerprint
 
 RETRY_S = 0.05
 FETCH_WAIT_MS = 200
-COMMIT_WITHIN_MS = 60_000  # as max.block.ms is by default
-STALLED_S = 30.0  # without one transaction that was committed
+COMMIT_WITHIN_MS = 60_000  # default of max.block.ms
+STALLED_S = 30.0  # without a committed transaction
 
 
 class Processor:
-    """To be driven as a connection is."""
+    """A driver of a processor, used like the driver of a connection."""
 
     def __init__(self, load: Keeper, row: Row, run_id: str) -> None:
         self._load = load
@@ -99,7 +99,7 @@ class Processor:
             await reader.close()
 
     async def _one_transaction(self, reader: Caller, most: int) -> bool:
-        """Whether one was committed."""
+        """Try one transaction. Return True if it was committed."""
         read = await self._read(reader, self._done, most)
         if not read:
             return False
@@ -110,7 +110,7 @@ class Processor:
             self._producer.begin_transaction()
             under_way = [(offset, await self._send(offset, value), made(value)) for offset, value in read]
             await self._producer.send_offsets_to_transaction({self._source: read[-1][0] + 1}, self._group)
-            if fails:  # its records are in the log before it comes to nothing
+            if fails:  # the records of a failing transaction must be in the log
                 await asyncio.wait([future for _, future, _ in under_way])
             if fails and self._attempts // self._row["fail_every"] % 2 == 0:
                 await self._begin_anew(is_new=True)
@@ -134,11 +134,12 @@ class Processor:
         row = self._row
         key = self._load.make_key(row, offset)
         future = await self._producer.send(row["topic"], made(value), key=key, partition=row["partition"])
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # the result may never be awaited
         return future
 
     async def _begin_anew(self, is_new: bool) -> None:
-        """With another producer of the same name, where the broker says. Whoever had the name before is fenced."""
+        """Initialise transactions, with a new producer of the same transactional id if `is_new`; the old one is fenced.
+        Then read on from the committed offset."""
         if is_new:
             await self._producer.close(0)
             self._producer = self._new_producer()
@@ -147,7 +148,7 @@ class Processor:
         await self._read_on()
 
     async def _read_on(self) -> None:
-        """From the offset that is committed for the group."""
+        """Read on from the committed offset of the group."""
         deadline = time.monotonic() + STALLED_S
         while True:
             try:
@@ -181,7 +182,7 @@ class Processor:
             await coordinator.close()
 
     async def _read(self, reader: Caller, offset: int, most: int) -> list[tuple[int, bytes]]:
-        """Offsets and values, from that offset on."""
+        """Return offsets and values, from that offset on."""
         _, answer = await reader.ask(lambda number: encode_fetch(number, *self._source, offset, FETCH_WAIT_MS))
         found: list[tuple[int, bytes]] = []
         for base, _, records in batches(decode_fetch(answer, *self._source).records):
@@ -198,7 +199,7 @@ class Processor:
             request=b"",
             wants_answer=True,
             timeout_ms=0,
-            intended_ns=(sent_ns or now_ns) - self._start_ns,  # nobody says when: it is sent when it was read
+            intended_ns=(sent_ns or now_ns) - self._start_ns,  # unplanned: sent when its source was read
             sent_ns=sent_ns,
             answered_ns=None if told is None else now_ns,
             outcome=Outcome.NOT_SENT if told is None else Outcome.ANSWERED,
@@ -219,5 +220,5 @@ class Processor:
 
 
 def made(value: bytes) -> bytes:
-    """Of what was read, what is sent."""
+    """Return the value that is sent for a value that was read."""
     return b"seen " + value

@@ -1,1 +1,1 @@
-"""Kafka's wire as the load needs it: three messages, and a client that notes when each was sent and answered."""
+"""Kafka's wire protocol for the load: three messages, and a client that notes when each was sent and answered."""

@@ -1,6 +1,6 @@
-"""One question at a time on a connection, as a consumer asks: each is answered before the next one is asked.
+"""A connection with one request at a time, as of a consumer: each response arrives before the next request.
 
-Errors   ConnectionError if there is no connection to be had, or no answer in time.
+Errors   ConnectionError if there is no connection, or no response in time.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Self
 
 from fakebroker_load.wire.client import Connection, Exchange, connect, internal
 
-GRACE_MS = 5_000  # behind the time that the broker may take
+GRACE_MS = 5_000  # after the broker's allowed time
 
 
 class Caller:
-    """`first` is the correlation id of the first question."""
+    """A connection with one request at a time. `first` is the first correlation id."""
 
     def __init__(self, connection: Connection, place: str, first: int = 1) -> None:
         self._connection = connection
@@ -23,7 +23,7 @@ class Caller:
 
     @classmethod
     async def of(cls, host: str, port: int, first: int = 1) -> Self:
-        """On a new connection. Raises ConnectionError."""
+        """Return a caller on a new connection. Raises ConnectionError."""
         connection = await connect(host, port)
         if connection is None:
             raise ConnectionError(f"{host}:{port} does not answer")
@@ -31,7 +31,7 @@ class Caller:
 
     @property
     def local(self) -> str:
-        """Our address, as the broker sees it if nothing in between changes it."""
+        """Return our address, as the broker sees it unless a proxy is in between."""
         return self._connection.local
 
     @property
@@ -39,7 +39,8 @@ class Caller:
         return self._next
 
     async def ask(self, encode: Callable[[int], bytes], wait_ms: int = 0) -> tuple[Exchange, bytes]:
-        """What is asked and when, and the answer; the broker may take `wait_ms` for it. Raises ConnectionError."""
+        """Send a request, and return its exchange and the response. The broker may take `wait_ms`. Raises
+        ConnectionError."""
         exchange = internal(self._next, encode(self._next))
         exchange.timeout_ms = wait_ms
         self._next += 1

@@ -1,11 +1,11 @@
-"""Send frames over a raw socket and note to the microsecond when each was written and answered.
+"""A client that sends frames over a raw socket. It notes to the microsecond when each was written and answered.
 
 Theory   One `Connection` is one socket. `drive` sends its requests in order, each no earlier than intended and with at
-         most `pipelined` of them unanswered. Nothing is decoded meanwhile except the correlation id; bodies are kept
-         and read after the run, so that reading one answer does not delay the note of the next one's arrival.
-         acks=0 is never answered, which no wait can prove. So behind the last such request goes an ApiVersions
-         request: brokers answer a connection in order, hence if that answer is the first thing that comes, all the
-         requests before it were taken and none was answered.
+         most `pipelined` of them unanswered. Only the correlation id of a response is decoded at once. Bodies are read
+         later: reading one response must not delay the note of the next one's arrival.
+         Requests with acks=0 never get a response, which no wait can prove. So an ApiVersions request follows the last
+         such request. Brokers answer a connection in order. If the first response is that of ApiVersions, all requests
+         before it were read and got no response.
          Every wait has an end: the timeout of the oldest unanswered request and a grace period on top.
 Units    _ns is time.monotonic_ns of this machine; only times of one machine can be compared.
 """
@@ -28,21 +28,21 @@ from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_meta
 CONNECT_TIMEOUT_S = 10
 PROBE_CORRELATION_ID = 0x7FFF_FFFF  # above every planned one
 METADATA_RETRY_S = 0.1
-STOOD_STILL_NS = 200_000_000  # a timer that is so late tells that this process stood still
-SILENT_AT_ONCE = 1_000  # acks=0 requests that are kept until they are shown to be silent
+STOOD_STILL_NS = 200_000_000  # a timer that is this late shows that this process stood still
+SILENT_AT_ONCE = 1_000  # acks=0 requests that are kept before they are shown to be silent
 
 
 class Outcome(StrEnum):
     ANSWERED = "answered"
-    SILENT = "silent"  # acks=0: not answered, and the connection was alive and empty afterwards
-    MISSING = "no answer"  # it was waited for until timeout + grace
-    OUT_OF_ORDER = "out of order"  # answered before an older request of its connection
-    GARBLED = "garbled"  # the bytes of the answer make no sense
-    CLOSED = "closed"  # the connection ended before the answer
-    EXPIRED = "expired"  # in the producer, before it was in any request
-    EXPIRED_IN_FLIGHT = "expired in flight"  # in the producer, after it was in one
+    SILENT = "silent"  # acks=0: no response, and the connection was alive and empty afterwards
+    MISSING = "no answer"  # none until timeout + grace
+    OUT_OF_ORDER = "out of order"  # before the response to an older request: of the same connection
+    GARBLED = "garbled"  # the bytes of the response cannot be read
+    CLOSED = "closed"  # the connection ended first
+    EXPIRED = "expired"  # in the producer: before its batch was in any request
+    EXPIRED_IN_FLIGHT = "expired in flight"  # in the producer: after its batch was in a request
     REFUSED = "refused"  # by the producer: it was in no batch
-    NOT_SENT = "not sent"  # the connection was lost, or never made, before its turn
+    NOT_SENT = "not sent"  # the connection was lost, or never made: before its turn
 
 
 class WireError(Exception):
@@ -51,7 +51,7 @@ class WireError(Exception):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Exchange:
-    """A request and what came of it."""
+    """A request and its result."""
 
     correlation_id: int
     request: bytes  # the whole frame
@@ -68,22 +68,22 @@ Ended = Callable[[Exchange], None]  # called once for each request, when its out
 
 
 class Connection(asyncio.Protocol):
-    """One socket. `waiting` holds what must be answered, oldest first; `silent` what must not."""
+    """One socket. `waiting` holds requests that need a response, oldest first; `silent` those that must get none."""
 
     def __init__(self, ended: Ended = lambda exchange: None) -> None:
         self._ended = ended
         self.waiting: dict[int, Exchange] = {}
         self.silent: dict[int, Exchange] = {}
         self.closed = False
-        self.local = ""  # our address, as the broker sees it if nothing in between changes it
-        self.stray_correlation_id: int | None = None  # of an answer to what was not asked here
+        self.local = ""  # our address, as the broker sees it unless a proxy is in between
+        self.stray_correlation_id: int | None = None  # of a response without a request here
         self._decoder = FrameDecoder()
         self._last_answer_ns = 0
         self._news = asyncio.Event()
         self._lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport differs only in its base class
         if address := transport.get_extra_info("sockname"):
             self.local = f"{address[0]}:{address[1]}"
 
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
         in_order = next(iter(self.waiting), None) == correlation_id
         exchange = self.waiting.pop(correlation_id, None)
         if exchange is None:
-            in_order = True  # of those that are not to be answered, none is older in a way that matters
+            in_order = True  # the order of unexpected responses does not matter
             exchange = self.silent.pop(correlation_id, None)
         if exchange is None:
             self.stray_correlation_id = correlation_id
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
                 self._ended(exchange)
 
     def _give_up(self, outcome: Outcome) -> None:
-        """Whatever is unanswered ends with this outcome, and the connection with it."""
+        """Give all unanswered requests this outcome, and close the connection."""
         unanswered = (*self.waiting.values(), *self.silent.values())
         for exchange in unanswered:
             exchange.outcome = outcome
@@ -140,7 +140,8 @@ class Connection(asyncio.Protocol):
         self._transport.write(exchange.request)
 
     async def room(self, limit: int, grace_ms: int) -> bool:
-        """Wait until fewer than `limit` are unanswered. False: that did not happen, and the connection is given up."""
+        """Wait until fewer than `limit` are unanswered. Return False if that did not happen; then the connection is
+        given up."""
         stood_still_until_ns = 0
         while len(self.waiting) >= limit:
             oldest = next(iter(self.waiting.values()))
@@ -154,14 +155,14 @@ class Connection(asyncio.Protocol):
                     await self._news.wait()
             except TimeoutError:
                 now_ns = time.monotonic_ns()
-                if now_ns - deadline_ns > STOOD_STILL_NS:  # what came meanwhile has yet to be read
+                if now_ns - deadline_ns > STOOD_STILL_NS:  # data that arrived meanwhile is still unread
                     stood_still_until_ns = now_ns
                 else:
                     self._give_up(Outcome.MISSING)
         return not self.closed
 
     async def prove_silence(self, grace_ms: int) -> None:
-        """Show that the unanswered acks=0 requests will stay so: the next thing to arrive is the answer to a probe."""
+        """Show that the unanswered acks=0 requests get no response: the next response is that of a probe."""
         probe = internal(PROBE_CORRELATION_ID, encode_probe(PROBE_CORRELATION_ID))
         self.send(probe)
         if await self.room(1, grace_ms) and probe.answer is not None and is_probe_answer(probe.answer):
@@ -174,23 +175,23 @@ class Connection(asyncio.Protocol):
             self._give_up(Outcome.CLOSED)
 
     async def close(self) -> None:
-        """Close the socket, and wait until the loop has let go of it. There is nothing left to flush."""
+        """Close the socket, and wait until the loop has released it. There is nothing left to flush."""
         self._transport.abort()
         await self._lost.wait()
 
 
 def internal(correlation_id: int, request: bytes) -> Exchange:
-    """One of our own, outside the plan."""
+    """Return an exchange of our own, outside the plan."""
     return Exchange(correlation_id=correlation_id, request=request, wants_answer=True, timeout_ms=0, intended_ns=0)
 
 
 async def connect(host: str, port: int, ended: Ended = lambda exchange: None) -> Connection | None:
-    """A new connection, or None if there is none to be had in time."""
+    """Return a new connection, or None if there is none in time."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             _, connection = await loop.create_connection(lambda: Connection(ended), host, port)
-    except OSError:  # TimeoutError is one too
+    except OSError:  # TimeoutError is an OSError
         return None
     return connection
 
@@ -204,8 +205,9 @@ async def drive(
     grace_ms: int,
     on_sent: Callable[[], None] = lambda: None,
 ) -> Iterator[Exchange]:
-    """Send the requests of a connection, each when its time and its turn have come, and wait for the answers. Each is
-    taken from `exchanges` when the one before it was sent. Gives those that the connection has not lived to see."""
+    """Send the requests of a connection, each at its time and in its turn, and wait for the responses. Each is taken
+    from `exchanges` after the one before was sent. Return the requests that were not sent before the connection
+    ended."""
     left = iter(exchanges)
     for exchange in left:
         await sleep_until(start_ns + exchange.intended_ns)
@@ -223,13 +225,13 @@ async def drive(
 
 
 async def sleep_until(target_ns: int) -> None:
-    # A loop's timer may fire early by its resolution, and nothing may be sent before its time.
+    # A loop's timer may fire early by its resolution, and no request may be sent before its time.
     while (left_ns := target_ns - time.monotonic_ns()) > 0:
         await asyncio.sleep(left_ns / 1e9)
 
 
 async def find_leaders(bootstrap: list[tuple[str, int]], topics: dict[str, int], within_s: float = 10) -> Metadata:
-    """Where the leader of each partition is, asked again until each has one. Raises WireError if that fails."""
+    """Return the metadata, once each partition has a leader. Ask again until then. Raises WireError if that fails."""
     deadline_ns = time.monotonic_ns() + int(within_s * 1e9)
     complaint = ""
     while time.monotonic_ns() < deadline_ns:
@@ -244,7 +246,7 @@ async def find_leaders(bootstrap: list[tuple[str, int]], topics: dict[str, int],
 
 
 async def ask_metadata(bootstrap: list[tuple[str, int]], topics: list[str]) -> Metadata:
-    """The answer of the first broker that gives one."""
+    """Return the metadata of the first broker that responds."""
     for host, port in bootstrap:
         connection = await connect(host, port)
         if connection is None:

@@ -1,5 +1,7 @@
-"""What is asked to find where a group is to read on: FindCoordinator v3 and OffsetFetch v7, which every Kafka since 2.5
-reads. Offsets of a transaction that is not decided are waited for (require_stable): the answer is an error until then.
+"""The requests for a group's committed offset: FindCoordinator v3 and OffsetFetch v7, which every Kafka since 2.5
+reads.
+
+With require_stable, an offset of an open transaction is an error until the transaction has ended.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def encode_find_coordinator(correlation_id: int, group: str) -> bytes:
 
 
 def decode_find_coordinator(frame: bytes) -> tuple[str, int]:
-    """Its address. Raises ProtocolError for an error."""
+    """Return the coordinator's address. Raises ProtocolError for an error."""
     _, answer = decode_response(_FIND_COORDINATOR, _FIND_COORDINATOR_VERSION, frame)
     assert isinstance(answer, FindCoordinatorResponse)
     if answer.error_code is not ErrorCode.none:
@@ -41,7 +43,7 @@ def encode_offset_fetch(correlation_id: int, group: str, topic: str, partition: 
 
 
 def decode_offset_fetch(frame: bytes) -> int:
-    """The offset of the one partition; -1: none is committed. Raises ProtocolError for an error."""
+    """Return the offset of the one partition; -1 if none is committed. Raises ProtocolError for an error."""
     _, answer = decode_response(_OFFSET_FETCH, _OFFSET_FETCH_VERSION, frame)
     assert isinstance(answer, OffsetFetchResponse)
     parts = [part for topic in answer.topics for part in topic.partitions]

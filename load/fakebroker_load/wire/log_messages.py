@@ -1,8 +1,8 @@
-"""What is asked to read a log back, as bytes, and what the answers say.
+"""The requests that read a log back, as bytes, and their responses.
 
-Theory   OffsetForLeaderEpoch tells where the leader's log ends, also beyond the high watermark: nothing else that a
-         consumer may ask does. Fetch gives the records up to the high watermark. The versions are fixed, as those of
-         messages.py are: OffsetForLeaderEpoch v3 and Fetch v12 are read by every Kafka since 2.7.
+Theory   OffsetForLeaderEpoch returns the leader's log end offset, also beyond the high watermark. No other request of a
+         consumer does. Fetch returns the records up to the high watermark. The versions are fixed, like those in
+         messages.py: every Kafka since 2.7 reads OffsetForLeaderEpoch v3 and Fetch v12.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ P = TypeVar("P")
 
 
 class OffsetOutOfRangeError(ProtocolError):
-    """The log does not have the offset that was asked for."""
+    """The log does not have this offset."""
 
 
 class Fetched(NamedTuple):
     high_watermark: int
-    records: bytes  # whole batches, the last one perhaps cut
-    aborted: tuple[tuple[int, int], ...] = ()  # to who reads what is committed: producer id, and its first offset
+    records: bytes  # whole batches; the last one may be cut
+    aborted: tuple[tuple[int, int], ...] = ()  # for read_committed: producer id, and its first offset
 
 
 def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_epoch: int) -> bytes:
@@ -59,7 +59,7 @@ def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_ep
 
 
 def decode_end_offset(frame: bytes) -> int:
-    """Where the epoch ends. Raises ProtocolError for an error, and if the leader knows no such epoch."""
+    """Return the end of the epoch. Raises ProtocolError for an error, and if the leader does not know the epoch."""
     _, answer = decode_response(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, frame)
     assert isinstance(answer, OffsetForLeaderEpochResponse)
     part = _only([part for topic in answer.topics for part in topic.partitions])
@@ -93,7 +93,7 @@ def encode_fetch(
 
 
 def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:
-    """What came of that partition. Raises ProtocolError for an error, and if it is about another one."""
+    """Return the response for that partition. Raises ProtocolError for an error, and for another partition."""
     _, answer = decode_response(FETCH, FETCH_VERSION, frame)
     assert isinstance(answer, FetchResponse)
     if answer.error_code is not ErrorCode.none:
@@ -116,18 +116,18 @@ def _only(parts: list[P]) -> P:
 
 
 def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
-    """(base offset, last offset, records) of each whole batch. Raises ProtocolError for what is no batch."""
+    """Yield (base offset, last offset, records) of each whole batch. Raises ProtocolError for invalid bytes."""
     for header, batch in whole_batches(data):
         yield header.base_offset, header.last_offset, records_of(header, batch)
 
 
 def records_of(header: BatchHeader, batch: bytes) -> list[Record] | None:
-    """A control batch has none; None are those of a compressed one, which the load never sends."""
+    """Return the records; none for a control batch, None for a compressed batch, which the load never sends."""
     return None if header.compression else [] if header.is_control else decode_records(batch)
 
 
 def whole_batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
-    """The last one may be cut, and is left out. Raises ProtocolError for what is no batch."""
+    """Yield each whole batch. The last one may be cut, and is left out. Raises ProtocolError for invalid bytes."""
     at = 0
     while len(data) - at >= RECORD_BATCH_OVERHEAD:
         header = read_batch_header(data, at)

@@ -1,5 +1,4 @@
-"""What a member of a classic group says to its coordinator: JoinGroup v7, SyncGroup v5, Heartbeat v4, LeaveGroup v4,
-OffsetCommit v8, which every Kafka since 2.5 reads, and the range assignor, by which its leader deals the partitions.
+"""The requests of a classic member, in versions that every Kafka since 2.5 reads, and the range assignor of its leader.
 
 Source   clients/.../consumer/RangeAssignor.java, of one topic.
 """
@@ -32,8 +31,8 @@ def subscription_to(topic: str) -> bytes:
 
 
 def deal(members: Iterable[tuple[str, bytes]], topic: str, partitions: int) -> dict[str, bytes]:
-    """The assignment of each member, by its id and what it is subscribed to: in the order of ids, the first ones get
-    one partition more. Raises ProtocolError for what is no subscription."""
+    """Return the assignment of each member, by id. `members` are ids with subscriptions. In the order of ids, the first
+    ones get one partition more. Raises ProtocolError for an invalid subscription."""
     try:
         wanting = sorted(name for name, data in members if topic in decode_subscription(data).topics)
     except InvalidRecordError as error:
@@ -50,7 +49,7 @@ def deal(members: Iterable[tuple[str, bytes]], topic: str, partitions: int) -> d
 
 
 def assigned(data: bytes, topic: str) -> Sequence[int]:
-    """The partitions of the topic; none for an empty assignment. Raises ProtocolError for what is none."""
+    """Return the partitions of the topic; none for an empty assignment. Raises ProtocolError for invalid bytes."""
     if not data:
         return ()
     try:

@@ -1,8 +1,8 @@
-"""The three messages that the load sends, as bytes, and what their answers say.
+"""The three messages that the load sends, as bytes, and their responses.
 
-Theory   Metadata tells where the leaders are, Produce is the load, and ApiVersions is the probe that shows a connection
-         to be alive. The versions are fixed, so that a run sends the same bytes to every broker: Produce v9 and
-         Metadata v9 are read by every Kafka since 2.8, ApiVersions v0 by every Kafka.
+Theory   Metadata returns the leaders, Produce is the load, and ApiVersions is the probe for a live connection. The
+         versions are fixed, so a run sends the same bytes to every broker. Every Kafka since 2.8 reads Produce v9 and
+         Metadata v9; every Kafka reads ApiVersions v0.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CLIENT_ID = "fakebroker-load"
 PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
 PRODUCE_VERSION, METADATA_VERSION, API_VERSIONS_VERSION = 9, 9, 0
 
-# Of an answer to one partition: error, base offset, append time, log start offset, and what stands behind: no record
-# errors, no message, no tags of the partition and of the topic, the throttle time, no tags.
+# A response for one partition: error, base offset, append time, log start offset, then no record errors, no message, no
+# tags of the partition and of the topic. The throttle time and no tags follow.
 _USUAL = Struct(">hqqq4siB")
 _NOTHING_ELSE = b"\x01\x00\x00\x00"
 _BEHIND_DELTAS = 3  # of a record: attributes, timestamp and offset deltas of 0
@@ -42,7 +42,7 @@ class ProduceAnswer(NamedTuple):
     error_code: int
     base_offset: int
     throttle_ms: int = 0
-    append_ms: int | None = None  # when it was appended, of a topic with such times
+    append_ms: int | None = None  # log append time, of a topic with such times
 
 
 def encode_produce(
@@ -57,7 +57,7 @@ def encode_produce(
     key: bytes | None = None,
     client_id: str = CLIENT_ID,
 ) -> bytes:
-    """A whole frame with one record for one partition. The value is made up to its size by the caller."""
+    """Return a whole frame with one record for one partition. The caller fills the value up to its size."""
     batch = encode_batch([Record(key=key, value=value)], base_timestamp_ms=timestamp_ms)
     return encode_produce_request(
         PRODUCE_VERSION, correlation_id, client_id, acks, timeout_ms, [(topic, ((partition, batch),))]
@@ -65,12 +65,12 @@ def encode_produce(
 
 
 def fingerprint(record: Record) -> str:
-    """What the broker's journal calls a record that says this: 8 bytes of BLAKE2b over its key, value and headers."""
+    """Return the digest of a record as in the broker's journal: 8 bytes of BLAKE2b over its key, value and headers."""
     return blake2b(encode_record(record, 0, 0)[_BEHIND_DELTAS:], digest_size=8).hexdigest()
 
 
 def decode_produce(frame: bytes) -> ProduceAnswer:
-    """What the answer to one partition says. Raises ProtocolError if it is no answer to one partition."""
+    """Return the response for one partition. Raises ProtocolError for any other frame."""
     _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
     assert isinstance(answer, ProduceResponse)
     parts = [(str(topic.name), part) for topic in answer.responses for part in topic.partition_responses]
@@ -91,7 +91,7 @@ def _check_start(base_offset: int, log_start_offset: int) -> None:
 
 
 class AnswerReader:
-    """Reads the answers to requests for one partition: the usual ones by their fixed places, all others whole."""
+    """A reader of responses for one partition. It reads usual ones at fixed places, and decodes all others."""
 
     def __init__(self, topic: str, partition: int) -> None:
         name = topic.encode()
@@ -102,7 +102,7 @@ class AnswerReader:
         self._at = 4 + len(self._before)
 
     def read(self, frame: bytes) -> ProduceAnswer:
-        """As decode_produce. Raises ProtocolError."""
+        """Read a response like decode_produce. Raises ProtocolError."""
         at = self._at
         if len(frame) == at + _USUAL.size and frame.startswith(self._before, 4):
             error_code, base_offset, append_time, start, nothing_else, throttle_ms, tags = _USUAL.unpack_from(frame, at)
@@ -140,12 +140,12 @@ def encode_metadata(correlation_id: int, topics: list[str]) -> bytes:
 
 
 class Metadata(NamedTuple):
-    leaders: dict[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
+    leaders: dict[tuple[str, int], tuple[str, int]]  # by (topic, partition): (host, port)
     epochs: dict[tuple[str, int], int]  # of the leaders
     problems: list[str]  # one phrase for each topic or partition without a leader
-    whole: frozenset[tuple[str, int]] = frozenset()  # whose replicas are all in sync
-    followers: dict[tuple[str, int], tuple[str, ...]] = {}  # noqa: RUF012  # in sync: where they are
-    contradictions: dict[tuple[str, int], str] = {}  # noqa: RUF012  # what is said of a partition and cannot be
+    whole: frozenset[tuple[str, int]] = frozenset()  # all replicas are in sync
+    followers: dict[tuple[str, int], tuple[str, ...]] = {}  # noqa: RUF012  # in sync: their addresses
+    contradictions: dict[tuple[str, int], str] = {}  # noqa: RUF012  # impossible statements about a partition
 
 
 def decode_metadata(frame: bytes) -> Metadata:
@@ -178,7 +178,7 @@ def decode_metadata(frame: bytes) -> Metadata:
 
 
 def contradiction(part: MetadataResponsePartition) -> str | None:
-    """What is said of a partition that has a leader, and cannot be."""
+    """Return the impossible statement about a partition with a leader, or None."""
     if part.leader_id not in part.isr_nodes:
         return "led by a replica that is not in sync"
     if not set(part.isr_nodes) <= set(part.replica_nodes) or len(set(part.replica_nodes)) < len(part.replica_nodes):

@@ -12,6 +12,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
 from fakebroker.core.config.config_helper import BrokerConfigs
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.protocol.slices import finish
 
 DESCRIBE_CONFIGS = 32
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -174,7 +175,7 @@ def test_a_topic_is_told_as_the_broker_has_it_that_is_asked(simulation: Simulati
 
 
 def test_what_is_secret_or_unknown_is_not_told(simulation: Simulation, client: SimulatedClient) -> None:
-    simulation.cluster.broker_configs.set({"my.plugin.key": "secret"}, None)
+    finish(simulation.cluster.broker_configs.set_in_slices({"my.plugin.key": "secret"}, None))
     configs = described(client, BROKER, "1", "my.plugin.key", "ssl.keystore.password", include_synonyms=True)
     for config in configs.values():
         assert (config.value, config.is_sensitive) == (None, True)

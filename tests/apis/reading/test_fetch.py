@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
+from support import doses
 from support.apis import with_parts
 from support.asking import served_versions
 from support.messages import decode_response
@@ -392,7 +393,7 @@ def test_a_follower_over_the_wire_is_turned_away(simulation: Simulation, version
 # Limits: at least one whole batch.
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", doses.nightly_but(VERSIONS[::6], VERSIONS))
 @pytest.mark.parametrize(
     ("limit", "count"),
     [(0, 1), (1, 1), (BATCH_BYTES, 1), (2 * BATCH_BYTES - 1, 1), (2 * BATCH_BYTES, 2), (9 * BATCH_BYTES, 3)],

@@ -78,7 +78,7 @@ def can_be(api: str, at: str, error: str) -> bool:
     return (api, error, BEFORE_WORK if at in BEFORE else AFTER_WORK) in PLACES
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", doses.nightly_but(APIS[::3], APIS))
 def test_a_pair_is_taken_if_kafka_has_it(api: str) -> None:
     for error in ERRORS:
         for at in POINTS:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import doses
 from support.batches import sequenced
 from support.faulty import FaultyCluster
 from support.requests import produce
@@ -29,8 +30,10 @@ def test_there_are_pairs_at_each_point() -> None:
 
 
 @pytest.mark.parametrize(("at", "error"), PAIRS)
-@pytest.mark.parametrize("acks", [-1, 1])
-@pytest.mark.parametrize("followers", ["instant", "lagging:20"])
+@pytest.mark.parametrize(
+    ("acks", "followers"),
+    doses.nightly_after(2, [(-1, "lagging:20"), (1, "instant"), (-1, "instant"), (1, "lagging:20")]),
+)
 def test_the_state_is_what_the_error_says(at: str, error: str, acks: int, followers: str) -> None:
     kafka = FaultyCluster(followers=followers)
     armed = kafka.add({"api": "Produce", "topic": "t", "partition": 0, "at": at}, error)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from support.simulation import Simulation
-from support.slices import count_slices
+from support.slices import count_slices, most_calls_of_a_slice
 
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.replication.behaviour import FROZEN
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
@@ -87,3 +88,37 @@ def test_settings_of_the_brokers_that_are_altered_meanwhile_count() -> None:
     simulation.cluster.alter_broker_configs({"min.insync.replicas": "2"}, simulation.now)
     assert codes(finish(slices)) == [ErrorCode.none]
     assert {partition.config.min_insync_replicas for partition in simulation.cluster.metadata.partitions()} == {2}
+
+
+def test_a_behaviour_of_followers_that_is_set_meanwhile_counts() -> None:
+    simulation = Simulation()
+    slices = creating(simulation, NewTopic("t", 100, 3))
+    for _ in range(5):
+        next(slices)
+    simulation.cluster.set_followers(FROZEN, simulation.now)
+    assert codes(finish(slices)) == [ErrorCode.none]
+    followers = simulation.cluster.followers
+    partitions = list(simulation.cluster.metadata.partitions())
+    assert {str(followers.of_broker(each, id_).behaviour) for each in partitions for id_ in each.replicas} == {"frozen"}
+    simulation.cluster.check_invariants()
+
+
+def test_followers_that_are_cut_off_meanwhile_do_not_fetch() -> None:
+    simulation = Simulation()
+    slices = creating(simulation, NewTopic("t", 100, 3))
+    for _ in range(5):
+        next(slices)
+    simulation.cluster.cut([2], [1, 3], [], simulation.now)
+    assert codes(finish(slices)) == [ErrorCode.none]
+    for partition in simulation.cluster.metadata.partitions():
+        for replica in partition.replicas.values():
+            reaches = simulation.cluster.registry.can_reach(replica.broker_id, partition.leader_id)
+            assert replica.is_connected == reaches
+    simulation.cluster.check_invariants()
+
+
+@pytest.mark.interpreted
+def test_followers_are_made_before_their_topic_is_published() -> None:
+    simulation = Simulation()
+    finish(creating(simulation, NewTopic("first", 1, 3)))  # what is imported, or made the first time
+    assert most_calls_of_a_slice(lambda: creating(simulation, NewTopic("t", 2_000, 3))) < 25 * 2_000

@@ -7,57 +7,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.compacting import Pair, compacted, pairs_of, stored, write
 from support.requests import produce
 from support.simulation import Simulation
 
 from fakebroker.core.log.compaction.record_filter import DELETE_HORIZON_FLAG
-from fakebroker.core.log.records.record_source import MAX_DECOMPRESSED_BYTES
-from fakebroker.protocol.batch_layout import COMPRESSION_MASK, RECORD_BATCH_OVERHEAD
-from fakebroker.protocol.compression import compress, decompress
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.record_batch import Record, decode_records, encode_batch, pack_batch, read_batch_header
+from fakebroker.protocol.record_batch import Record, decode_records, encode_batch, read_batch_header
 
 DAY_MS = 86_400_000
 ROLL_MS = 1_000
-
-Pair = tuple[bytes, bytes | None]
-
-
-def compacted(brokers: int = 1, config: dict[str, str] | None = None, **configs: Any) -> Simulation:
-    simulation = Simulation(brokers=brokers, config=config)
-    simulation.topic("t", replicas=brokers, **({"cleanup_policy": "compact"} | configs))
-    return simulation
-
-
-def write(simulation: Simulation, *pairs: Pair, codec: int = 0, **header: int) -> None:
-    """One batch, with the time of now."""
-    batch = encode_batch([Record(*pair) for pair in pairs], base_timestamp_ms=simulation.now.wall_ms, **header)
-    if codec:
-        parsed = read_batch_header(batch)
-        batch = pack_batch(
-            parsed._replace(attributes=parsed.attributes | codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:])
-        )
-    simulation.connect().send(produce("t", acks=1, records=batch))
-
-
-def stored(simulation: Simulation, broker: int = 1) -> list[list[tuple[int, bytes | None, bytes | None]]]:
-    """(offset, key, value) of each record of each batch of a replica."""
-    found = []
-    for batch in simulation.partition().replicas[broker].log.batches:
-        data = batch.data
-        header = read_batch_header(data)
-        assert (header.base_offset, header.last_offset) == (batch.base_offset, batch.last_offset)
-        if header.compression:
-            body = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
-            data = pack_batch(header._replace(attributes=header.attributes & ~COMPRESSION_MASK), body)
-        records = decode_records(data)
-        found.append([(header.base_offset + (r.offset_delta or 0), r.key, r.value) for r in records])
-    return found
-
-
-def pairs_of(simulation: Simulation, broker: int = 1) -> list[tuple[int, bytes | None, bytes | None]]:
-    return [record for batch in stored(simulation, broker) for record in batch]
 
 
 def compact(simulation: Simulation) -> int:

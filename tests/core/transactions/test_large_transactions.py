@@ -320,8 +320,13 @@ def test_others_are_served_between_the_offsets_and_who_asks_the_group_waits() ->
     assert committed(reader, MANY) == list(range(MANY))
 
 
-@pytest.mark.parametrize("what", ["moves", "stops", "is killed"])
-@pytest.mark.parametrize("turns", doses.nightly_but([0, 5, 9], [0, 1, 3, 5, 6, 7, 9]))
+@pytest.mark.parametrize(
+    ("what", "turns"),
+    doses.nightly_but(
+        [("moves", 0), ("moves", 5), ("moves", 9), ("stops", 5), ("is killed", 5)],
+        [(what, turns) for what in ("moves", "stops", "is killed") for turns in (0, 1, 3, 5, 6, 7, 9)],
+    ),
+)
 def test_a_coordinator_of_groups_that_goes_between_the_offsets(what: str, turns: int) -> None:
     """All of them are written, or none: the transaction goes on either way, and the next coordinator reads them."""
     simulation, _ = prepared(MANY, 3)

@@ -42,6 +42,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, seen_within_s: float) -> None:
     monkeypatch.setattr(FileWindow.__init__, "__defaults__", (None, 8_000, seen_within_s))
 
 
+@pytest.mark.nightly  # every day the scenario of every client and planted lies are judged by journals too
 @pytest.mark.spark
 def test_a_journal_in_a_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -64,7 +64,7 @@ def outcomes(rows: list[Row]) -> Counter[str]:
     return Counter(row["outcome"] if row["error_code"] is None else str(row["error_code"]) for row in rows)
 
 
-ONE_A_REQUEST = {"batch.size": 1}
+ONE_A_REQUEST: dict[str, Any] = {"batch.size": 1}
 """However busy the machine is: else a producer that stood still sends all that has gathered in a single batch."""
 
 

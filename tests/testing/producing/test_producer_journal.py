@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+from support import doses
 
 from fakebroker.producer.journal import events
 from fakebroker.producer.journal.events import ProducerEvent, to_lines
@@ -15,7 +16,7 @@ from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import START_WALL_MS, Simulation
 
 _STEPS = 60
-_SEEDS = 6
+_SEEDS = doses.count(2, 12)
 _LONG_MS = 20_000
 
 

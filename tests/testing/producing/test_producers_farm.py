@@ -74,6 +74,7 @@ def test_every_promise_is_kept_and_every_invariant_holds_always(seed: int) -> No
     assert farm.batches
 
 
+@pytest.mark.nightly
 def test_there_is_something_to_look_at() -> None:
     """Of each fault, and of each kind of end; else the tests above say little."""
     outcomes, faults = carried_out(0).outcomes(), carried_out(0).faults

@@ -6,6 +6,7 @@ from functools import partial
 from random import Random
 
 import pytest
+from support import doses
 from support.transactional_world import PARTITIONS, World
 
 from fakebroker.producer.client.sending import Sending
@@ -15,7 +16,7 @@ from fakebroker.producer.errors import (
 )
 
 both = pytest.mark.parametrize("generation", ["2.0", "4.3"])
-_SEEDS = 6
+_SEEDS = doses.count(3, 12)
 _STEPS = 60
 
 

@@ -1,1 +1,1 @@
-"""Groups whose members join, sync and rebalance together: the protocol from before KIP-848."""
+"""Classic groups, the protocol from before KIP-848: members join, sync and rebalance together."""

@@ -1,7 +1,7 @@
-"""What is asked of the classic groups of one partition of __consumer_offsets.
+"""Requests to the classic groups of one partition of __consumer_offsets.
 
-Theory   A group is found, or made, by its id; what is to be done to it is in join.py, sync.py and leave.py, and what
-         follows in rebalance.py. All but DescribeGroups are write operations of the coordinator.
+Theory   A group is found, or made, by its id. join.py, sync.py and leave.py change it, and rebalance.py does what
+         follows. All requests but DescribeGroups are write operations of the coordinator.
 Source   group-coordinator/.../GroupMetadataManager.java classicGroupSync, classicGroupHeartbeat, classicGroupLeave,
          describeGroups, onLoaded, onUnloaded @ 4.2.
 """
@@ -40,8 +40,7 @@ from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey, G
 
 
 class ClassicMembers(Protocol):
-    """Members that speak the classic protocol in a consumer group that has members: whoever keeps those groups serves
-    them (KIP-848, migration)."""
+    """Classic members of a consumer group that has members (KIP-848, migration). The consumer groups serve them."""
 
     def join(self, request: JoinRequest, reply: Reply[JoinAnswer]) -> Done: ...
     def sync(self, request: SyncRequest, reply: Reply[SyncAnswer]) -> Done: ...
@@ -51,8 +50,10 @@ class ClassicMembers(Protocol):
 
 @final
 class ClassicGroups(GroupManager):
-    """Raises KafkaError for what is answered with that error. `of_consumer_groups` serves those that are in a consumer
-    group; without it they are refused, as in any group of another type."""
+    """The classic groups of one partition. Raises KafkaError with the error code of the response.
+
+    `of_consumer_groups` serves members of consumer groups. Without it they are refused, as in a group of any other
+    type."""
 
     def __init__(self, services: GroupServices) -> None:
         self._tools = ClassicTools(services)
@@ -99,7 +100,7 @@ class ClassicGroups(GroupManager):
         raise _not_found(request.group_id)
 
     def _heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> CoordinatorResult[ErrorCode]:
-        """While a rebalance is prepared, that is what the member is told."""
+        """Return REBALANCE_IN_PROGRESS while a rebalance is prepared."""
         if group.state is DEAD:
             return CoordinatorResult((), ErrorCode.coordinator_not_available)
         group.validate_member(request.member_id, request.group_instance_id)
@@ -110,7 +111,8 @@ class ClassicGroups(GroupManager):
         return CoordinatorResult((), ErrorCode.rebalance_in_progress if is_preparing else ErrorCode.none)
 
     def describe(self, group_id: str, committed_offset: int, is_missing_told: bool) -> DescribedGroup:
-        """Of a group that is not there, or of another type, either the error (v6 and later) or that it is dead."""
+        """Describe a group. If it is missing or of another type, return GROUP_ID_NOT_FOUND (`is_missing_told`, v6 and
+        later), else a group in state Dead."""
         group = self._tools.groups.get(group_id, committed_offset)
         if isinstance(group, ClassicGroup):
             return group.describe()
@@ -120,10 +122,10 @@ class ClassicGroups(GroupManager):
         message = f"Group {group_id} {what}."
         return DescribedGroup(ErrorCode.group_id_not_found, group_id, DEAD.value, error_message=message)
 
-    # The life of the partition.
+    # The life cycle of the partition.
 
     def on_offset_commit(self, group: Group, member_id: str) -> None:
-        """Who commits, lives."""
+        """Restart the session timeout: an offset commit counts as a heartbeat."""
         if isinstance(group, ClassicGroup) and group.state in (STABLE, PREPARING_REBALANCE):
             self.rebalances.expect_heartbeat(group, group.members[member_id])
 
@@ -137,7 +139,7 @@ class ClassicGroups(GroupManager):
             self._tools.groups[key.group] = loaded_group(key.group, value)
 
     def on_loaded(self) -> None:
-        """All members have their session timeout from now on. A group that is too large by now is rebalanced."""
+        """Start the session timeouts of all members. Rebalance a group that exceeds `group.max.size` by now."""
         for group in self._classic_groups():
             for member in group.members.values():
                 self.rebalances.expect_heartbeat(group, member)
@@ -145,7 +147,7 @@ class ClassicGroups(GroupManager):
                 self.rebalances.prepare(group, f"Freshly-loaded group {group.group_id} is over capacity")
 
     def on_unloaded(self) -> None:
-        """Whoever waits has to look for the coordinator again."""
+        """Answer NOT_COORDINATOR to members that wait for a join or a sync: they have to find the new coordinator."""
         for group in self._classic_groups():
             group.transition_to(DEAD, self._tools.wall_ms)
             if group.previous_state is PREPARING_REBALANCE:

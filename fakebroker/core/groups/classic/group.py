@@ -1,7 +1,7 @@
-"""A classic group: its state, its generation, its protocol, and what may be done to it.
+"""A classic group: its state, its generation, its protocol, and the requests that it accepts.
 
-Theory   One object for the whole life of the group: it is changed in place, and the record of a generation is written
-         after. A state that may not follow another one is a bug, and raises. Who its members are is in roster.py.
+Theory   One object lives as long as the group. It is changed in place, and the record of a generation is written
+         afterwards. An invalid transition of states is a bug, and raises ValueError. The members are in roster.py.
 Units    milliseconds; the timestamp of the state is wall time.
 Source   group-coordinator/.../classic/ClassicGroup.java @ 4.2.
 """
@@ -35,7 +35,8 @@ from fakebroker.protocol.group_records.many_names import Names
 
 @final
 class ClassicGroup(Roster):
-    """`subscribed_topics` is None where it is not known: the members are no consumers, or it could not be read."""
+    """A classic group. `subscribed_topics` is None if unknown: the members are no consumers, or their subscriptions
+    cannot be read."""
 
     type: ClassVar[GroupType] = GroupType.CLASSIC
 
@@ -58,13 +59,13 @@ class ClassicGroup(Roster):
         self.protocol_type = protocol_type
         self.protocol_name = protocol_name
         self.leader_id = leader_id
-        self.new_member_added = False  # while the first generation is waited for
+        self.new_member_added = False  # until the first generation begins
         self.subscribed_topics: Sequence[Names] | None = None
 
     # Its state.
 
     def transition_to(self, state: ClassicGroupState, wall_ms: int) -> None:
-        """Raises ValueError for what the table does not know."""
+        """Raise ValueError if the table of states does not allow the transition."""
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise ValueError(f"group {self.group_id} may not become {state.value} while it is {self.state.value}")
         self.previous_state = self.state
@@ -76,8 +77,8 @@ class ClassicGroup(Roster):
         return self.state in VALID_PREVIOUS_STATES[PREPARING_REBALANCE]
 
     def init_next_generation(self, wall_ms: int) -> None:
-        """Raises KafkaError if no protocol can be chosen: then the generation has a number and the members still wait,
-        as in Kafka."""
+        """Raise KafkaError if no protocol can be chosen. The generation is incremented by then, and the members keep
+        waiting, as in Kafka."""
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.compute_subscribed_topics()
@@ -87,7 +88,7 @@ class ClassicGroup(Roster):
     # Protocols.
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member with these could be in it."""
+        """Return True if a member with this protocol type and these protocols may join."""
         if self.state is EMPTY:
             return bool(protocol_type) and any(True for _ in names)
         return self.protocol_type == protocol_type and self.any_is_known_to_all(names)
@@ -103,10 +104,10 @@ class ClassicGroup(Roster):
             return ()
         return None if self.protocol_name is None else subscribed_topics(self.members.values(), self.protocol_name)
 
-    # What is told of it.
+    # Descriptions of the group, for responses.
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """What a leader is told."""
+        """Return the members with their metadata, for the JoinGroup response to the leader."""
         return tuple(
             JoinedMember(member.member_id, member.group_instance_id, member.metadata(self.protocol_name))
             for member in self.members.values()
@@ -142,11 +143,12 @@ class ClassicGroup(Roster):
         return self.state is DEAD
 
     def is_subscribed_to_topic(self, topic: str) -> bool:
-        """Of consumers whose topics are not known it is assumed."""
+        """Return True if a consumer may be subscribed to the topic. Unknown subscriptions of consumers count as
+        subscribed."""
         topics = self.subscribed_topics
         return self.uses_consumer_protocol if topics is None else any(topic in each for each in topics)
 
-    # What may be done to it, and to its offsets.
+    # Validation of requests, and the expiration of offsets.
 
     def validate_offset_commit(
         self,
@@ -159,7 +161,7 @@ class ClassicGroup(Roster):
         if self.state is DEAD:
             raise _error(ErrorCode.coordinator_not_available)
         if generation_or_epoch < 0 and self.state is EMPTY:
-            return None  # who commits for a group without members, as an admin client does
+            return None  # an admin client commits for a group without members
         if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
             self.validate_member(member_id, group_instance_id)
             if generation_or_epoch != self.generation_id:
@@ -187,8 +189,8 @@ class ClassicGroup(Roster):
         return [CoordinatorRecord(GroupMetadataKey(self.group_id), None)]
 
     def offset_expiration_condition(self) -> ExpirationCondition | None:
-        """Since the group became empty, if that is known; else, for groups that only commit and for topics that no
-        consumer is subscribed to any more, since the commit."""
+        """Return how offsets expire: from the time at which the group became empty, if that is known. Groups that only
+        commit, and topics without subscribers, count from the commit."""
         if self.protocol_type is None:
             return _expires_since_commit
         if self.state is EMPTY:
@@ -206,7 +208,7 @@ class ClassicGroup(Roster):
 
 
 def generate_member_id(client_id: str, instance_id: str | None, uuid: UUID) -> str:
-    """Of a new member; `uuid` is random."""
+    """Return the id of a new member. `uuid` is random."""
     return f"{client_id if instance_id is None else instance_id}-{uuid}"
 
 
@@ -215,7 +217,7 @@ def _expires_since_commit(offset: CommittedAt, retention_ms: int) -> int:
 
 
 def _expires_ms(offset: CommittedAt, since_ms: int, retention_ms: int) -> int:
-    """An offset that was committed with a time of its own goes by that."""
+    """Return the time at which the offset expires. An expire timestamp of its own wins over `retention_ms`."""
     if offset.expire_timestamp_ms is not None:
         return offset.expire_timestamp_ms
     return since_ms + retention_ms

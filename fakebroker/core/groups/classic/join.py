@@ -1,9 +1,9 @@
-"""JoinGroup of a classic group: somebody is new, or comes back.
+"""JoinGroup of a classic group, for new members and for members that rejoin.
 
-Theory   Who is new is given an id. From v4 on he is told that first, and joins with it (KIP-394), so that whoever never
-         reads his answer leaves no member behind: until then he is pending, and for his session timeout. Who comes back
-         in a stable group and has nothing new to say is answered at once; the leader begins a rebalance, and so
-         does whoever says something else than before.
+Theory   A new member gets an id. From v4 on the coordinator returns it with MEMBER_ID_REQUIRED, and the client rejoins
+         with it (KIP-394). Until then the id is pending, for at most the session timeout. So a client that never reads
+         the response leaves no member behind. A member that rejoins a stable group with unchanged protocols gets a
+         response at once. A rejoining leader, or changed protocols, begin a rebalance.
 Source   group-coordinator/.../GroupMetadataManager.java classicGroupJoinToClassicGroup, classicGroupJoinNewMember,
          classicGroupJoinExistingMember, acceptJoiningMember @ 4.2.
 """
@@ -30,7 +30,7 @@ JoinReply = Reply[JoinAnswer]
 
 @final
 class Joins:
-    """Of the groups of one partition."""
+    """JoinGroup requests to the classic groups of one partition."""
 
     def __init__(self, tools: ClassicTools, rebalances: Rebalances) -> None:
         self._tools = tools
@@ -38,7 +38,7 @@ class Joins:
         self._static = StaticJoins(tools, rebalances)
 
     def join(self, request: JoinRequest, reply: JoinReply) -> Done:
-        """To a classic group, to none yet, or to an empty one of another type, whose place a new one takes."""
+        """Join a classic group. A missing group is created; it also replaces an empty group of another type."""
         member_id = request.member_id
         group, before = self._found(request.group_id)
         is_new_group = group is None
@@ -60,7 +60,8 @@ class Joins:
         return result
 
     def _found(self, group_id: str) -> tuple[ClassicGroup | None, list[CoordinatorRecord]]:
-        """And the tombstones of an empty group of another type, which is gone at once: they are not replayed."""
+        """Return the classic group, and the tombstones of an empty group of another type that had this id. That group
+        is removed at once, since the records of this operation are not replayed."""
         group = self._tools.groups.get(group_id)
         if group is None or isinstance(group, ClassicGroup):
             return group, []
@@ -70,7 +71,7 @@ class Joins:
         return None, group.create_group_tombstone_records()
 
     def _write_new_group(self, group: ClassicGroup, reply: JoinReply, before: list[CoordinatorRecord]) -> Done:
-        """A group is there once it is in the log; if it cannot be written, the timeline forgets it."""
+        """Write the record of a new group. If the write fails, the timeline forgets the group."""
 
         def on_complete(error: KafkaError | None) -> None:
             if error is not None:
@@ -79,7 +80,8 @@ class Joins:
         return CoordinatorResult([*before, empty_group_metadata_record(group)], None, on_complete, False)
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether there is room. While members join again, those that have count: the last ones may find none."""
+        """Return True if there is room for the member. During a rebalance only members that have rejoined count, so the
+        last ones may be refused."""
         if group.state in (EMPTY, DEAD):
             return True
         member = group.members.get(member_id)
@@ -156,7 +158,8 @@ class Joins:
         if group.state is PREPARING_REBALANCE and group.previous_state is EMPTY:
             group.new_member_added = True
         group.add(member, reply)
-        # It waits with a connection that is not read, so nobody would see it go: it has to ask again at some time.
+        # While the member waits, its connection is not read, so a disconnect would stay unnoticed. This timeout removes
+        # it.
         self._rebalances.expect_heartbeat(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         for listener in self._tools.probe.listeners:
             listener.member_joined(group.group_id, member_id, request.group_instance_id, request.client_id)

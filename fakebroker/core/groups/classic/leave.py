@@ -1,4 +1,4 @@
-"""LeaveGroup of a classic group: members say that they go, or an operator says it of static ones.
+"""LeaveGroup of a classic group: members leave, or an operator removes static members.
 
 Source   group-coordinator/.../GroupMetadataManager.java classicGroupLeaveToClassicGroup @ 4.2.
 """
@@ -25,13 +25,13 @@ from fakebroker.protocol.errors import KafkaError
 
 @final
 class Leaves:
-    """Of the groups of one partition."""
+    """LeaveGroup requests to the classic groups of one partition."""
 
     def __init__(self, rebalances: Rebalances) -> None:
         self._rebalances = rebalances
 
     def leave(self, group: ClassicGroup, request: LeaveRequest) -> CoordinatorResult[LeaveAnswer]:
-        """All that are named are gone before anybody is told to rebalance."""
+        """Remove all members of the request before a rebalance begins."""
         if group.state is DEAD:
             return CoordinatorResult((), LeaveAnswer(ErrorCode.coordinator_not_available))
         left = tuple(
@@ -48,7 +48,7 @@ class Leaves:
         return CoordinatorResult(result.records, LeaveAnswer(members=left), result.on_complete, result.replay_records)
 
     def _remove(self, group: ClassicGroup, leaving: LeavingMember) -> ErrorCode:
-        """Without an id it is the one that has the instance id, whoever asks."""
+        """Remove a member. Without a member id, remove the static member that has the instance id."""
         reason = f"it left: {leaving.reason or 'not provided'}"
         member_id: str | None = leaving.member_id
         if member_id == UNKNOWN_MEMBER_ID:

@@ -1,4 +1,4 @@
-"""A member of a classic group: who it is, what it can do, what it is assigned, and what it waits for.
+"""A member of a classic group: its identity, its protocols, its assignment, and the responses that it waits for.
 
 Units    milliseconds.
 Source   group-coordinator/.../classic/ClassicGroupMember.java @ 4.2.
@@ -24,8 +24,9 @@ EMPTY_ASSIGNMENT = b""
 
 @final
 class ClassicGroupMember:
-    """`is_new`: it has not been told its id yet, so nobody can expect heartbeats of it. `protocols` are in the order in
-    which it likes them."""
+    """A member of a classic group. `protocols` are in the member's order of preference.
+
+    `is_new`: the member does not know its id yet, so it cannot send heartbeats."""
 
     __slots__ = (
         "assignment",
@@ -73,29 +74,30 @@ class ClassicGroupMember:
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """Who waits for a rebalance need not send any, unless it is new."""
+        """Return True if the member waits for a response of the rebalance, and so need not send heartbeats. A new
+        member does not qualify."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What it says of itself for a protocol. Raises KafkaError if it does not know it."""
+        """Return the member's metadata for a protocol. Raise KafkaError if the member does not support it."""
         return self.protocol(protocol_name).metadata
 
     def protocol(self, protocol_name: str | None) -> MemberProtocol:
-        """Return the protocol of that name. Raises KafkaError if the member does not know it."""
+        """Return the protocol of that name. Raise KafkaError if the member does not support it."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol
         raise KafkaError(ErrorCode.unknown_server_error, f"Member does not support protocol {protocol_name}")
 
     def vote(self, candidates: Collection[str]) -> str:
-        """The one of them that it likes best. Raises KafkaError if it knows none."""
+        """Return the candidate that the member prefers. Raise KafkaError if it supports none."""
         for protocol in self.protocols:
             if protocol.name in candidates:
                 return protocol.name
         raise KafkaError(ErrorCode.unknown_server_error, "Member does not support any of the candidate protocols")
 
     def complete_sync(self, answer: SyncAnswer, in_turn: bool = False) -> bool:
-        """False if it waits for no such answer."""
+        """Complete the SyncGroup that the member waits for. Return False if there is none."""
         reply, self.awaiting_sync = self.awaiting_sync, None
         if reply is None:
             return False
@@ -103,7 +105,7 @@ class ClassicGroupMember:
         return True
 
     def describe(self, protocol_name: str | None) -> DescribedMember:
-        """Without metadata if there is no protocol."""
+        """Describe the member; without metadata if there is no protocol."""
         return DescribedMember(
             self.member_id,
             self.group_instance_id,

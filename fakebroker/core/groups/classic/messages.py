@@ -1,7 +1,7 @@
-"""What members ask of a classic group and what they are answered, as plain values.
+"""Requests and responses of classic groups, as plain values.
 
-Theory   A JoinGroup or SyncGroup may wait for other members. Who asks brings a Reply, which is completed once, now or
-         later; whoever comes second changes nothing, as with Kafka's futures.
+Theory   A JoinGroup or SyncGroup may wait for other members. Each comes with a Reply, which is completed once, now or
+         later. Further completions change nothing, as with Kafka's futures.
 Units    milliseconds.
 Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat,LeaveGroup}*.json @ 4.2.
 """
@@ -22,10 +22,10 @@ UNKNOWN_MEMBER_ID = ""
 
 
 class JoinRequest(NamedTuple):
-    """A JoinGroup.
+    """A JoinGroup request.
 
-    requires_known_member_id      a new member is first told its id, and joins with it (v4, KIP-394)
-    supports_skipping_assignment  a static leader that comes back can be told that nothing is to be assigned (v9)
+    requires_known_member_id      a new member gets its id first, and rejoins (v4, KIP-394) supports_skipping_assignment
+    a rejoining static leader may skip the assignment (v9)
     """
 
     group_id: str
@@ -43,7 +43,7 @@ class JoinRequest(NamedTuple):
 
 
 class JoinedMember(NamedTuple):
-    """Of another member, what a leader is told."""
+    """A member in the JoinGroup response to the leader."""
 
     member_id: str
     group_instance_id: str | None
@@ -69,7 +69,7 @@ class SyncAnswer(NamedTuple):
 
 
 class LeavingMember(NamedTuple):
-    """By its id, or an empty id and the instance id of a static member."""
+    """A member that leaves. It is named by its member id, or by an empty id and the instance id of a static member."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -82,7 +82,7 @@ class LeaveRequest(NamedTuple):
 
 
 class LeftMember(NamedTuple):
-    """What became of one that was to leave."""
+    """The outcome for one member of a LeaveGroup."""
 
     member_id: str
     group_instance_id: str | None
@@ -119,7 +119,7 @@ def _at_once(do: Callable[[], None]) -> None:
 
 @final
 class Reply(Generic[Answer]):
-    """An answer that somebody waits for. `put_off` does something as soon as others had their turn."""
+    """A response that is completed later, at most once. `put_off` runs a callback after other work has had its turn."""
 
     __slots__ = ("_answer", "_put_off")
 
@@ -134,8 +134,8 @@ class Reply(Generic[Answer]):
         return self._answer is None
 
     def complete(self, value: Answer, in_turn: bool = False) -> None:
-        """Nothing happens if it has been. `in_turn`: it is one of many answers, and others have their turn before it is
-        sent."""
+        """Send the response, unless that has happened. `in_turn`: this is one of many responses, so other work runs
+        before it is sent."""
         answer, self._answer = self._answer, None
         if answer is None:
             return

@@ -1,6 +1,6 @@
-"""Which protocol a group uses, and what its members say in it.
+"""The choice of a group's protocol, and the subscriptions in its members' metadata.
 
-Theory   Each member votes for the first of its protocols that all members know; the most votes win. A tie is decided
+Theory   Each member votes for the first of its protocols that all members support. The most votes win. A tie is decided
          by the order of a Java hash table, which depends on the names alone, and so is the same here.
 Source   group-coordinator/.../classic/ClassicGroup.java selectProtocol, computeSubscribedTopics; ConsumerProtocol.java
          @ 4.2; java.util.HashMap.
@@ -28,7 +28,7 @@ _INT32: Final = Struct(">i")
 
 
 class SupportedProtocols:
-    """How many times the members name each protocol."""
+    """Counts of how many members support each protocol."""
 
     __slots__ = ("_counts",)
 
@@ -48,11 +48,11 @@ class SupportedProtocols:
                 del self._counts[protocol.name]
 
     def any_is_known_to(self, count: int, names: Iterable[str]) -> bool:
-        """Whether one of them is named so many times."""
+        """Return True if exactly `count` members support one of the names."""
         return any(self._counts.get(name, 0) == count for name in names)
 
     def select(self, members: Iterable[ClassicGroupMember], count: int) -> str:
-        """The one with the most votes of so many members. Raises KafkaError if there is none that all know, as when a
+        """Return the protocol with the most votes. Raise KafkaError if no protocol is counted `count` times, as when a
         member names one twice."""
         candidates = {name for name, times in self._counts.items() if times == count}
         votes: dict[str, int] = {}
@@ -69,7 +69,7 @@ class SupportedProtocols:
 
 
 def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str) -> list[Names] | None:
-    """Return sets that the topics of all members are in; None if one of them says what cannot be read."""
+    """Return sets that together hold the topics of all members. Return None if a subscription cannot be read."""
     few: set[str] = set()
     many: list[Names] = []
     for member in members:
@@ -85,7 +85,7 @@ def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str)
 
 
 def with_topics(protocols: tuple[MemberProtocol, ...]) -> Slices[tuple[MemberProtocol, ...]]:
-    """Return the protocols of a consumer, with their topics where there may be very many."""
+    """Return the protocols of a consumer. Read the topics of large metadata now, in slices."""
     read = []
     for protocol in protocols:
         if len(protocol.metadata) > _LARGE_BYTES:
@@ -107,8 +107,8 @@ def _topics(metadata: bytes) -> Slices[tuple[Names] | tuple[()]]:
 
 
 def _topics_of_subscription(data: bytes) -> Slices[list[str]]:
-    """By the layout of version 0, with which those of all versions begin. Raises struct.error or ValueError."""
-    _INT16.unpack_from(data)  # whatever the version
+    """Read the topics by the layout of version 0, with which all versions begin. Raises struct.error or ValueError."""
+    _INT16.unpack_from(data)  # the version, which is not needed
     count = _size(data, 6, _INT32.unpack_from(data, 2)[0])
     at = 6
     topics: list[str] = []
@@ -118,7 +118,7 @@ def _topics_of_subscription(data: bytes) -> Slices[list[str]]:
         topics.append(data[at - size : at].decode(errors="replace"))
         if number % _NAMES_OF_A_SLICE == 0:
             yield
-    _size(data, at + 4, max(_INT32.unpack_from(data, at)[0], 0))  # the user data, or none
+    _size(data, at + 4, max(_INT32.unpack_from(data, at)[0], 0))  # the size of the user data; -1 if there is none
     return topics
 
 

@@ -1,16 +1,16 @@
-"""The rebalance of a classic group: who is waited for, for how long, and what comes then.
+"""The rebalance of a classic group: which members it waits for, how long, and what follows.
 
-Theory   A rebalance is prepared (members are told to join again by their heartbeats), completed when all have joined or
-         have had their time, and over when the leader's assignment is written. Timers of a group: one for the join
-         phase, one for the sync phase, and for each member one until it must be heard of. All are on the timing wheel.
-         The first generation of a group waits `group.initial.rebalance.delay.ms`, and as long again whenever somebody
-         came meanwhile, up to the rebalance timeout.
+Theory   A rebalance is prepared: heartbeats tell the members to rejoin. The join phase ends when all have joined or
+         their timeout is over. The rebalance ends when the leader's assignment is written. A group has one timer for
+         the join phase, one for the sync phase, and one session timer for each member. All are on the timing wheel. The
+         first generation of a group waits for `group.initial.rebalance.delay.ms`. Each time a member has joined
+         meanwhile it waits again, up to the rebalance timeout.
 Units    milliseconds.
 Source   group-coordinator/.../GroupMetadataManager.java prepareRebalance, maybeCompleteJoinElseSchedule,
          tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin, expirePendingSync,
          expireClassicGroupMemberHeartbeat, propagateAssignment @ 4.2.
-Differs  The timer of a group that could not be written outlives it. If a new one of that name is there when it is due,
-         Kafka bumps its generation, and fails; here nothing happens.
+Differs  If a new group could not be written, its timer stays. Suppose that a new group of that name exists when the
+         timer fires. Kafka then bumps its generation, and fails; here nothing happens.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
-_AT_ONCE: Final = 64  # answers of one rebalance; the others are sent in turns
+_AT_ONCE: Final = 64  # responses of one rebalance that are sent at once; the others are put off
 
 _UNKNOWN: Final = JoinAnswer(ErrorCode.unknown_member_id)
 
 
 @final
 class Rebalances:
-    """Of the groups of one partition."""
+    """The rebalances of the classic groups of one partition."""
 
     def __init__(self, tools: ClassicTools) -> None:
         self._tools = tools
@@ -50,7 +50,7 @@ class Rebalances:
     # The join phase.
 
     def prepare_or_complete(self, group: ClassicGroup, reason: str) -> Done:
-        """Something has changed: a rebalance begins, or the one that runs may have been waiting for it."""
+        """Begin a rebalance; if one is running already, complete its join phase if this change allows it."""
         return self.prepare(group, reason) if group.can_rebalance else self.complete_join_phase_if_all_joined(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> Done:
@@ -73,7 +73,8 @@ class Rebalances:
         return NOTHING
 
     def complete_join_phase_if_all_joined(self, group: ClassicGroup) -> Done:
-        """The first generation has its time, whoever has joined."""
+        """Complete the join phase if all members have joined. The first generation always waits for its initial
+        delay."""
         if group.state is not PREPARING_REBALANCE or group.previous_state is EMPTY or not group.have_all_joined:
             return NOTHING
         return self._complete_join(group)
@@ -89,7 +90,7 @@ class Rebalances:
         return NOTHING if group is None else self._complete_join(group)
 
     def _preparing(self, group_id: str) -> ClassicGroup | None:
-        """The group, if what was to end there has not ended."""
+        """Return the group if its join phase has not ended."""
         group = self._tools.classic_group(group_id)
         return None if group is None or group.state is not PREPARING_REBALANCE else group
 
@@ -115,7 +116,7 @@ class Rebalances:
         return NOTHING
 
     def _complete_join(self, group: ClassicGroup) -> Done:
-        """Who has not joined is gone, unless it is static, and the next generation begins."""
+        """Remove the members that have not joined, except static ones, and begin the next generation."""
         self._timer.cancel(join_key(group.group_id))
         for member in list(group.members.values()):
             if member.awaiting_join is None and not member.is_static:
@@ -123,7 +124,7 @@ class Rebalances:
         if group.state is DEAD:
             return NOTHING
         if not group.elect_joined_leader() and group.members:
-            self._schedule_join(group)  # static members alone are left: until their sessions end
+            self._schedule_join(group)  # only static members are left: wait until their sessions expire
             return NOTHING
         group.init_next_generation(self._tools.wall_ms)
         for listener in self._tools.probe.listeners:
@@ -140,7 +141,7 @@ class Rebalances:
         return NOTHING
 
     def _answer_joins(self, group: ClassicGroup) -> None:
-        """The leader is told of all; from now on everybody has to sync."""
+        """Complete the joins of all members, and start the sync phase. The leader's response lists all members."""
         generation_id = group.generation_id
         for number, member in enumerate(list(group.members.values())):
             group.complete_join(member, self.joined(group, member), number >= _AT_ONCE)
@@ -156,7 +157,8 @@ class Rebalances:
         )
 
     def joined(self, group: ClassicGroup, member: ClassicGroupMember) -> JoinAnswer:
-        """What a member of the generation is answered; its leader with all that others said."""
+        """Return the JoinGroup response to a member of the generation. The leader's response has the metadata of all
+        members."""
         is_leader = group.leader_id == member.member_id
         return JoinAnswer(
             ErrorCode.none,
@@ -172,7 +174,7 @@ class Rebalances:
     # The sync phase.
 
     def _sync_is_due(self, group_id: str, generation_id: int) -> Done:
-        """Who has not synced is gone, and the rest begins anew."""
+        """Remove the members that have not synced, and begin a new rebalance."""
         group = self._tools.classic_group(group_id)
         if group is None or group.generation_id != generation_id or group.state not in (COMPLETING_REBALANCE, STABLE):
             return NOTHING
@@ -184,13 +186,13 @@ class Rebalances:
         return self.prepare(group, f"Removing {', '.join(late)} on pending sync request expiration")
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
-        """A member has asked for its assignment."""
+        """Note that the member has sent its SyncGroup."""
         group.remove_pending_sync(member_id)
         if group.have_all_synced:
             self._timer.cancel(sync_key(group.group_id))
 
     def set_assignment(self, group: ClassicGroup, assignment: Mapping[str, bytes]) -> None:
-        """Give each member its own."""
+        """Set each member's assignment, and complete the SyncGroups that wait."""
         for member in group.members.values():
             member.assignment = assignment.get(member.member_id, EMPTY_ASSIGNMENT)
         self._tell_assignment(group, ErrorCode.none)
@@ -210,12 +212,12 @@ class Rebalances:
                 member.assignment,
             )
             if member.complete_sync(answer, number >= _AT_ONCE):
-                self.expect_heartbeat(group, member)  # while it waited its session did not count
+                self.expect_heartbeat(group, member)  # the session timeout did not run while the member waited
 
     # Sessions.
 
     def expect_heartbeat(self, group: ClassicGroup, member: ClassicGroupMember, within_ms: int | None = None) -> None:
-        """Within its session timeout, or that time."""
+        """Restart the session timer, with the session timeout or `within_ms`."""
         group_id, member_id = group.group_id, member.member_id
         self.expect_of(group_id, member_id, member.session_timeout_ms if within_ms is None else within_ms)
 
@@ -253,7 +255,7 @@ class Rebalances:
         return NOTHING
 
     def remove_member(self, group: ClassicGroup, member: ClassicGroupMember, reason: str) -> None:
-        """It leaves; if it waits to join, it is told that it is unknown."""
+        """Remove a member that leaves. If it waits to join, it gets UNKNOWN_MEMBER_ID."""
         self.forget_heartbeat(group, member.member_id)
         group.complete_join(member, _UNKNOWN)
         group.remove(member.member_id)
@@ -275,8 +277,8 @@ class Rebalances:
 
 
 def _whatever_becomes_of_it(error: KafkaError | None) -> None:
-    """An empty generation that could not be written: the one before comes back if the group is loaded again, and its
-    members time out."""
+    """Ignore that an empty generation could not be written. If the group is loaded again, the generation before comes
+    back, and its members time out."""
 
 
 def heartbeat_key(group_id: str, member_id: str) -> str:

@@ -1,4 +1,4 @@
-"""The record of a classic group, made of it and made into it.
+"""The record of a classic group: made from the group, and read back.
 
 Source   group-coordinator/.../GroupCoordinatorRecordHelpers.java newGroupMetadataRecord, newEmptyGroupMetadataRecord;
          GroupMetadataManager.java replay(GroupMetadataKey, GroupMetadataValue), appendGroupMetadataErrorToResponseError
@@ -36,12 +36,12 @@ _TOLD_AS: Final = {
 
 
 def told_as(append_error: ErrorCode) -> ErrorCode:
-    """What a member is told if a group could not be written."""
+    """Return the error code for the members if the append of a group record failed."""
     return _TOLD_AS.get(append_error, append_error)
 
 
 def group_metadata_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> CoordinatorRecord:
-    """Of a generation, with what each member (by id) is assigned."""
+    """Return the record of a generation. `assignment` is by member id."""
     least_bytes = 0
     for member in group.members.values():
         least_bytes += len(member.metadata(group.protocol_name)) + len(assignment[member.member_id])
@@ -72,13 +72,14 @@ def group_metadata_record(group: ClassicGroup, assignment: Mapping[str, bytes]) 
 
 
 def empty_group_metadata_record(group: ClassicGroup) -> CoordinatorRecord:
-    """Of a group that is new, whoever is about to join it."""
+    """Return the record of a new group, without members."""
     timestamp_ms = NONE if group.state_timestamp_ms is None else group.state_timestamp_ms
     return CoordinatorRecord(GroupMetadataKey(group.group_id), GroupMetadataValue("", 0, None, None, timestamp_ms, ()))
 
 
 def loaded_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group that a record tells of: stable, or empty. Of each member the chosen protocol is all that is left."""
+    """Return the group of a record, either stable or empty. The record keeps only the chosen protocol of each
+    member."""
     timestamp_ms = value.current_state_timestamp_ms
     group = ClassicGroup(
         group_id,

@@ -1,8 +1,8 @@
-"""The members of a classic group: who they are, who leads, and whom it waits for.
+"""The members of a classic group, its leader, and the members that it waits for.
 
-Theory   Who is waited for is counted, since that is asked with each JoinGroup: members that are in the group and have
-         not joined, members that were told an id and have not come back with it (pending), and, in a new generation,
-         members that have not synced.
+Theory   Each JoinGroup needs to know whether members are missing, so they are counted: members that have not joined,
+         pending ids, and members of a new generation that have not synced. An id is pending until a member joins with
+         it.
 Source   group-coordinator/.../classic/ClassicGroup.java @ 4.2.
 Differs  The next leader is the oldest member that has joined; in Kafka the first one in the order of a hash table.
 """
@@ -20,7 +20,7 @@ from fakebroker.protocol.errors import KafkaError
 
 
 class Roster(Group):
-    """`members` by id, the oldest first."""
+    """The members of a group. `members` is by id, oldest first."""
 
     def __init__(self) -> None:
         self.protocol_type: str | None = None
@@ -33,7 +33,7 @@ class Roster(Group):
         self._awaiting_join = 0
 
     def add(self, member: ClassicGroupMember, reply: Reply[JoinAnswer] | None = None) -> None:
-        """The first one leads. Its protocols must be among those that the group can take (`supports`)."""
+        """Add a member; the first one becomes the leader. The group must support its protocols (`supports`)."""
         instance_id = member.group_instance_id
         if instance_id is not None:
             assert instance_id not in self._static_members, f"{instance_id} is a member already"
@@ -56,7 +56,7 @@ class Roster(Group):
         session_timeout_ms: int,
         reply: Reply[JoinAnswer] | None,
     ) -> None:
-        """It has joined again; or has not, after all, without a reply."""
+        """Update a member that has rejoined. Without `reply` it does not wait for a JoinGroup response."""
         self._supported.remove(member)
         member.protocols = protocols
         self._supported.add(member)
@@ -66,7 +66,7 @@ class Roster(Group):
         member.awaiting_join = reply
 
     def remove(self, member_id: str) -> None:
-        """Also if it is pending, or nobody."""
+        """Remove the member, also if it is pending. Do nothing if the id is unknown."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supported.remove(member)
@@ -79,7 +79,7 @@ class Roster(Group):
         self._pending_sync.discard(member_id)
 
     def replace_static_member(self, instance_id: str, old_member_id: str, new_member_id: str) -> ClassicGroupMember:
-        """The same member under a new id; whoever waits under the old one is fenced."""
+        """Give a static member a new id. Requests that wait under the old id get FENCED_INSTANCE_ID."""
         old = self.members[old_member_id]
         self.complete_join(old, JoinAnswer(ErrorCode.fenced_instance_id, old_member_id))
         old.complete_sync(SyncAnswer(ErrorCode.fenced_instance_id))
@@ -105,7 +105,7 @@ class Roster(Group):
         return self._static_members.get(instance_id)
 
     def validate_member(self, member_id: str, instance_id: str | None) -> None:
-        """Raises KafkaError if there is no such member, or its instance id belongs to another one by now."""
+        """Raise KafkaError if there is no such member, or if another member has the instance id by now."""
         if instance_id is not None:
             existing = self._static_members.get(instance_id)
             if existing is None:
@@ -116,7 +116,8 @@ class Roster(Group):
             raise KafkaError(ErrorCode.unknown_member_id, kafka_name(ErrorCode.unknown_member_id))
 
     def elect_joined_leader(self) -> bool:
-        """A leader that has not joined again is replaced by one that has. False if nobody has, or nobody is there."""
+        """Replace a leader that has not rejoined by a member that has. Return False if no member has, or if there are
+        no members."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].awaiting_join is None:
@@ -127,10 +128,10 @@ class Roster(Group):
             self.leader_id = found
         return True
 
-    # Whom it waits for.
+    # The members that the group waits for.
 
     def is_pending(self, member_id: str) -> bool:
-        """It was told this id and has not joined with it."""
+        """Return True if the id was given out and no member has joined with it."""
         return member_id in self._pending_join
 
     def add_pending(self, member_id: str) -> None:
@@ -147,7 +148,7 @@ class Roster(Group):
 
     @property
     def pending_sync(self) -> list[str]:
-        """In the order of their ids."""
+        """Return the ids, sorted."""
         return sorted(self._pending_sync)
 
     @property
@@ -166,11 +167,11 @@ class Roster(Group):
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest of its members'."""
+        """Return the longest rebalance timeout of the members."""
         return max(0, *(member.rebalance_timeout_ms for member in self.members.values()), 0)
 
     def complete_join(self, member: ClassicGroupMember, answer: JoinAnswer, in_turn: bool = False) -> None:
-        """Nothing happens if it waits for none."""
+        """Complete the JoinGroup that the member waits for, if any."""
         reply, member.awaiting_join = member.awaiting_join, None
         if reply is not None:
             self._awaiting_join -= 1
@@ -190,12 +191,14 @@ class Roster(Group):
         return self._supported.any_is_known_to(len(self.members), names)
 
     def select_protocol(self) -> str:
-        """Raises KafkaError if there is none that all know."""
+        """Raise KafkaError if no protocol is supported by all members."""
         return self._supported.select(self.members.values(), len(self.members))
 
     def check_invariants(self) -> None:
-        """What is counted is what there is. A static member that was replaced before it synced is still waited for,
-        under its old id: so it is in Kafka, and a rebalance comes of it."""
+        """Check that the counts fit the members.
+
+        A static member that is replaced before it has synced stays in `_pending_sync` under its old id. Kafka does the
+        same, and a rebalance follows."""
         members = self.members.values()
         assert self._awaiting_join == sum(member.awaiting_join is not None for member in members)
         assert self._static_members == {

@@ -1,5 +1,5 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup, as the group coordinator of a broker is asked: what can be refused
-without the group, the operation, and what is answered if that failed.
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup at the group coordinator of a broker: checks that need no group, the
+operation, and the response if it failed.
 
 Theory   Each `answer` is called once, now or later.
 Source   group-coordinator/.../GroupCoordinatorService.java joinGroup, syncGroup, heartbeat, leaveGroup @ 4.2.
@@ -57,7 +57,7 @@ def sync_group(groups: GroupCoordinator, request: SyncRequest, answer: Callable[
 
 
 def heartbeat(groups: GroupCoordinator, request: HeartbeatRequest, answer: Callable[[ErrorCode], None]) -> None:
-    """While the coordinator loads, nobody is told that he is unknown."""
+    """Handle a Heartbeat. While the coordinator loads, the response is NONE: the member is not fenced."""
     if not request.group_id:
         answer(ErrorCode.invalid_group_id)
         return
@@ -77,7 +77,7 @@ def leave_group(groups: GroupCoordinator, request: LeaveRequest, answer: Callabl
     def then(response: LeaveAnswer | KafkaError) -> None:
         if not isinstance(response, KafkaError):
             answer(response)
-        elif response.code is ErrorCode.unknown_member_id:  # there is no such group
+        elif response.code is ErrorCode.unknown_member_id:  # the group does not exist
             unknown = ErrorCode.unknown_member_id
             members = (LeftMember(each.member_id, each.group_instance_id, unknown) for each in request.members)
             answer(LeaveAnswer(members=tuple(members)))

@@ -1,4 +1,4 @@
-"""The states of a classic group, as a table: from which state which may be reached.
+"""The states of a classic group, and a table of the allowed transitions.
 
 Source   group-coordinator/.../classic/ClassicGroupState.java @ 4.2.
 """
@@ -11,13 +11,13 @@ from typing import Final
 
 
 class ClassicGroupState(Enum):
-    """By the name that clients are told.
+    """The state of a classic group. The values are the names in responses.
 
     EMPTY                 no members; offsets may be left
-    PREPARING_REBALANCE   waits until all members have joined again, or for as long as they may take
-    COMPLETING_REBALANCE  a generation is there, and waits for what its leader assigns
-    STABLE                everybody can know what he is assigned
-    DEAD                  removed, or not this broker's any more
+    PREPARING_REBALANCE   waits until all members have rejoined, or until the rebalance timeout
+    COMPLETING_REBALANCE  a generation has begun, and waits for the leader's assignment
+    STABLE                the members can get their assignments
+    DEAD                  removed, or moved to another coordinator
     """
 
     EMPTY = "Empty"

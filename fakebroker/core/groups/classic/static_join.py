@@ -1,10 +1,11 @@
-"""A static member comes back under a new id (KIP-345): it takes the place of the one that had its instance id.
+"""A static member that rejoins under a new id (KIP-345): it replaces the member that had its instance id.
 
-Theory   In a stable group nothing has to be rebalanced if the protocol stays what it is: the new id is written, and the
-         member is told the generation that there is. A leader of v9 and later is told to assign nothing (KIP-814); an
-         older one is told the id that it had as the leader's, so that it does not know that it leads.
+Theory   A stable group need not rebalance if its protocol stays the same: the new id is written, and the member gets
+         the current generation. From v9 on a leader is told to skip the assignment (KIP-814). An older leader gets its
+         old id as the leader's id, so it does not know that it leads.
 Source   group-coordinator/.../GroupMetadataManager.java updateStaticMemberThenRebalanceOrCompleteJoin @ 4.2.
-Differs  Who could not be written, and has been replaced or has gone meanwhile, is not put back: there Kafka fails.
+Differs  If the write fails after the member was replaced again or removed, the old member is not put back. Kafka fails
+         there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fakebroker.protocol.errors import KafkaError
 
 @final
 class StaticJoins:
-    """Of the groups of one partition."""
+    """Static members that rejoin, in the groups of one partition."""
 
     def __init__(self, tools: ClassicTools, rebalances: Rebalances) -> None:
         self._tools = tools
@@ -33,7 +34,7 @@ class StaticJoins:
     def replace(
         self, group: ClassicGroup, request: JoinRequest, old_member_id: str, member_id: str, reply: Reply[JoinAnswer]
     ) -> Done:
-        """`old_member_id` has the request's instance id; from now on `member_id` has it."""
+        """Give the request's instance id, which `old_member_id` has, to `member_id`."""
         instance_id = request.group_instance_id
         assert instance_id is not None
         old_leader = group.leader_id
@@ -45,7 +46,7 @@ class StaticJoins:
             listener.member_joined(group.group_id, member_id, instance_id, request.client_id)
         reason = f"static member {member_id} with instance id {instance_id} has come back"
         if group.state is COMPLETING_REBALANCE:
-            # The leader may have been told of the old id, and would assign to that.
+            # The leader may know only the old id, and would assign to that.
             return self._rebalances.prepare(group, reason)
         if group.state is not STABLE:
             return self._rebalances.complete_join_phase_if_all_joined(group)

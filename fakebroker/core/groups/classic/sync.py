@@ -1,7 +1,7 @@
-"""SyncGroup of a classic group: members ask what they are assigned, and the leader says it.
+"""SyncGroup of a classic group: members fetch their assignment, and the leader sends the assignment of all.
 
-Theory   Who syncs before the leader waits. The leader's assignment is written; when that is safe the group is stable,
-         and all who wait are told theirs.
+Theory   A member that syncs before the leader waits. The leader's assignment is written. When that is committed, the
+         group is stable, and the waiting members get their assignments.
 Source   group-coordinator/.../GroupMetadataManager.java classicGroupSyncToClassicGroup, validateSyncGroup @ 4.2.
 """
 
@@ -22,14 +22,14 @@ from fakebroker.protocol.errors import KafkaError
 
 @final
 class Syncs:
-    """Of the groups of one partition."""
+    """SyncGroup requests to the groups of one partition."""
 
     def __init__(self, tools: ClassicTools, rebalances: Rebalances) -> None:
         self._tools = tools
         self._rebalances = rebalances
 
     def sync(self, group: ClassicGroup, request: SyncRequest, reply: Reply[SyncAnswer]) -> Done:
-        """The group is not empty."""
+        """Handle a SyncGroup. The group must not be empty."""
         refused = _refused(group, request)
         if refused is None and group.state is PREPARING_REBALANCE:
             refused = ErrorCode.rebalance_in_progress
@@ -52,7 +52,7 @@ class Syncs:
 
         def on_complete(error: KafkaError | None) -> None:
             if group.state is not COMPLETING_REBALANCE or group.generation_id != request.generation_id:
-                return  # somebody has come or gone meanwhile
+                return  # a member has joined or left meanwhile
             if error is not None:
                 code = told_as(error.code)
                 self._rebalances.reset_assignment(group, code)

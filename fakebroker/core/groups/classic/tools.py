@@ -1,8 +1,8 @@
-"""What the operations on classic groups have in common: the groups of a partition, its timers, settings, time, chance.
+"""Shared parts of the operations on classic groups: the groups of a partition, timers, settings, time and randomness.
 
-Theory   An operation says which records it wants written, but the group itself is changed at once: what is not in any
-         record (who waits for whom) cannot be replayed. So the runtime is asked not to replay, and an operation that
-         could not be written takes back what it did.
+Theory   An operation returns the records to write, but changes the group at once. Which member waits for which response
+         is in no record, so it cannot be replayed. The runtime therefore does not replay these records, and an
+         operation that fails to be written undoes its change.
 Source   group-coordinator/.../GroupMetadataManager.java @ 4.2.
 """
 
@@ -18,17 +18,17 @@ from fakebroker.core.groups.services import GroupServices
 
 Done = CoordinatorResult[None]
 
-NOTHING: Final[Done] = CoordinatorResult((), None)  # no records; known by its identity
+NOTHING: Final[Done] = CoordinatorResult((), None)  # no records; compared by identity
 
 
 def write(record: CoordinatorRecord, on_complete: OnComplete) -> Done:
-    """One record, of what has happened already."""
+    """Return a result with one record of a change that has already happened."""
     return CoordinatorResult([record], None, on_complete, False)
 
 
 @final
 class ClassicTools:
-    """`random_uuid` draws one from the cluster's seed."""
+    """Shared parts of the operations on classic groups. `random_uuid` draws a UUID from the cluster's seed."""
 
     __slots__ = ("_services", "groups", "probe", "random_uuid", "timer")
 
@@ -52,10 +52,10 @@ class ClassicTools:
         return self._services.config.group_initial_rebalance_delay_ms
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
-        """None also for a group of another type."""
+        """Return the group; None if it is missing or of another type."""
         group = self.groups.get(group_id)
         return group if isinstance(group, ClassicGroup) else None
 
     def new_group(self, group_id: str) -> ClassicGroup:
-        """An empty one, which is not among the groups yet."""
+        """Return an empty group, which is not in `groups` yet."""
         return ClassicGroup(group_id, EMPTY, self.wall_ms)

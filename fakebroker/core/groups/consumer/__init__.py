@@ -1,1 +1,1 @@
-"""Groups whose assignment the broker computes, and whose members learn it one by one (KIP-848)."""
+"""Consumer groups (KIP-848): the broker computes the assignment, and members learn it one by one."""

@@ -86,7 +86,7 @@ class ConsumerGroups(GroupManager):
             return self._upgrade.upgrade(group, records)
         raise group_id_not_found(f"Group {group_id} is not a consumer group.")
 
-    # The life of the partition.
+    # The life cycle of the partition.
 
     def replayers(self) -> Mapping[type, ReplayRecord]:
         return dict.fromkeys(self._replay.kinds, lambda key, value, _: self._replay.replay(key, value))

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: a group as of what is committed.
+"""ConsumerGroupDescribe: a group as of the committed offset.
 
 Source   group-coordinator/.../modern/consumer/ConsumerGroup.java asDescribedGroup; .../ConsumerGroupMember.java
          asConsumerGroupDescribeMember @ 4.4.
@@ -56,6 +56,6 @@ def _describe_member(member: ConsumerGroupMember, target: Assignment, topics: To
 
 
 def _named(partitions: Mapping[UUID, Iterable[int]], topics: Topics) -> list[NamedPartitions]:
-    """Topics that are gone are left out."""
+    """Return the partitions with topic names. Deleted topics are left out."""
     found = ((topics.topic_by_id(topic_id), indexes) for topic_id, indexes in partitions.items())
     return [NamedPartitions(topic.topic_id, topic.name, list(indexes)) for topic, indexes in found if topic is not None]

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: members join, say what has changed, what they hold, and are told what to hold.
+"""ConsumerGroupHeartbeat: members join, report changes and their partitions, and get their assignments.
 
 Source   group-coordinator/.../GroupMetadataManager.java consumerGroupHeartbeat; .../GroupCoordinatorService.java
          throwIfConsumerGroupHeartbeatRequestIsInvalid @ 4.4.
@@ -25,12 +25,12 @@ from fakebroker.core.hash_order import hash_map_order
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
-# Finds the group for a request; one that joins may make it, or have a classic group become one.
+# Finds the group of a request. A member that joins may create it, or convert a classic group.
 FindGroup = Callable[[str, bool, "list[CoordinatorRecord]"], ConsumerGroup]
 
 
 def validate_heartbeat(request: HeartbeatRequest, assignors: Sequence[str]) -> None:
-    """What can be said without looking at the group. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
+    """Check what needs no group. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
     epoch = request.member_epoch
     if request.version >= 1 or epoch > 0 or epoch == LEAVE:
         _check(not _is_blank(request.member_id), "MemberId can't be empty.")
@@ -62,13 +62,13 @@ def _check(holds: bool, otherwise: str) -> None:
 
 
 def _is_blank(text: str | None) -> bool:
-    """As Java trims: whatever is no more than a space."""
+    """Return True for a text that Java's trim makes empty: characters up to the space."""
     return text is not None and all(char <= " " for char in text)
 
 
 @final
 class Heartbeats:
-    """Of the groups of a partition."""
+    """The heartbeats to the groups of a partition."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Heartbeats:
         self._patterns = patterns
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
-        """It has been validated."""
+        """Handle a validated heartbeat."""
         if request.member_epoch in (LEAVE, LEAVE_FOR_A_WHILE):
             return self._leaving.leave(request)
         tools, group_id = self._tools, request.group_id

@@ -1,8 +1,8 @@
-"""Members that leave, for good or for a while, and those that are put out.
+"""Members that leave, for good or for a while, and members that are fenced.
 
-Theory   Whoever goes for good takes all that is known of him with him, and the epoch of the group grows; what he was to
-         have is nobody's until the next target. A static member that leaves for a while stays, with all that
-         it is to have, at epoch -2, until its instance joins again or its session is over.
+Theory   When a member leaves for good, its records are deleted, and the epoch of the group grows. Its partitions have
+         no owner until the next target. A static member that leaves for a while keeps its target, at epoch -2. It stays
+         until its instance id joins again or its session times out.
 Source   group-coordinator/.../GroupMetadataManager.java consumerGroupLeave, consumerGroupStaticMemberGroupLeave,
          consumerGroupFenceMembers, maybeDeleteResolvedRegularExpressions @ 4.4.
 """
@@ -26,7 +26,7 @@ from fakebroker.core.groups.consumer.tools import ConsumerTools
 
 T = TypeVar("T")
 
-# Turns a group into a classic one if these members were the last that speak the consumer protocol: the records, or
+# Converts a group into a classic one if these members were the last of the consumer protocol. Returns its records, or
 # None.
 Downgrade = Callable[[ConsumerGroup, Sequence[ConsumerGroupMember]], "list[CoordinatorRecord] | None"]
 
@@ -36,7 +36,7 @@ _NOT_IN_TIME: Final = "it was not heard of, or did not give up its partitions, i
 
 @final
 class Leaving:
-    """Of the groups of a partition."""
+    """Members of a partition's groups that leave or are fenced."""
 
     def __init__(self, tools: ConsumerTools, downgrade: Downgrade) -> None:
         self._tools = tools
@@ -62,7 +62,7 @@ class Leaving:
     def fence(
         self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], answer: T, reason: str = "it has left"
     ) -> CoordinatorResult[T]:
-        """They are out, each of them once, and why."""
+        """Remove these members from the group. `reason` is for the journal."""
         if not members:
             return CoordinatorResult((), answer)
         for listener in self._tools.probe.listeners:

@@ -1,8 +1,8 @@
-"""Who may speak for a member: dynamic ones by their id, static ones by their instance and the id that has it.
+"""Identify the member of a request: dynamic members by member id, static ones by instance id and its current member id.
 
-Theory   A member says its epoch with each request. It must be the one that is known here, or the one before it, if the
-         answer was lost; then what the member holds must be a part of what it has. Whoever says another one is
-         fenced: it gives up everything and joins anew.
+Theory   A member sends its epoch with each request. It must be the known epoch. The epoch before is also accepted,
+         since the response may have been lost. Then the partitions that the member reports must be part of its
+         assignment. Any other epoch is fenced: the member gives up everything and rejoins.
 Source   group-coordinator/.../GroupMetadataManager.java getOrMaybeSubscribeDynamicConsumerGroupMember,
          getOrMaybeSubscribeStaticConsumerGroupMember, replaceMember, throwIf... @ 4.4.
 """
@@ -28,7 +28,7 @@ from fakebroker.protocol.errors import KafkaError
 
 
 def new_member_id(random_uuid: Callable[[], UUID]) -> str:
-    """Kafka's Uuid.randomUuid as a text, which does not begin with a dash."""
+    """Return a random id like Kafka's Uuid.randomUuid, which never begins with a dash."""
     while True:
         text = urlsafe_b64encode(random_uuid().bytes)[:22].decode()
         if not text.startswith("-"):
@@ -36,7 +36,7 @@ def new_member_id(random_uuid: Callable[[], UUID]) -> str:
 
 
 def check_group_is_not_full(group: ConsumerGroup, member_id: str, instance_id: str | None, max_size: int) -> None:
-    """Raises GROUP_MAX_SIZE_REACHED if the member is new."""
+    """Raise GROUP_MAX_SIZE_REACHED if the group is full and the member is new."""
     if group.members.by_instance(instance_id) is not None:
         return
     if len(group.members) >= max_size and (not member_id or member_id not in group.members):
@@ -47,7 +47,7 @@ def check_group_is_not_full(group: ConsumerGroup, member_id: str, instance_id: s
 
 
 def check_epoch(member: ConsumerGroupMember, epoch: int, owned: Sequence[TopicPartitions] | None) -> None:
-    """Raises FENCED_MEMBER_EPOCH."""
+    """Raise FENCED_MEMBER_EPOCH if this is neither the current epoch nor the one before."""
     if epoch == JOIN or epoch == member.member_epoch:
         return
     if epoch < member.member_epoch and epoch == member.previous_member_epoch and owns_only(owned, member.assigned):
@@ -61,7 +61,7 @@ def check_epoch(member: ConsumerGroupMember, epoch: int, owned: Sequence[TopicPa
 
 
 def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerGroupMember:
-    """Raises UNKNOWN_MEMBER_ID."""
+    """Return the static member. Raises UNKNOWN_MEMBER_ID."""
     member = group.members.by_instance(instance_id)
     if member is None:
         raise KafkaError(ErrorCode.unknown_member_id, f"Instance id {instance_id} is unknown.")
@@ -69,7 +69,7 @@ def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerGroupMember
 
 
 def check_instance_is_not_fenced(member: ConsumerGroupMember, member_id: str, instance_id: str) -> None:
-    """Raises FENCED_INSTANCE_ID if another member has it."""
+    """Raise FENCED_INSTANCE_ID if another member has the instance id."""
     if member.member_id != member_id:
         raise KafkaError(
             ErrorCode.fenced_instance_id,
@@ -85,7 +85,8 @@ def member_of_heartbeat(
     owned: Sequence[TopicPartitions] | None,
     records: list[CoordinatorRecord],
 ) -> ConsumerGroupMember:
-    """The member that calls, or joins. Of an instance that joins again under another id the old member is replaced."""
+    """Return the member that sends the heartbeat, or that joins. If an instance rejoins under another member id,
+    replace its old member."""
     if instance_id is None:
         known = group.members.get(member_id)
         member = ConsumerGroupMember(member_id) if known is None and epoch == JOIN else group.member(member_id)
@@ -111,7 +112,7 @@ def member_of_heartbeat(
 def replace_member(
     group: ConsumerGroup, existing: ConsumerGroupMember, member_id: str, records: list[CoordinatorRecord]
 ) -> ConsumerGroupMember:
-    """A static member goes by another id from now on, and begins anew with what it is to have."""
+    """Give a static member another id. Its epoch starts at 0 again; the target stays."""
     member = existing._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
     records += make.no_member(group.group_id, existing.member_id)
     records += [

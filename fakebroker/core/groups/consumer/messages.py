@@ -1,4 +1,4 @@
-"""What is asked of a consumer group and answered, as plain values.
+"""Requests and responses of consumer groups, as plain values.
 
 Units    milliseconds.
 Source   clients/src/main/resources/common/message/ConsumerGroup{Heartbeat,Describe}{Request,Response}.json @ 4.4.
@@ -13,11 +13,11 @@ from uuid import UUID
 from fakebroker.core.groups.consumer.state.member import TopicPartitions
 from fakebroker.protocol.group_records.many_names import Names
 
-NOT_SAID = -1  # a rebalance timeout
+NOT_SAID = -1  # the rebalance timeout is unchanged
 
 
 class HeartbeatRequest(NamedTuple):
-    """A ConsumerGroupHeartbeat. None, or NOT_SAID: it has not changed, or there is none."""
+    """A ConsumerGroupHeartbeat request. None or NOT_SAID means that the value is unchanged or missing."""
 
     version: int
     group_id: str
@@ -35,13 +35,13 @@ class HeartbeatRequest(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """It says everything, as a client does that was not answered."""
+        """Return True for a full request, as a client sends when a response was lost."""
         is_subscribed = self.topic_names is not None or self.topic_regex is not None
         return self.rebalance_timeout_ms != NOT_SAID and is_subscribed and self.owned is not None
 
 
 class HeartbeatAnswer(NamedTuple):
-    """Without an assignment nothing has changed for the member."""
+    """A ConsumerGroupHeartbeat response. Without an assignment nothing has changed for the member."""
 
     member_id: str
     member_epoch: int
@@ -50,7 +50,7 @@ class HeartbeatAnswer(NamedTuple):
 
 
 class NamedPartitions(NamedTuple):
-    """Of a topic that exists."""
+    """Partitions of a topic that exists."""
 
     topic_id: UUID
     topic_name: str

@@ -1,9 +1,8 @@
-"""Members that are subscribed by pattern: when the patterns of a group are looked up in the names of all topics.
+"""Subscriptions by pattern: when a group's patterns are matched against all topic names.
 
-Theory   Looking up is a task after the request (the executor's), for all patterns of the group together; the member is
-         answered before. It is done when there is a pattern that never was, when there is a topic more, and when
-         the last time is long ago; at most every 10 s. What has come of it is written, and bumps the epoch if it
-         is something else.
+Theory   The executor matches all patterns of the group in a task after the request; the response does not wait for it.
+         That is due for a new pattern, after a new topic, or if the last time is long ago, at most every 10 s. The
+         result is written, and a changed result bumps the epoch.
 Units    milliseconds of wall time.
 Source   group-coordinator/.../GroupMetadataManager.java maybeUpdateRegularExpressions, handleRegularExpressionsResult
          @ 4.4.
@@ -28,22 +27,22 @@ MIN_REFRESH_INTERVAL_MS: Final = 10_000  # GroupMetadataManager.REGEX_BATCH_REFR
 
 
 class RegexChange(Enum):
-    """What a request does to the pattern of a member."""
+    """The effect of a request on the pattern of a member."""
 
     NONE = "none"
-    UPDATED = "updated"  # what the new one matches is not known yet
+    UPDATED = "updated"  # the topics that the new pattern matches are not known yet
     UPDATED_AND_RESOLVED = "updated, and what it matches is known"
 
 
 @final
 class PatternSubscriptions:
-    """Of the groups of a partition."""
+    """The pattern subscriptions of a partition's groups."""
 
     def __init__(self, tools: ConsumerTools) -> None:
         self._tools = tools
 
     def update(self, change: Change) -> RegexChange:
-        """Raises INVALID_REGULAR_EXPRESSION if a pattern is new to the group and cannot be read."""
+        """Raise INVALID_REGULAR_EXPRESSION if a pattern is new to the group and cannot be read."""
         members, old, new = change.group.members, change.old.regex, change.new.regex
         outcome = RegexChange.NONE
         is_new = False

@@ -1,9 +1,8 @@
-"""What follows from a change of a member: another epoch of the group, another target, the member's next step.
+"""The consequences of a changed member: a new group epoch, a new target, the member's next step.
 
-Theory   The epoch grows if somebody is subscribed to other topics, or the topics have changed. The target is made anew
-         when it is older than the group, but no sooner after the last one than the group's assignment interval
-         says. Then the member at hand goes on towards it; the others do when they call. None of this changes the
-         group: it adds records.
+Theory   The epoch grows if subscriptions or the subscribed topics have changed. A target that is older than the group's
+         epoch is computed anew, but not before the assignment interval has passed. Then the member at hand takes its
+         next step; the others do at their heartbeats. All of this only adds records, and leaves the group unchanged.
 Source   group-coordinator/.../GroupMetadataManager.java updateSubscriptionMetadata, maybeUpdateTargetAssignment,
          maybeReconcile; .../modern/TargetAssignmentBuilder.java, .../util/UpdatedMembersAndTargetAssignmentView.java
          @ 4.4.
@@ -40,7 +39,7 @@ from fakebroker.core.hash_order import hash_map_order, timeline_order
 
 
 class Change(NamedTuple):
-    """One member of a group becomes another, with these records."""
+    """A change of one member of a group, with its records."""
 
     group: ConsumerGroup
     old: ConsumerGroupMember
@@ -49,7 +48,7 @@ class Change(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """Of the group after the change; are all members subscribed alike then?"""
+    """The epoch of the group after a change. `is_homogeneous`: all members then subscribe to the same topics."""
 
     epoch: int
     is_homogeneous: bool
@@ -57,14 +56,14 @@ class Epoch(NamedTuple):
 
 @final
 class Rebalancing:
-    """Of the groups of a partition."""
+    """The rebalances of a partition's groups."""
 
     def __init__(self, tools: ConsumerTools, timeouts: Timeouts) -> None:
         self._tools = tools
         self._timeouts = timeouts
 
     def epoch(self, change: Change, bump: bool) -> Epoch:
-        """One more if `bump`, or if the topics have changed since somebody looked."""
+        """Return the group epoch. Increment it if `bump`, or if the topics have changed since the last check."""
         group = change.group
         if not bump and not group.may_have_other_topics():
             return Epoch(group.epoch, group.members.is_homogeneous)
@@ -83,7 +82,7 @@ class Rebalancing:
         return Epoch(epoch, alike)
 
     def target(self, change: Change, epoch: Epoch) -> Target:
-        """What the member is to have: by a new target if there may be one."""
+        """Return the member's target; compute a new one if it is due."""
         group = change.group
         last = group.target_epoch
         interval_ms = self._tools.config_of(group.group_id).assignment_interval_ms
@@ -121,7 +120,7 @@ class Rebalancing:
         has_subscription_changed: bool,
         owned: Sequence[TopicPartitions] | None,
     ) -> ConsumerGroupMember:
-        """The member after its next step."""
+        """Return the member after its next step."""
         group, member = change.group, change.new
         if not has_subscription_changed and member.is_reconciled_to(target.epoch):
             return member
@@ -146,8 +145,8 @@ class Rebalancing:
 def _with_member(
     group: ConsumerGroup, member: ConsumerGroupMember
 ) -> tuple[dict[str, ConsumerGroupMember], dict[str, Assignment]]:
-    """The members, and what each was to have, as if one had changed. A static one takes the place of who had its
-    instance."""
+    """Return the members and their targets after the change. A static member replaces the member that had its instance
+    id."""
     known = {found.member_id: found for found in group.members.all()}
     members = {member_id: known[member_id] for member_id in timeline_order(known)}
     targets = group.targets()
@@ -164,7 +163,7 @@ def _with_member(
 def _topic_ids_of(
     members: dict[str, ConsumerGroupMember], group: ConsumerGroup, tools: ConsumerTools
 ) -> dict[str, frozenset[UUID]]:
-    """Of the topics to which each is subscribed. Who is subscribed alike has the same set."""
+    """Return the ids of the topics that each member subscribes to. Members with equal subscriptions share one set."""
     by_names: dict[SubscribedNames, frozenset[UUID]] = {}
     found = {}
     for member_id, member in members.items():

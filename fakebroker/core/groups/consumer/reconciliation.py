@@ -1,12 +1,12 @@
-"""How a member gets from what it has to what it is to have: first it gives up, then it is given.
+"""The way of a member from its assignment to its target: it gives up partitions first, then it gets new ones.
 
 Theory   A member at epoch e is to reach the target assignment of epoch t.
-         - What it has and is not to have it must give up. It stays at e, and UNREVOKED, until it has said that it holds
-           none of it any more; only then may others have it.
-         - Then it is at t and is given what nobody else has. If anything is still with others, it is UNRELEASED, and
-           gets that when they have given it up; else STABLE.
-         Each partition remembers the epoch at which it was given. What a member is not subscribed to it must give up
-         at once, before there is a new target.
+         - It must give up the partitions that are not in its target. It stays at e, UNREVOKED_PARTITIONS, until it
+           reports that it no longer holds them. Only then may other members get them.
+         - Then it is at t, and gets the partitions of its target that have no owner. If other members still hold some,
+           it is UNRELEASED_PARTITIONS, and gets those when they are given up; else it is STABLE.
+         Each partition has the epoch at which it was given. Partitions of topics that the member no longer subscribes
+         to are revoked at once, before there is a new target.
 Source   group-coordinator/.../modern/consumer/CurrentAssignmentBuilder.java @ 4.4.
 """
 
@@ -29,12 +29,12 @@ from fakebroker.protocol.errors import KafkaError
 
 
 class Circumstances(NamedTuple):
-    """What the next step depends on besides.
+    """The other inputs of the next step.
 
-    topic_ids               to which the member is subscribed, of topics that exist
-    has_subscription_changed  by the request at hand
-    owner_epoch             of whoever has a partition now; -1 if nobody
-    owned                   what the member says that it holds; None if it did not say
+    topic_ids               existing topics that the member subscribes to
+    has_subscription_changed  the request changes the subscription
+    owner_epoch             epoch of the owner of a partition; -1 without an owner
+    owned                   partitions that the member reports; None if it reports none
     """
 
     topic_ids: Collection[UUID]
@@ -44,8 +44,8 @@ class Circumstances(NamedTuple):
 
 
 def reconcile(member: ConsumerGroupMember, target: Target, given: Circumstances) -> ConsumerGroupMember:
-    """The member after its next step; itself if there is nothing to do. Raises FENCED_MEMBER_EPOCH if it is in a state
-    that nobody knows and still holds something."""
+    """Return the member after its next step, or itself if there is nothing to do. Raises FENCED_MEMBER_EPOCH if its
+    state is UNKNOWN and it still holds partitions."""
     state, epoch = member.state, member.member_epoch
     if state is MemberState.STABLE:
         if epoch != target.epoch:
@@ -66,14 +66,14 @@ def reconcile(member: ConsumerGroupMember, target: Target, given: Circumstances)
 
 
 def _holds_any(revoked: OwnedPartitions, owned: Sequence[TopicPartitions] | None) -> bool:
-    """Does a member still hold any of these, as far as one can know?"""
+    """Return True if the member may still hold any of these partitions."""
     if owned is None:
         return True
     return any(not revoked.get(topic.topic_id, {}).keys().isdisjoint(topic.partitions) for topic in owned)
 
 
 def _drop_unsubscribed(member: ConsumerGroupMember, given: Circumstances) -> ConsumerGroupMember:
-    """There is no new target yet, but what it is not subscribed to any more is to be given up now."""
+    """Revoke partitions of topics that the member no longer subscribes to, before there is a new target."""
     dropped = {topic: epochs for topic, epochs in member.assigned.items() if topic not in given.topic_ids}
     if not dropped and (given.topic_ids or member.pending_revocation):
         return member

@@ -1,4 +1,4 @@
-"""Subscriptions by pattern: RE2's language, matched against whole names of topics.
+"""Subscriptions by pattern: RE2's language, matched against whole topic names.
 
 Source   group-coordinator/.../Utils.java throwIfRegularExpressionIsInvalid; .../modern/consumer/TopicRegexResolver.java
          @ 4.4.
@@ -16,7 +16,7 @@ from fakebroker.protocol.slices import Slices
 
 
 def check_regular_expression(regex: str) -> None:
-    """Raises INVALID_REGULAR_EXPRESSION."""
+    """Raise INVALID_REGULAR_EXPRESSION if the pattern cannot be read."""
     try:
         Pattern(regex)
     except PatternError as error:
@@ -29,7 +29,7 @@ def check_regular_expression(regex: str) -> None:
 def resolve_regular_expressions(
     regexes: Iterable[str], topics: Topics, wall_ms: int
 ) -> Slices[dict[str, ResolvedRegularExpression]]:
-    """Which of the topics that there are now match each pattern. One that cannot be read matches none."""
+    """Return the present topics that match each pattern. A pattern that cannot be read matches none."""
     names, version = topics.topic_names(), topics.version
     resolved: dict[str, ResolvedRegularExpression] = {}
     for regex in regexes:

@@ -1,8 +1,8 @@
-"""How long a member may be silent, and how long it may take to give up partitions.
+"""The timeouts of members: for silence, and for giving up partitions.
 
-Theory   Each member has a session timeout, which every heartbeat begins anew. While it is to give up partitions it has
-         its rebalance timeout. One that speaks the classic protocol has that to join again, and to sync after it has
-         joined. Whose time is over is out of the group.
+Theory   Each member has a session timeout, which every heartbeat restarts. While it gives up partitions, it has its
+         rebalance timeout. A classic member has that to rejoin, and again to sync. A member that exceeds a timeout is
+         fenced.
 Units    milliseconds.
 Source   group-coordinator/.../GroupMetadataManager.java scheduleConsumerGroupSessionTimeout,
          scheduleConsumerGroupRebalanceTimeout, scheduleConsumerGroupJoinTimeoutIfAbsent,
@@ -19,13 +19,13 @@ from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import ConsumerGroupMember
 from fakebroker.core.groups.consumer.tools import ConsumerTools
 
-# Takes a member out of its group.
+# Removes a member from its group.
 Fence = Callable[[ConsumerGroup, ConsumerGroupMember], CoordinatorResult[None]]
 
 
 @final
 class Timeouts:
-    """Of the members of a partition's groups."""
+    """The timeouts of the members of a partition's groups."""
 
     def __init__(self, tools: ConsumerTools, fence: Fence) -> None:
         self._tools = tools
@@ -33,13 +33,13 @@ class Timeouts:
         self._fence = fence
 
     def expect_heartbeat(self, group_id: str, member_id: str, timeout_ms: int | None = None) -> None:
-        """Within the session timeout of the group, if none is given."""
+        """Restart the session timeout; by default it is that of the group."""
         if timeout_ms is None:
             timeout_ms = self._tools.config_of(group_id).session_timeout_ms
         self._timer.schedule(session_key(group_id, member_id), timeout_ms, lambda: self._expire(group_id, member_id))
 
     def expect_revocation(self, group_id: str, member: ConsumerGroupMember) -> None:
-        """By then it is to be at another epoch."""
+        """Fence the member if it is still at this epoch after its rebalance timeout."""
         member_id, epoch = member.member_id, member.member_epoch
         self._timer.schedule(
             rebalance_key(group_id, member_id),
@@ -51,7 +51,7 @@ class Timeouts:
         self._timer.cancel(rebalance_key(group_id, member_id))
 
     def expect_join(self, group_id: str, member: ConsumerGroupMember) -> None:
-        """A classic member is told to join; from the first time on it is waited for."""
+        """Start the timeout for the rejoin of a classic member, unless it runs already."""
         member_id = member.member_id
         self._timer.schedule_if_absent(
             join_key(group_id, member_id), member.rebalance_timeout_ms, lambda: self._expire(group_id, member_id)
@@ -61,7 +61,7 @@ class Timeouts:
         self._timer.cancel(join_key(group_id, member_id))
 
     def expect_sync(self, group_id: str, member_id: str, timeout_ms: int) -> None:
-        """A classic member has joined, and is to ask what it is assigned."""
+        """Start the timeout for the SyncGroup of a classic member that has joined."""
         self._timer.schedule(sync_key(group_id, member_id), timeout_ms, lambda: self._expire(group_id, member_id))
 
     def cancel_sync(self, group_id: str, member_id: str) -> None:
@@ -72,7 +72,7 @@ class Timeouts:
             self._timer.cancel(key(group_id, member_id))
 
     def _expire(self, group_id: str, member_id: str, epoch: int | None = None) -> CoordinatorResult[None]:
-        """Only if it is at that epoch, if one is given."""
+        """Fence the member. If an epoch is given, only if the member is at it."""
         group = self._tools.groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
         if member is None or not isinstance(group, ConsumerGroup) or epoch not in (None, member.member_epoch):

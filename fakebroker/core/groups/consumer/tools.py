@@ -1,7 +1,7 @@
-"""What the operations on consumer groups have in common: the groups of a partition, timers, settings, time, topics.
+"""Shared parts of the operations on consumer groups: groups of a partition, timers, settings, time, topics.
 
-Theory   An operation says which records it wants written and changes nothing but timers; the group is changed when the
-         records are replayed.
+Theory   An operation returns the records to write, and changes nothing but timers. The replay of the records changes
+         the group.
 Units    milliseconds.
 Source   group-coordinator/.../GroupMetadataManager.java; .../GroupCoordinatorConfig.java; .../GroupConfig.java @ 4.4.
 """
@@ -23,7 +23,7 @@ ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": assign_uniformly, "range"
 
 
 class ConsumerGroupConfig(NamedTuple):
-    """The settings of one group: its own, or the broker's."""
+    """The options of one group: its own, or the broker's defaults."""
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -31,7 +31,7 @@ class ConsumerGroupConfig(NamedTuple):
 
 
 class MigrationPolicy(NamedTuple):
-    """group.consumer.migration.policy: which way a group with members may change its protocol."""
+    """A value of group.consumer.migration.policy: the directions in which groups with members may be converted."""
 
     is_upgrade_enabled: bool
     is_downgrade_enabled: bool
@@ -47,7 +47,8 @@ MIGRATION_POLICIES: Final = {
 
 @final
 class ConsumerTools:
-    """Of one partition. `random_uuid` draws one from the cluster's seed."""
+    """Shared parts of the operations on the consumer groups of one partition. `random_uuid` draws a UUID from the
+    cluster's seed."""
 
     __slots__ = ("_services", "executor", "groups", "probe", "random_uuid", "registry", "timer", "topics")
 
@@ -72,11 +73,11 @@ class ConsumerTools:
     # Groups.
 
     def new_group(self, group_id: str) -> ConsumerGroup:
-        """One that is in no record yet, so nobody finds it."""
+        """Return a group without records, which lookups do not find yet."""
         return ConsumerGroup(self.registry, group_id, self.topics)
 
     def consumer_group(self, group_id: str, committed_offset: int = LATEST) -> ConsumerGroup:
-        """Raises GROUP_ID_NOT_FOUND."""
+        """Return the group. Raises GROUP_ID_NOT_FOUND."""
         return self.groups.group_of(ConsumerGroup, group_id, committed_offset)
 
     # Settings.
@@ -107,7 +108,7 @@ class ConsumerTools:
 
     @property
     def assignors(self) -> tuple[str, ...]:
-        """Those that members may ask for; the first one is that of groups whose members ask for none."""
+        """Return the assignors that members may choose; the first is the default."""
         return tuple(self._services.config.group_consumer_assignors)
 
     @property

@@ -1,1 +1,1 @@
-"""Committed offsets: written, read, deleted, expired."""
+"""Committed offsets: writing, reading, deleting, expiring."""

@@ -1,4 +1,4 @@
-"""The committed offsets of all groups of a partition: by group, topic and partition, as of any epoch.
+"""The committed offsets of a partition's groups, by group, topic and partition, as of any epoch.
 
 Source   group-coordinator/.../OffsetMetadataManager.java Offsets @ 4.4 (read out of the released jars).
 """
@@ -17,7 +17,7 @@ Topics = TimelineDict[str, Partitions]
 
 @final
 class CommittedOffsets:
-    """A group without offsets is not in it, nor is a topic."""
+    """The committed offsets. Groups and topics without offsets are not in it."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
@@ -35,7 +35,7 @@ class CommittedOffsets:
         return None if partitions is None else partitions.get(partition, epoch)
 
     def items(self, group_id: str) -> Iterator[tuple[str, int, OffsetCommitValue]]:
-        """Topic, partition and offset, of a group."""
+        """Return the topic, partition and offset of each commit of a group."""
         topics = self._groups.get(group_id)
         if topics is not None:
             for topic, partitions in topics.items():

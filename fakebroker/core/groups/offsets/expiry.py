@@ -1,13 +1,13 @@
-"""Offsets that are too old, and groups that have none and no members: they go.
+"""The expiration of old offsets, and of groups without offsets and members.
 
-Theory   An offset goes when its group has had no members for offsets.retention.minutes, or, where nobody subscribes,
-         when it was not committed for so long; not while a transaction has written another one. Groups are looked
-         through every offsets.retention.check.interval.ms, counted from when the partition was loaded; a group that has
-         lost its last offset, and has no members, goes as well.
+Theory   Offsets expire offsets.retention.minutes after their group has lost its last member. Offsets of topics without
+         subscribers expire that long after the commit. Offsets with a pending transactional commit stay. Groups are
+         checked every offsets.retention.check.interval.ms after the load of the partition. A group that has lost its
+         last offset and has no members is deleted.
 Units    wall milliseconds for what is kept, monotonic ones for the interval.
 Source   group-coordinator/.../OffsetMetadataManager.java cleanupExpiredOffsets; GroupCoordinatorShard.java
          cleanupGroupMetadata; GroupMetadataManager.java maybeDeleteGroup @ 4.4 (read out of the released jars).
-Differs  Where nothing can expire, none is looked for.
+Differs  The check is skipped while nothing can expire.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MINUTE_MS: Final = 60_000
 
 @final
 class OffsetExpiry:
-    """Of the groups of one partition of __consumer_offsets."""
+    """The expiration in the groups of one partition of __consumer_offsets."""
 
     def __init__(self, services: GroupServices, offsets: CommittedOffsets, pending: PendingOffsets) -> None:
         self._services = services
@@ -42,7 +42,7 @@ class OffsetExpiry:
         self._expiration: PeriodicTask | None = None
 
     def start(self) -> None:
-        """The partition is loaded."""
+        """Start the checks: the partition is loaded."""
         self._loaded_ms = self._services.mono_ms
         self._groups.on_added = self._schedule_expiration
         self._schedule_expiration()
@@ -53,7 +53,7 @@ class OffsetExpiry:
             self._expiration.stop()
 
     def cleanup_group_metadata(self) -> CoordinatorResult[None]:
-        """Let go of offsets that are too old, and then of groups that have none and no members."""
+        """Delete expired offsets, then groups without offsets and members."""
         records: list[CoordinatorRecord] = []
         for group_id in self._groups.keys():  # noqa: SIM118 (a copy)
             if self._expire_offsets(group_id, records):
@@ -61,7 +61,8 @@ class OffsetExpiry:
         return CoordinatorResult(records, None, is_atomic=False)
 
     def _expire_offsets(self, group_id: str, records: list[CoordinatorRecord]) -> bool:
-        """Whether no offset is left (OffsetMetadataManager.cleanupExpiredOffsets)."""
+        """Add tombstones of the expired offsets of a group. Return True if no offset is left
+        (OffsetMetadataManager.cleanupExpiredOffsets)."""
         now_ms = self._services.wall_ms
         all_expired = True
         expired: list[tuple[str, int]] = []
@@ -77,8 +78,8 @@ class OffsetExpiry:
         return all_expired and not self._pending.has_any_of(group_id)
 
     def _expiries(self, group_id: str) -> Iterator[tuple[str, int, int | None]]:
-        """Of each offset of a group its topic, its partition, and the wall time from which on it is to go; None if it
-        stays as long as the group is as it is."""
+        """Return the topic, the partition and the wall time of expiration of each offset of a group. The time is None
+        if the offset stays as long as the group does not change."""
         topics = self._offsets.topics(group_id)
         if topics is None:
             return
@@ -95,7 +96,7 @@ class OffsetExpiry:
                     yield topic, partition, expires_ms(CommittedAt(value.commit_timestamp_ms, own_ms), retention_ms)
 
     def _cleanup_matters_ms(self, now: Now) -> int:
-        """When `cleanup_group_metadata` next has anything to do, if nothing happens until then."""
+        """Return the time at which `cleanup_group_metadata` next has work, if nothing happens until then."""
         soonest_ms: int | None = None
         for group_id in self._groups.keys():  # noqa: SIM118 (a copy)
             has_offsets = False
@@ -115,7 +116,7 @@ class OffsetExpiry:
             group.cancel_timers(self._services.timer)
 
     def _schedule_expiration(self) -> None:
-        """From the next of its times on."""
+        """Schedule the next check."""
         if self._loaded_ms is None or self._expiration is not None or not len(self._groups):
             return
         environment = self._services.environment
@@ -131,5 +132,5 @@ class OffsetExpiry:
 
     def _expire(self, interval_ms: int) -> None:
         if self._services.environment.is_paused:
-            return  # the next of its times will do
+            return  # the next check will do
         self._services.timer.schedule(_EXPIRATION, 0, self.cleanup_group_metadata, retry_backoff_ms=interval_ms)

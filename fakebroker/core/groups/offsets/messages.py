@@ -1,4 +1,4 @@
-"""What is asked of committed offsets, and what is answered, for all versions of the protocol."""
+"""Requests and responses about committed offsets, for all versions of the protocol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OffsetToCommit(NamedTuple):
 
 
 class TopicToCommit(NamedTuple):
-    """The id of zeros stands for none."""
+    """A topic of an OffsetCommit. An id of zeros means no id."""
 
     name: str
     topic_id: UUID
@@ -26,8 +26,8 @@ class TopicToCommit(NamedTuple):
 
 
 class OffsetCommit(NamedTuple):
-    """`retention_time_ms` is -1 where the client did not say for how long. `producer` is the id and epoch of whoever
-    commits in a transaction."""
+    """An OffsetCommit or TxnOffsetCommit request. `retention_time_ms` is -1 if the client sent none. `producer` is the
+    id and epoch of the producer of a transaction."""
 
     group_id: str
     member_id: str
@@ -40,7 +40,7 @@ class OffsetCommit(NamedTuple):
 
 
 class TopicErrors(NamedTuple):
-    """By partition."""
+    """The error codes of a topic, by partition."""
 
     name: str
     topic_id: UUID
@@ -54,7 +54,7 @@ class TopicToFetch(NamedTuple):
 
 
 class OffsetFetch(NamedTuple):
-    """Of one group; None as topics means all that it has."""
+    """An OffsetFetch of one group. `topics` of None means all."""
 
     group_id: str
     member_id: str | None
@@ -63,7 +63,7 @@ class OffsetFetch(NamedTuple):
 
 
 class FetchedOffset(NamedTuple):
-    """-1 as offset: there is none."""
+    """A committed offset in a response; `offset` is -1 if there is none."""
 
     partition: int
     offset: int = -1

@@ -1,9 +1,8 @@
-"""Committed offsets: committed, fetched, deleted; in transactions too.
+"""Commits, fetches and deletions of offsets, also in transactions.
 
-Theory   Who may commit or fetch, his group says. A commit to a group that is not there, by somebody who is no member
-         (generation -1), makes an empty group. What a transaction writes is pending (pending.py) until its mark stands
-         in the log. An offset goes when it is too old (expiry.py), when its topic is deleted, or when somebody asks for
-         it.
+Theory   The group validates commits and fetches. A commit without a member (generation -1) to an unknown group creates
+         an empty group. Transactional commits are pending (pending.py) until their transaction marker is in the log.
+         Offsets are removed when they expire (expiry.py), when their topic is deleted, or on request.
 Units    wall milliseconds.
 Source   group-coordinator/.../OffsetMetadataManager.java; GroupCoordinatorShard.java onTopicsDeleted @ 4.4 (read out of
          the released jars).
@@ -46,8 +45,8 @@ _ILLEGAL_BEFORE_KIP_1319: Final = (ErrorCode.group_id_not_found, ErrorCode.stale
 
 @final
 class Offsets(GroupManager):
-    """Of the groups of one partition of __consumer_offsets. `on_commit` is told of a group and its member whose commit
-    is accepted: a classic member has shown that it lives."""
+    """The offsets of the groups of one partition of __consumer_offsets. `on_commit` is called with the group and the
+    member of each accepted commit: it counts as a classic member's heartbeat."""
 
     def __init__(self, services: GroupServices, on_commit: Callable[[Group, str], None]) -> None:
         self._services = services
@@ -56,12 +55,12 @@ class Offsets(GroupManager):
         self._on_commit = on_commit
         self._pending = PendingOffsets(services.registry)
         self._expiry = OffsetExpiry(services, self._offsets, self._pending)
-        self._is_loaded = False  # what is read while it loads was told before
+        self._is_loaded = False  # commits that are read while loading were reported before
 
     # Requests.
 
     def commit(self, request: OffsetCommit) -> Slices[CoordinatorResult[list[TopicErrors]]]:
-        """OffsetMetadataManager.commitOffset. Raises KafkaError."""
+        """Commit offsets (OffsetMetadataManager.commitOffset). Raises KafkaError."""
         group = self._group_to_commit(request)
         validate = group.validate_offset_commit(
             request.member_id, request.group_instance_id, request.generation_or_epoch, False, request.version
@@ -70,7 +69,7 @@ class Offsets(GroupManager):
         return (yield from self._written(request, validate))
 
     def commit_in_transaction(self, request: OffsetCommit) -> Slices[CoordinatorResult[list[TopicErrors]]]:
-        """OffsetMetadataManager.commitTransactionalOffset. Raises KafkaError."""
+        """Commit offsets in a transaction (OffsetMetadataManager.commitTransactionalOffset). Raises KafkaError."""
         group = self._groups.get(request.group_id)
         if group is None and request.generation_or_epoch < 0:
             group = self._groups.get_or_create_classic_group(request.group_id)
@@ -122,7 +121,7 @@ class Offsets(GroupManager):
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
-        """The group, made if it is not there and the request is of no member."""
+        """Return the group. Create it if it is missing and the request has no member."""
         group = self._groups.get(request.group_id)
         if group is None and request.generation_or_epoch < 0:
             group = self._groups.get_or_create_classic_group(request.group_id)
@@ -133,9 +132,9 @@ class Offsets(GroupManager):
         return group
 
     def fetch(self, request: OffsetFetch, epoch: int) -> Slices[list[FetchedTopic]]:
-        """OffsetMetadataManager.fetchOffsets and fetchAllOffsets, as of an epoch. Raises KafkaError; but a group that
-        is not there has no offsets. As of LATEST only stable ones are told: not where a transaction has written
-        another one."""
+        """Fetch offsets as of an epoch (OffsetMetadataManager.fetchOffsets and fetchAllOffsets). Raises KafkaError; but
+        an unknown group has no offsets. At LATEST a partition with a pending transactional commit gets
+        UNSTABLE_OFFSET_COMMIT."""
         topics = None
         found: list[FetchedTopic] = []
         looked_at = 0
@@ -182,7 +181,7 @@ class Offsets(GroupManager):
         return FetchedOffset(partition, error=ErrorCode.unstable_offset_commit)
 
     def delete(self, group_id: str, topics: Sequence[TopicPartitions]) -> Slices[CoordinatorResult[list[TopicErrors]]]:
-        """OffsetMetadataManager.deleteOffsets. Raises KafkaError."""
+        """Delete offsets (OffsetMetadataManager.deleteOffsets). Raises KafkaError."""
         group = self._groups.group(group_id)
         group.validate_offset_delete()
         response: list[TopicErrors] = []
@@ -203,10 +202,10 @@ class Offsets(GroupManager):
                     records.append(CoordinatorRecord(key, None))
         return CoordinatorResult(records, response)
 
-    # What others do to groups.
+    # Changes by others than members.
 
     def delete_all_offsets(self, group_id: str) -> list[CoordinatorRecord]:
-        """Of a group that is to go; those of open transactions too."""
+        """Return the tombstones of all offsets of a group that is deleted, also those of open transactions."""
         committed = [
             OffsetCommitKey(group_id, topic, partition) for topic, partition, _ in self._offsets.items(group_id)
         ]
@@ -214,7 +213,8 @@ class Offsets(GroupManager):
         return [CoordinatorRecord(key, None) for key in keys]
 
     def on_topics_deleted(self, topics: Collection[Topic]) -> CoordinatorResult[None]:
-        """Their offsets go, in whatever group; but for those that are of a topic with the same name and another id."""
+        """Delete the offsets of deleted topics in all groups. Offsets of a topic with the same name and another id
+        stay."""
         records: list[CoordinatorRecord] = []
         for group_id in self._offsets.group_ids():
             of_group = self._offsets.topics(group_id)
@@ -246,7 +246,8 @@ class Offsets(GroupManager):
         self._pending.overtake(key)
 
     def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
-        """A transaction is over: what it has written is committed, unless somebody was later, or dropped."""
+        """End a transaction. On a commit its offsets become committed, unless a later commit or a deletion has
+        overtaken them."""
         taken = yield from self._pending.take(producer_id)
         if taken and self._is_loaded:
             told = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
@@ -269,7 +270,7 @@ class Offsets(GroupManager):
         self._expiry.stop()
 
     def cleanup_group_metadata(self) -> CoordinatorResult[None]:
-        """Let go of what is too old."""
+        """Delete expired offsets and unused groups."""
         return self._expiry.cleanup_group_metadata()
 
 
@@ -291,10 +292,10 @@ def _fetched(partition: int, value: OffsetCommitValue) -> FetchedOffset:
 
 
 def _is_of_another(value: OffsetCommitValue, topic_id: object) -> bool:
-    """It was committed for a topic of the same name that is gone."""
+    """Return True if the offset was committed for a deleted topic of the same name."""
     return ZERO_ID not in (value.topic_id, topic_id) and value.topic_id != topic_id
 
 
 def _length(text: str) -> int:
-    """As Java counts it."""
+    """Return the length in UTF-16 units, as in Java."""
     return len(text) if text.isascii() else len(text) + sum(character > "\uffff" for character in text)

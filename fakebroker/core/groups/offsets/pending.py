@@ -1,7 +1,7 @@
-"""Offsets that transactions have written and not committed yet.
+"""Offsets of open transactions.
 
-Theory   They stand in the log with their producer's id, and count for nothing until the mark of its transaction stands
-         behind them: then they are committed, or dropped. What was committed by others meanwhile is newer.
+Theory   Transactional commits are in the log with their producer's id. They have no effect before the transaction
+         marker, which commits or drops them. Commits of others that were made meanwhile are newer.
 Source   group-coordinator/.../OffsetMetadataManager.java pendingTransactionalOffsets, openTransactions,
          replayEndTransactionMarker @ 4.4.
 """
@@ -20,8 +20,8 @@ _OFFSETS_OF_A_SLICE: Final = 64  # a few us each
 
 @dataclass(frozen=True, slots=True)
 class PendingOffset:
-    """`order` grows as they are written: Kafka's record offset. `is_overtaken`: one that was written later is committed
-    already."""
+    """A pending offset. `order` grows with each write, like Kafka's record offset. `is_overtaken`: a commit that was
+    written later is committed already."""
 
     value: OffsetCommitValue
     order: int
@@ -30,14 +30,14 @@ class PendingOffset:
 
 @final
 class PendingOffsets:
-    """By producer; and which producers have one for a partition, and how many a group has."""
+    """The pending offsets: by producer, the producers of each partition, and their number in each group."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
         self._by_producer: TimelineDict[int, TimelineDict[OffsetCommitKey, PendingOffset]] = TimelineDict(registry)
         self._producers: TimelineDict[OffsetCommitKey, frozenset[int]] = TimelineDict(registry)
         self._of_group: TimelineDict[str, int] = TimelineDict(registry)
-        self._written = 0  # never goes back: what is taken back leaves a gap
+        self._written = 0  # never decreases: an undone write leaves a gap
 
     def put(self, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
         offsets = self._by_producer.get(producer_id)
@@ -51,8 +51,8 @@ class PendingOffsets:
             self._of_group[key.group] = (self._of_group.get(key.group) or 0) + 1
 
     def overtake(self, key: OffsetCommitKey, order: int | None = None) -> None:
-        """Somebody has committed an offset: just now, or, in a transaction that is over, when it was written: then it
-        is not newer than what was written behind it."""
+        """Mark pending offsets as overtaken by a commit that takes effect now. By default the commit is the newest
+        write. For a transaction, `order` is that of its own write: pending offsets written after it are newer."""
         order = self._written + 1 if order is None else order
         for producer_id in self._producers.get(key) or ():
             offsets = self._by_producer.get(producer_id)
@@ -61,7 +61,7 @@ class PendingOffsets:
                 offsets[key] = PendingOffset(pending.value, pending.order, True)
 
     def drop(self, key: OffsetCommitKey) -> None:
-        """The offset is deleted, whoever has written it."""
+        """Drop the pending offsets of all producers for a deleted offset."""
         for producer_id in self._producers.get(key) or ():
             offsets = self._by_producer.get(producer_id)
             if offsets is not None and offsets.pop(key) is not None and not len(offsets):
@@ -69,7 +69,7 @@ class PendingOffsets:
             self._forget(producer_id, key)
 
     def take(self, producer_id: int) -> Slices[list[tuple[OffsetCommitKey, PendingOffset]]]:
-        """The transaction is over: what it has written, which is pending no more."""
+        """Remove and return the pending offsets of a producer: its transaction has ended."""
         offsets = self._by_producer.pop(producer_id)
         taken = [] if offsets is None else list(offsets.items())
         for number, (key, _) in enumerate(taken):

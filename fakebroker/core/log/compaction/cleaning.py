@@ -18,13 +18,14 @@ from typing import Final, NamedTuple
 
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.compaction.offset_map import OffsetMap
 from fakebroker.core.log.compaction.record_filter import Rules, filtered, keys_of
 from fakebroker.core.log.compaction.rolls import Roll, Rolls
 from fakebroker.core.log.compaction.transactions import CleanedTransactions
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.transactions.state import AbortedTransaction
 from fakebroker.protocol.record_batch import read_batch_header
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, begin
 
 # Bytes of records, and the further cost of a batch: some 200 us together.
 _WORK_OF_A_SLICE: Final = 8_192
@@ -106,34 +107,36 @@ class Cleaned(NamedTuple):
 def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[Cleaned]:
     """Return the cleaned form of all before `wanted.end_offset`, in slices. The log is not changed."""
     end = wanted.end_offset
-    latest: dict[bytes, int] = {}
+    latest = OffsetMap()
     producers = log.producer_state
     dirty = CleanedTransactions(producers.transactions.aborted_between(wanted.first_dirty_offset, end))
 
-    def note_keys(batch: LoggedBatch) -> None:
+    def note(key: bytes, offset: int) -> None:
+        if offset >= wanted.first_dirty_offset:
+            latest.put(key, offset)
+
+    def note_keys(batch: LoggedBatch) -> Slices[None]:
         header = read_batch_header(batch.records)
-        if dirty.may_go(batch, header):
-            return
-        for key, offset in keys_of(batch, header):
-            if key is not None and offset >= wanted.first_dirty_offset:
-                latest[key] = offset
+        if not dirty.may_go(batch, header):
+            yield from keys_of(batch, header, note)
 
     yield from _each(log, wanted.first_dirty_offset, end, note_keys)
     rules = _rules(log, latest, end, config, now_wall_ms)
     transactions = CleanedTransactions(producers.transactions.aborted_between(log.log_start_offset, end))
     found: list[LoggedBatch] = []
 
-    def keep(batch: LoggedBatch) -> None:
+    def keep(batch: LoggedBatch) -> Slices[None]:
         header = read_batch_header(batch.records)
-        left = filtered(batch, rules, header, transactions.may_go(batch, header))
+        left = yield from filtered(batch, rules, header, transactions.may_go(batch, header))
         if left is not None:
             found.append(left)
 
     yield from _each(log, log.log_start_offset, end, keep)
+    yield from latest.drop()
     return Cleaned(found, transactions.kept)
 
 
-def _rules(log: Log, latest: dict[bytes, int], end: int, config: TopicConfig, now_wall_ms: int) -> Rules:
+def _rules(log: Log, latest: OffsetMap, end: int, config: TopicConfig, now_wall_ms: int) -> Rules:
     """Return the rules of a cleaning. Of each producer the last batch is kept for its sequences, or, if it has none,
     its marker for the epoch."""
     ends = {end - 1}
@@ -149,20 +152,24 @@ def _rules(log: Log, latest: dict[bytes, int], end: int, config: TopicConfig, no
     return Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset(ends), frozenset(marks))
 
 
-def _each(log: Log, offset: int, end: int, look: Callable[[LoggedBatch], None]) -> Slices[None]:
-    """Call `look` with each batch from one offset to another. Between slices batches may go out of memory, so the next
-    one is found anew."""
+def _each(log: Log, offset: int, end: int, look: Callable[[LoggedBatch], Slices[None]]) -> Slices[None]:
+    """Look at each batch from one offset to another. Between slices batches may go out of memory, so the next one is
+    found anew."""
     while offset < end:
         work = 0
+        rest: Slices[None] | None = None
         before = offset
         for batch in log.batches_from(offset):
             if batch.base_offset >= end:
                 return
-            look(batch)
+            rest = begin(look(batch))
             offset = batch.last_offset + 1
             work += batch.size + _BATCH_WORK
-            if work >= _WORK_OF_A_SLICE:
+            if rest is not None or work >= _WORK_OF_A_SLICE:
                 break
         if offset == before:
             return
         yield
+        if rest is not None:
+            yield from rest
+            yield

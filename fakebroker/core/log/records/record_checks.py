@@ -2,7 +2,8 @@
 
 Theory   A key on a compacted topic, a timestamp within bounds, no LogAppendTime. Kafka lists every record that fails.
          Here the list is limited, because a response of 30 MB to a request of 1 MB is of no use. The error code of the
-         batch and the number of failed records are right all the same.
+         batch is right all the same. So is the number of failed records, except in one case. A batch with a wrong
+         timestamp is not checked any further when the list is full; its response does not have the number.
 Units    timestamps and bounds are milliseconds since the epoch, or their difference; sizes are bytes.
 Source   storage/.../log/LogValidator.java validateRecord, validateKey, validateTimestamp, processRecordErrors @ 4.0.
 """

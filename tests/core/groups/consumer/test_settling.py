@@ -6,6 +6,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from support import doses
 from support.consumer_member import ConsumerHarness, ModelMember
 
 from fakebroker.protocol.errors import KafkaError
@@ -144,4 +145,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestGroups.settings = settings(max_examples=doses.count(20, 100), stateful_step_count=40, deadline=None)

@@ -1,1 +1,1 @@
-"""Assignors of the broker: who is to have which partitions."""
+"""The assignors of the broker."""

@@ -1,4 +1,4 @@
-"""What an assignor is given, and what it gives.
+"""The input and output of an assignor.
 
 Source   group-coordinator-api/.../api/assignor/{GroupSpec,PartitionAssignor}.java,
          group-coordinator/.../modern/GroupSpecImpl.java @ 4.4.
@@ -14,15 +14,15 @@ from fakebroker.core.groups.consumer.state.member import Assignment
 
 
 class MemberSpec(NamedTuple):
-    """A member, the topics to which it is subscribed, and what it was to have until now."""
+    """A member, the topics to which it is subscribed, and its target assignment until now."""
 
     instance_id: str | None
-    topic_ids: Collection[UUID]  # one that finds quickly
+    topic_ids: Collection[UUID]  # must be fast to search
     partitions: Assignment
 
 
 class GroupSpec(NamedTuple):
-    """A group. The order of its members decides between those who could have a partition.
+    """A group. The order of its members decides between equal candidates for a partition.
 
     partition_counts    of every topic to which a member is subscribed
     is_homogeneous      all members are subscribed to the same topics

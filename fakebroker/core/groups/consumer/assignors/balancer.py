@@ -1,10 +1,10 @@
-"""Of the members of one topic: who has least and is given the next partition, who has most and is to give one up.
+"""Choose among the subscribers of one topic: which gets the next partition, and which gives one up.
 
-Theory   Members stand in a row, those with the fewest partitions first. At its lower end is a range of members who all
-         have as few as the first; they are given one each in turn. Then the range is one level higher, and
-         takes in whoever stands there. At its upper end is a range of those with most, which comes down in the same
-         way, one partition from each in turn. Members who have none of this topic are put behind the upper range. When
-         the levels differ by one at most, nothing is to be gained.
+Theory   Members stand in a row, sorted by their number of partitions. At the lower end is a range of members with the
+         fewest partitions; each gets one in turn. Then the range is one level higher, and takes in the members at that
+         level. At the upper end is a range of members with the most partitions; each gives one up in turn, and the
+         range comes down a level. Members without partitions of this topic are put behind the upper range. When the
+         levels differ by one at most, the topic is balanced.
 Source   UniformHeterogeneousAssignmentBuilder.java, MemberAssignmentBalancer @ 4.4.
 """
 
@@ -16,8 +16,8 @@ from typing import final
 
 @final
 class Balancer:
-    """`sizes[i]` is how many partitions member i has, of all topics. Whoever asks for a member is expected to give it
-    a partition, or to take one from it, and to count that in `sizes`."""
+    """The subscribers of one topic. `sizes[i]` is how many partitions of all topics member i has. After each call the
+    caller moves one partition to or from the returned member, and updates `sizes`."""
 
     __slots__ = (
         "_high_end",
@@ -42,14 +42,14 @@ class Balancer:
 
     @property
     def imbalance(self) -> int:
-        """Between the most and the least, before anything moved."""
+        """Return the difference between most and fewest partitions, before any move."""
         return self._sizes[self._row[-1]] - self._sizes[self._row[0]]
 
     def is_balanced(self) -> bool:
         return self._high_level - self._low_level <= 1
 
     def least_loaded(self) -> int:
-        """Whose turn it is to be given one."""
+        """Return the member that gets the next partition."""
         row = self._row
         if self._low_next >= self._low_end:
             self._low_level += 1
@@ -61,11 +61,11 @@ class Balancer:
         return member
 
     def most_loaded(self) -> int | None:
-        """Whose turn it is to give one up. None if all were excluded."""
+        """Return the member that gives up a partition; None if all are excluded."""
         row = self._row
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
-                self._high_level = self._sizes[row[self._high_start - 1]]  # all of the range were excluded
+                self._high_level = self._sizes[row[self._high_start - 1]]  # all members of the range were excluded
             else:
                 self._high_level -= 1
             while self._high_start > 0 and self._sizes[row[self._high_start - 1]] == self._high_level:
@@ -78,7 +78,7 @@ class Balancer:
         return member
 
     def exclude_most_loaded(self) -> None:
-        """Who was named last has nothing to give up."""
+        """Exclude the member that `most_loaded` returned: it has no partition of this topic."""
         here, last = self._high_next + 1, self._high_end - 1
         self._row[here], self._row[last] = self._row[last], self._row[here]
         self._high_end -= 1

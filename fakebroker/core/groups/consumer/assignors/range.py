@@ -1,9 +1,9 @@
-"""The range assignor: of each topic, every member has one stretch of partitions, the same one of topics alike.
+"""The range assignor: each member gets one range of partitions of each topic, the same range for equal topics.
 
-Theory   Members are sorted: static ones by their instance, then the others by their id. Of a topic each has the
-         next stretch, the first ones one partition more. Nothing is kept for being held.
+Theory   Members are sorted: static ones by their instance id, then the others by their member id. Each gets the next
+         range of a topic; the first ones get one partition more. Present owners do not matter.
 Source   group-coordinator/.../assignor/RangeAssignor.java @ 4.4.
-Differs  One way for groups whose members are subscribed alike and for others: what comes of it is the same.
+Differs  One algorithm serves groups with equal and with different subscriptions. The result is the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def assign_ranges(group: GroupSpec) -> dict[str, Assignment]:
     subscribers: Counter[UUID] = Counter()
     for _, member in members:
         subscribers.update(member.topic_ids)
-    following: dict[UUID, tuple[int, int]] = dict.fromkeys(subscribers, (0, 0))  # how many had theirs; where they ended
+    following: dict[UUID, tuple[int, int]] = dict.fromkeys(subscribers, (0, 0))  # members served, end of the last range
     target: dict[str, Assignment] = {}
     for member_id, member in members:
         ranges: dict[UUID, frozenset[int]] = {}
@@ -36,5 +36,5 @@ def assign_ranges(group: GroupSpec) -> dict[str, Assignment]:
 
 
 def _rank(member_id: str, instance_id: str | None) -> tuple[bool, bytes]:
-    """Texts are compared as Java does, by UTF-16 units."""
+    """Return a key that sorts as Java compares strings, by UTF-16 units."""
     return instance_id is None, (member_id if instance_id is None else instance_id).encode("utf-16-be", "surrogatepass")

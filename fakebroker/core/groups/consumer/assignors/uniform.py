@@ -1,12 +1,12 @@
-"""The uniform assignor: everybody has as many partitions as the others, within one, and keeps what he has.
+"""The uniform assignor: members get the same number of partitions, within one, and keep what they have.
 
-Theory   If all are subscribed to the same topics, each has a quota: the whole number of partitions a member, and one
-         more for as many members as there is a remainder: those who have it already, else the last ones. Who has more
-         gives the surplus back; who has less is filled up, from what nobody has and what was given back.
+Theory   If all members subscribe to the same topics, each has a quota: partitions divided by members. The remainder
+         gives some members one more: those that have it already, else the last ones. Members give back partitions above
+         their quota. The others are filled up from unassigned and returned partitions.
 Source   group-coordinator/.../assignor/{UniformAssignor,UniformHomogeneousAssignmentBuilder}.java @ 4.4.
-Differs  Topics are gone through in ascending order of their ids, in Kafka in that of a hash table; they are random in
-         both. Which of its partitions a member gives up depends on such a table, too, and on which came first to a slot
-         of it; here the lowest did. For topics of up to 16 partitions that is the same.
+Differs  Topics are taken in ascending order of their ids; Kafka uses the order of a hash table. Ids are random in both.
+         In Kafka the order of insertion into a hash table also decides which partitions a member gives up. Here they
+         count as inserted in ascending order. Up to 16 partitions give the same result.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def assign_uniformly(group: GroupSpec) -> dict[str, Assignment]:
 
 @final
 class _Homogeneous:
-    """One assignment being made."""
+    """The state of one assignment."""
 
     def __init__(self, group: GroupSpec) -> None:
         self._group = group
         self._topic_ids = sorted(next(iter(group.members.values())).topic_ids)
         self._target: dict[str, Assignment] = {}
         self._unassigned: list[tuple[UUID, int]] = []
-        self._unfilled: list[tuple[str, int]] = []  # members, each with how many it may still have
+        self._unfilled: list[tuple[str, int]] = []  # members, each with the number of partitions that it still gets
 
     def assign(self) -> dict[str, Assignment]:
         if not self._topic_ids:
@@ -54,7 +54,7 @@ class _Homogeneous:
         return self._target
 
     def _keep_or_revoke(self, total: int) -> None:
-        """Everybody keeps what fits into his quota."""
+        """Let each member keep what fits into its quota."""
         members, topics = self._group.members, set(self._topic_ids)
         at_least, extra = divmod(total, len(members))
         for index, (member_id, member) in enumerate(members.items()):
@@ -73,8 +73,8 @@ class _Homogeneous:
                 if quota:
                     kept[topic_id] = frozenset(ordered[:quota])
                     quota = 0
-            # Who would be the one to have one more, and does not have it, leaves it to those who come after, as long
-            # as there are enough of them.
+            # A member that would get one more than the others, but does not have it, leaves it to later members. It
+            # does so only while there are enough of them.
             if quota > 0 and has_extra and len(members) - index > extra:
                 quota -= 1
                 has_extra = False

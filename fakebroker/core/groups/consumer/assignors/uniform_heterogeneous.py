@@ -1,11 +1,11 @@
-"""The uniform assignor for members that are subscribed to different topics: balance first, then keep what is held.
+"""The uniform assignor for members with different subscriptions: balance comes first, then keeping partitions.
 
-Theory   Everybody keeps what he has of the topics to which he is still subscribed. What nobody has goes to
-         subscribers with the fewest partitions, topics with the most partitions a subscriber first. Then each topic
-         is balanced among its subscribers, from those with most to those with least, again and again until a whole
+Theory   Members keep what they have of the topics to which they still subscribe. Unassigned partitions go to the
+         subscribers with the fewest partitions. Topics with the most partitions per subscriber come first. Then each
+         topic is balanced among its subscribers, from those with most to those with fewest. This repeats until a whole
          round has changed nothing, at most 16 times.
 Source   group-coordinator/.../assignor/UniformHeterogeneousAssignmentBuilder.java @ 4.4.
-Differs  Among topics alike in all else Kafka takes ids in the order of signed numbers; they are random in both.
+Differs  Between topics that are equal otherwise, Kafka compares ids as signed numbers. Ids are random in both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def assign_heterogeneous(group: GroupSpec) -> dict[str, Assignment]:
 
 @final
 class _Heterogeneous:
-    """One assignment being made. Members go by their index."""
+    """The state of one assignment. Members are numbered."""
 
     def __init__(self, group: GroupSpec) -> None:
         self._member_ids = list(group.members)
@@ -74,7 +74,7 @@ class _Heterogeneous:
                 self._move(topic_id, partition, balancer.least_loaded())
 
     def _sorted(self, topic_ids: Iterable[UUID]) -> list[UUID]:
-        """The most partitions a subscriber first, then the fewest subscribers."""
+        """Sort the topics: most partitions per subscriber first, then fewest subscribers."""
 
         def rank(topic_id: UUID) -> tuple[float, int, UUID]:
             subscribers = len(self._subscribers[topic_id])
@@ -88,12 +88,12 @@ class _Heterogeneous:
         for _ in range(MAX_ROUNDS):
             for topic_id in ordered:
                 if topic_id == last_moved:
-                    return  # once around, and nothing moved
+                    return  # one whole round without a move
                 if self._balance_topic(topic_id) or last_moved is None:
                     last_moved = topic_id
 
     def _balance_topic(self, topic_id: UUID) -> bool:
-        """Give partitions of one topic from those with most to those with least. Did any move?"""
+        """Move partitions of one topic from members with most to members with fewest. Return True if any moved."""
         balancer = Balancer(self._subscribers[topic_id], self._sizes)
         if balancer.imbalance <= 1:
             return False

@@ -1,1 +1,1 @@
-"""Groups on their way from the classic protocol to that of KIP-848, or back."""
+"""Migration of groups between the classic protocol and that of KIP-848."""

@@ -1,9 +1,9 @@
-"""Members of a consumer group that speak the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+"""Classic members of a consumer group: their JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-Theory   Nobody waits for anybody. A member that is to do something (give up partitions, take new ones) is told
-         REBALANCE_IN_PROGRESS by its heartbeat, joins, and has what a heartbeat of the consumer protocol would have
-         brought: its epoch is the generation. Then it syncs to be told its partitions. For each it has its
-         rebalance timeout. Nobody leads: the broker assigns.
+Theory   No member waits for others. If a member has partitions to give up or to take, its heartbeat gets
+         REBALANCE_IN_PROGRESS. Then it joins, which does what a heartbeat of the consumer protocol would do. Its epoch
+         is the generation. SyncGroup returns its partitions. Each of these steps may take the rebalance timeout. There
+         is no leader: the broker assigns.
 Source   group-coordinator/.../GroupMetadataManager.java classicGroupJoinToConsumerGroup,
          classicGroupSyncToConsumerGroup, classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup @ 4.4.
 """
@@ -57,7 +57,7 @@ from fakebroker.protocol.group_records.many_names import as_names
 
 @final
 class ClassicMembers:
-    """Of the consumer groups of a partition. Raises KafkaError."""
+    """The classic members of a partition's consumer groups. Raises KafkaError with the error code of the response."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ClassicMembers:
     # JoinGroup.
 
     def join(self, request: JoinRequest, reply: Reply[JoinAnswer]) -> Done:
-        """To a group that has members."""
+        """Join a consumer group that has members."""
         group = self._tools.consumer_group(request.group_id)
         instance_id = request.group_instance_id
         self._check_migration(group)
@@ -118,7 +118,7 @@ class ClassicMembers:
         return CoordinatorResult(records, None, on_complete, not is_downgrade)
 
     def _rejoin(self, change: Change, subscription: Subscription, is_downgrade: bool) -> ConsumerGroupMember:
-        """The member after its next step."""
+        """Return the member after its next step."""
         group, records = change.group, change.records
         if change.new != change.old:
             records.append(make.member_metadata(group.group_id, change.new))
@@ -193,7 +193,7 @@ class ClassicMembers:
     # LeaveGroup.
 
     def leave(self, request: LeaveRequest) -> CoordinatorResult[LeaveAnswer]:
-        """Also members that speak the consumer protocol, if somebody else says so."""
+        """Remove the named members, also those of the consumer protocol."""
         group = self._tools.consumer_group(request.group_id)
         answers: list[LeftMember] = []
         leaving: dict[str, ConsumerGroupMember] = {}

@@ -1,8 +1,8 @@
-"""A consumer group becomes a classic one when its last member that speaks the consumer protocol goes.
+"""The conversion of a consumer group into a classic one, when its last member of the consumer protocol goes.
 
-Theory   It leaves, is put out, or is a static member whose instance joins again with the classic protocol. The group is
-         changed at once, as classic groups are; its records are only written. What each was to have is its assignment,
-         its generation the epoch. Unless nothing had to change, it rebalances.
+Theory   That member leaves, is fenced, or is a static member, and its instance rejoins with the classic protocol. The
+         group object is changed at once, and the records are written, not replayed. Members get their target as
+         assignment, and the epoch is the generation. A rebalance follows, unless nothing has to change.
 Source   group-coordinator/.../GroupMetadataManager.java validateOnlineDowngradeWithFencedMembers,
          validateOnlineDowngradeWithReplacedMember, convertToClassicGroup; .../classic/ClassicGroup.java
          fromConsumerGroup @ 4.4.
@@ -33,15 +33,15 @@ from fakebroker.protocol.group_records.consumer_protocol import NamedTopicPartit
 
 @final
 class Downgrade:
-    """Of the groups of a partition."""
+    """The conversion of the consumer groups of a partition into classic groups."""
 
     def __init__(self, tools: ConsumerTools, rebalances: Rebalances) -> None:
         self._tools = tools
         self._rebalances = rebalances
 
     def without(self, group: ConsumerGroup, leaving: Sequence[ConsumerGroupMember]) -> list[CoordinatorRecord] | None:
-        """The group without these, as a classic one that rebalances. None, and nothing has happened, if it stays what
-        it is."""
+        """Convert the group, without the leaving members, into a classic one that rebalances. Do nothing and return
+        None if it has to stay a consumer group."""
         remaining = len(group.members) - len(leaving)
         if not group.members.are_all_classic_without(leaving) or remaining <= 0 or not self._may_be_classic(remaining):
             return None
@@ -49,7 +49,7 @@ class Downgrade:
         return self.convert(group, leaving, None, reason)
 
     def is_last_one_replaced(self, group: ConsumerGroup, existing: ConsumerGroupMember) -> bool:
-        """Would the group be a classic one with a classic member in the place of this one?"""
+        """Return True if replacing this member by a classic one would make the group classic."""
         others = group.members.classic_count
         is_last = existing.classic is None and others == len(group.members) - 1
         return is_last and self._may_be_classic(len(group.members))
@@ -64,8 +64,8 @@ class Downgrade:
         joining: ConsumerGroupMember | None,
         rebalance_reason: str | None,
     ) -> list[CoordinatorRecord]:
-        """The group is a classic one from now on; these are its records. `joining` takes the place of a static member.
-        Without a reason it is stable. Raises GROUP_ID_NOT_FOUND if a member's protocol cannot be read."""
+        """Make the group classic, and return its records. `joining` replaces a static member. Without a rebalance
+        reason the group is stable. Raises GROUP_ID_NOT_FOUND if a member's protocol cannot be read."""
         replaced = None if joining is None else group.members.by_instance(joining.instance_id)
         records = group.tombstones(replaced and replaced.member_id, joining and joining.member_id)
         try:
@@ -123,7 +123,7 @@ def _member(member: ConsumerGroupMember) -> ClassicGroupMember:
 
 
 def protocol_assignment(assignment: Assignment, version: int, topics: Topics) -> bytes:
-    """As a classic consumer reads it."""
+    """Return the assignment in the format of classic consumers."""
     named = by_name(assignment, topics)
     return encode_assignment(
         ProtocolAssignment([NamedTopicPartitions(name, partitions) for name, partitions in named.items()]), version

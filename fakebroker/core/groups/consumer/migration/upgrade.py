@@ -1,8 +1,8 @@
-"""A classic group with members becomes a consumer group, because somebody joins it with the consumer protocol.
+"""The conversion of a classic group with members into a consumer group, when a member joins with the consumer protocol.
 
-Theory   Its members stay, speak the classic protocol, and have what they were assigned, at the epoch that was the
-         generation. Whoever waits for a rebalance is told to join again. What clients said to each other is read:
-         a group whose members cannot be understood, or whose assignor kept data of its own, stays what it is.
+Theory   The members stay, keep the classic protocol and their assignments. The generation is their epoch. Requests that
+         wait for a rebalance get REBALANCE_IN_PROGRESS. The subscriptions and assignments, which are made by clients,
+         are read. If they cannot be read, or the assignor kept data of its own, the group stays classic.
 Source   group-coordinator/.../GroupMetadataManager.java validateOnlineUpgrade, convertToConsumerGroup;
          .../modern/consumer/ConsumerGroup.java fromClassicGroup, createConsumerGroupRecords @ 4.4.
 """
@@ -37,15 +37,15 @@ from fakebroker.protocol.group_records.many_names import as_names
 
 @final
 class Upgrade:
-    """Of the groups of a partition."""
+    """The conversion of the classic groups of a partition into consumer groups."""
 
     def __init__(self, tools: ConsumerTools, timeouts: Timeouts) -> None:
         self._tools = tools
         self._timeouts = timeouts
 
     def upgrade(self, group: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """What the classic group becomes, found by nobody until the records are replayed. Raises GROUP_ID_NOT_FOUND if
-        it may not."""
+        """Return the consumer group. Lookups do not find it before its records are replayed. Raises GROUP_ID_NOT_FOUND
+        if the group may not be upgraded."""
         self._validate(group)
         group.complete_all_joins(ErrorCode.rebalance_in_progress)
         group.complete_all_syncs(ErrorCode.rebalance_in_progress)
@@ -97,11 +97,11 @@ class Upgrade:
 
 
 class _CustomAssignorError(Exception):
-    """What an assignor of clients keeps for itself would be lost."""
+    """The client-side assignor keeps data of its own, which an upgrade would lose."""
 
 
 def _member(group: ClassicGroup, classic: ClassicGroupMember, assignment: Assignment) -> ConsumerGroupMember:
-    if group.protocol_name is None:  # nobody has voted yet; Kafka trips over it
+    if group.protocol_name is None:  # no protocol is chosen yet; Kafka fails here too
         raise KafkaError(ErrorCode.unknown_server_error, f"Group {group.group_id} has no protocol yet.")
     subscription = decode_subscription(classic.metadata(group.protocol_name))
     return ConsumerGroupMember(

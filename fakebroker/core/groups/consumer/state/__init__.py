@@ -1,1 +1,1 @@
-"""What is known of consumer groups, and how records change it."""
+"""The state of consumer groups, and its changes by records."""

@@ -1,15 +1,15 @@
-"""A consumer group (KIP-848): its members, their epochs and what each is to have. All of it is in records.
+"""A consumer group (KIP-848): its members, its epochs and its targets. All of it is in records.
 
-Theory   The group has an epoch, which grows with everything that may ask for other assignments. The target assignment
-         has the epoch of the group for which it was made; each member has that of the target which it has reached.
+Theory   The group has an epoch, which grows with each change that may need other assignments. The target assignment
+         has the group epoch for which it was made. Each member has the epoch of the target that it has reached.
            Empty        no members
            Assigning    the target is older than the group
            Reconciling  a member has not reached the target
            Stable       all have
 Units    times are wall milliseconds.
 Source   group-coordinator/.../modern/ModernGroup.java, .../modern/consumer/ConsumerGroup.java @ 4.4.
-Differs  The state is worked out when somebody asks, and not with each change of a member. Whether the topics have
-         changed a group asks when a member calls; it is not told.
+Differs  The state is computed on demand, not with each change of a member. Whether topics have changed is checked when
+         a member's request arrives; the group gets no notification.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ UNKNOWN_EPOCH: Final = -1
 
 
 class ConsumerGroupState(Enum):
-    """By the name that clients are told."""
+    """The state of a consumer group. The values are the names in responses."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -52,7 +52,7 @@ class ConsumerGroupState(Enum):
 
 
 class TargetEpoch(NamedTuple):
-    """For which epoch of the group the target was made, and when; 0 if it was not made by an assignor."""
+    """The group epoch of the target, and the time at which it was made; 0 if no assignor made it."""
 
     epoch: int = 1
     timestamp_ms: int = 0
@@ -60,7 +60,7 @@ class TargetEpoch(NamedTuple):
 
 @final
 class ConsumerGroup(Group):
-    """What its records say."""
+    """A consumer group, as its records say."""
 
     type: ClassVar[GroupType] = GroupType.CONSUMER
 
@@ -73,10 +73,10 @@ class ConsumerGroup(Group):
         self._target_epoch: TimelineValue[TargetEpoch] = TimelineValue(registry, TargetEpoch())
         self._targets: TimelineDict[str, Assignment] = TimelineDict(registry)
         self._has_subscription_metadata: TimelineValue[bool] = TimelineValue(registry, False)
-        self._checked_changes = -1  # up to which change of the topics the hash is known to be right
+        self._checked_changes = -1  # number of the last topic change for which the hash is right
         self._checked_epoch = 0
 
-    # Epochs and what they are of.
+    # Epochs and targets.
 
     @property
     def epoch(self) -> int:
@@ -84,7 +84,7 @@ class ConsumerGroup(Group):
 
     @property
     def metadata_hash(self) -> int:
-        """Of the topics to which it is subscribed, when it was last bumped."""
+        """Return the hash of the subscribed topics, as of the last epoch bump."""
         return self._metadata_hash.get()
 
     @property
@@ -93,18 +93,18 @@ class ConsumerGroup(Group):
 
     @property
     def has_subscription_metadata(self) -> bool:
-        """Is there still a record of Kafka 4.0 that is to go?"""
+        """Return True if a record of Kafka 4.0 is still to be deleted."""
         return self._has_subscription_metadata.get()
 
     def epochs_at(self, committed_offset: int) -> tuple[int, int]:
-        """Of the group and of its target."""
+        """Return the epochs of the group and of its target."""
         return self._epoch.get(committed_offset), self._target_epoch.get(committed_offset).epoch
 
     def target(self, member_id: str, committed_offset: int = LATEST) -> Assignment:
         return self._targets.get(member_id, committed_offset) or NO_PARTITIONS
 
     def target_of(self, member: ConsumerGroupMember) -> Target:
-        """What a member is to have; of a static one, what its instance is to have."""
+        """Return the target of a member; that of its instance for a static member."""
         known = member if member.instance_id is None else self.members.by_instance(member.instance_id)
         return Target(self.target_epoch.epoch, NO_PARTITIONS if known is None else self.target(known.member_id))
 
@@ -119,7 +119,7 @@ class ConsumerGroup(Group):
         return len(self._targets) > 0
 
     def is_waiting_for_others(self, member: ConsumerGroupMember) -> bool:
-        """Is anything that a member is to have still with somebody else?"""
+        """Return True if another member still holds a partition of this member's target."""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
             self.members.partitions.owner_epoch(topic_id, partition) != NO_OWNER
             for topic_id, partitions in self.target(member.member_id).items()
@@ -144,17 +144,18 @@ class ConsumerGroup(Group):
     def set_has_subscription_metadata(self, has: bool) -> None:
         self._has_subscription_metadata.set(has)
 
-    # Whether its topics may have changed; in no record.
+    # Possible changes of its topics, which are in no record.
 
     def may_have_other_topics(self) -> bool:
-        """Since somebody last looked. What was found and then not committed does not count."""
+        """Return True if topics may have changed since the last check. A check does not count if its epoch was not
+        committed."""
         return self._checked_changes != self._topics.changes or self.epoch < self._checked_epoch
 
     def set_topics_checked(self, epoch: int) -> None:
-        """The hash is that of the topics as they are, with that epoch of the group."""
+        """Note that the hash is right for the present topics, at that group epoch."""
         self._checked_changes, self._checked_epoch = self._topics.changes, epoch
 
-    # What all groups have.
+    # The interface of all groups.
 
     def state(self, committed_offset: int = LATEST) -> ConsumerGroupState:
         epoch, assignment_epoch = self.epochs_at(committed_offset)
@@ -176,7 +177,7 @@ class ConsumerGroup(Group):
         return self.state_name(committed_offset).lower() in states
 
     def member(self, member_id: str) -> ConsumerGroupMember:
-        """Raises UNKNOWN_MEMBER_ID."""
+        """Return the member. Raises UNKNOWN_MEMBER_ID."""
         found = self.members.get(member_id)
         if found is None:
             raise self._unknown(member_id)
@@ -204,14 +205,14 @@ class ConsumerGroup(Group):
         if member_id is None:
             if member_epoch < 0:
                 return
-            raise KafkaError(ErrorCode.unknown_server_error, "An epoch without a member.")  # Kafka trips over it
+            raise KafkaError(ErrorCode.unknown_server_error, "An epoch without a member.")  # Kafka fails here
         member = self.members.get(member_id, committed_offset)
         if member is None:
             raise self._unknown(member_id)
         validate_fetch_epoch(member, member_epoch)
 
     def validate_offset_delete(self) -> None:
-        """Of topics to which nobody is subscribed it may be done at any time."""
+        """Accept always: offsets of topics without subscribers may be deleted at any time."""
 
     def validate_delete_group(self) -> None:
         if not self.is_empty:
@@ -224,13 +225,14 @@ class ConsumerGroup(Group):
         return self.tombstones(None, None)
 
     def tombstones(self, leaving_id: str | None, joining_id: str | None) -> list[CoordinatorRecord]:
-        """The same; a member that leaves goes by the id of the one that takes its place."""
+        """Return the tombstones of the group. A member that leaves is named by the id of the member that replaces
+        it."""
         ids = [member.member_id for member in self.members.all()]
         gone = [joining_id if id_ == leaving_id and joining_id is not None else id_ for id_ in timeline_order(ids)]
         return records.no_group(self.group_id, gone, self.members.all_resolved())
 
     def offset_expiration_condition(self) -> ExpirationCondition | None:
-        """An offset's age is that of its commit."""
+        """Count the age of an offset from its commit."""
 
         def expires_ms(offset: CommittedAt, retention_ms: int) -> int:
             if offset.expire_timestamp_ms is not None:

@@ -1,9 +1,9 @@
-"""A member of a consumer group, as it is known: values only. Whoever changes one makes another.
+"""A member of a consumer group, as an immutable value.
 
-Theory   A member has an epoch: that of the target assignment which it has reached. `assigned` is what it may use and
-         has been told of; `pending_revocation` what it has been told to give up and may still hold. Each partition
-         remembers the epoch at which it was given, so that late commits can be told from those in time.
-         A member that speaks the classic protocol (it is being upgraded) has `classic`.
+Theory   A member has the epoch of the target that it has reached. `assigned` are partitions that it may use and knows
+         of. `pending_revocation` are partitions that it must give up and may still hold. Each partition has the epoch
+         at which it was given, which tells late commits from timely ones. A classic member (while the group migrates)
+         has `classic`.
 Source   group-coordinator/.../modern/consumer/ConsumerGroupMember.java, .../modern/MemberState.java, .../Utils.java
          @ 4.4.
 """
@@ -18,28 +18,28 @@ from uuid import UUID
 from fakebroker.protocol.group_records.many_names import Names
 
 Assignment = Mapping[UUID, frozenset[int]]  # partitions by topic id; a topic without any is not there
-OwnedPartitions = Mapping[UUID, Mapping[int, int]]  # the same, each with the epoch at which it was given
+OwnedPartitions = Mapping[UUID, Mapping[int, int]]  # the same, each partition with the epoch at which it was given
 
 NO_PARTITIONS: Final[Assignment] = {}
 NOTHING_OWNED: Final[OwnedPartitions] = {}
 
-# Epochs that a member sends, and that say something else.
+# Special epochs that a member sends.
 JOIN: Final = 0
 LEAVE: Final = -1
-LEAVE_FOR_A_WHILE: Final = -2  # a static member that will be back
+LEAVE_FOR_A_WHILE: Final = -2  # a static member that will rejoin
 
 
 class MemberState(IntEnum):
-    """By the number that is written."""
+    """The state of a member. The values are those in records."""
 
     STABLE = 0
-    UNREVOKED_PARTITIONS = 1  # it was told to give up some, and has not said that it has
-    UNRELEASED_PARTITIONS = 2  # some that it is to have are still with others
+    UNREVOKED_PARTITIONS = 1  # it must give up partitions, and has not confirmed that
+    UNRELEASED_PARTITIONS = 2  # other members still hold partitions of its target
     UNKNOWN = 127
 
     @classmethod
     def from_value(cls, value: int) -> MemberState:
-        """What a newer version may have written is UNKNOWN."""
+        """Return the state; UNKNOWN for a value that a newer version has written."""
         try:
             return cls(value)
         except ValueError:
@@ -47,21 +47,21 @@ class MemberState(IntEnum):
 
 
 class ClassicProtocol(NamedTuple):
-    """One that a classic member supports, with its subscription."""
+    """A protocol that a classic member supports, with its subscription."""
 
     name: str
     metadata: bytes
 
 
 class ClassicMemberMetadata(NamedTuple):
-    """What a member has besides that speaks the classic protocol."""
+    """The additional data of a classic member."""
 
     session_timeout_ms: int
     protocols: tuple[ClassicProtocol, ...]
 
 
 class ConsumerGroupMember(NamedTuple):
-    """`rebalance_timeout_ms` is -1, and `previous_member_epoch` as well, as long as nobody has said one."""
+    """A member of a consumer group. `rebalance_timeout_ms` and `previous_member_epoch` are -1 if unknown."""
 
     member_id: str
     member_epoch: int = 0
@@ -81,38 +81,38 @@ class ConsumerGroupMember(NamedTuple):
 
     @property
     def regex(self) -> str | None:
-        """The pattern to which it is subscribed, if any."""
+        """Return the pattern to which the member subscribes, if any."""
         return self.topic_regex or None
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def with_epoch(self, member_epoch: int) -> ConsumerGroupMember:
-        """It goes on to that epoch, and the one it had is the previous one."""
+        """Return the member at that epoch; its present epoch becomes the previous one."""
         return self._replace(member_epoch=member_epoch, previous_member_epoch=self.member_epoch)
 
     def epoch_of(self, topic_id: UUID, partition: int) -> int | None:
-        """That at which it was given a partition, which it has or is to give up."""
+        """Return the epoch at which the member got a partition that it has or is giving up."""
         epoch = self.assigned.get(topic_id, {}).get(partition)
         return self.pending_revocation.get(topic_id, {}).get(partition) if epoch is None else epoch
 
 
 class Target(NamedTuple):
-    """What a member is to have, as of that epoch."""
+    """The target of a member, at that epoch."""
 
     epoch: int
     assignment: Assignment
 
 
 class TopicPartitions(NamedTuple):
-    """What a member says that it holds."""
+    """Partitions that a member reports."""
 
     topic_id: UUID
     partitions: Sequence[int]
 
 
 def owns_only(owned: Iterable[TopicPartitions] | None, assigned: OwnedPartitions) -> bool:
-    """Is what a member holds a part of what it has? Not if it does not say."""
+    """Return True if the reported partitions are part of the assignment. False without a report."""
     if owned is None:
         return False
     return all(

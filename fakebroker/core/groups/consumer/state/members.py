@@ -1,8 +1,8 @@
-"""The members of a group, and all that is counted of them.
+"""The members of a group, and counts of them.
 
-Theory   One member becomes another as a whole; what is counted follows: instances, assignors, subscriptions, classic
-         protocols, who holds which partition. The topics of a member that names very many are not counted one by one:
-         members with the same names are.
+Theory   A member is replaced as a whole, and the counts follow: instances, assignors, subscriptions, classic protocols,
+         owners of partitions. If a member names very many topics, these are not counted one by one. Members with the
+         same names are.
 Source   group-coordinator/.../modern/consumer/ConsumerGroup.java updateMember, removeMember @ 4.4.
 """
 
@@ -32,7 +32,7 @@ from fakebroker.protocol.group_records.many_names import ManyNames
 
 @final
 class Members:
-    """Of one group. `topics` has those of patterns as well, as far as they are looked up."""
+    """The members of one group. `topics` includes those of resolved patterns."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._by_id: TimelineDict[str, ConsumerGroupMember] = TimelineDict(registry)
@@ -65,12 +65,12 @@ class Members:
         return next(self._by_id.keys(committed_offset), None) is not None
 
     def by_instance(self, instance_id: str | None) -> ConsumerGroupMember | None:
-        """A static member, by its instance."""
+        """Return the static member of an instance."""
         member_id = None if instance_id is None else self._ids_by_instance.get(instance_id)
         return None if member_id is None else self._by_id.get(member_id)
 
     def update(self, member: ConsumerGroupMember) -> None:
-        """A member is new, or has become this one."""
+        """Add or replace a member."""
         old = self._by_id.get(member.member_id)
         self._by_id[member.member_id] = member
         self._replace(old, member)
@@ -101,11 +101,11 @@ class Members:
             many = list(self._many.values())
             self._is_homogeneous.set(is_homogeneous(self.regexes, self._topics.values(), many, len(self._by_id)))
 
-    # What they are subscribed to.
+    # Subscriptions.
 
     @property
     def is_homogeneous(self) -> bool:
-        """Are all subscribed to the same topics? As of when a member last changed."""
+        """Return True if all members subscribed to the same topics when a member last changed."""
         return self._is_homogeneous.get()
 
     @property
@@ -114,7 +114,7 @@ class Members:
 
     @property
     def regexes(self) -> dict[str, int]:
-        """Those to which members are subscribed, with how many."""
+        """Return the patterns, each with the number of its members."""
         return dict(self._regexes.items())
 
     @property
@@ -125,7 +125,7 @@ class Members:
         return topic in self._topics or any(topic in names for names, _ in self._many.items())
 
     def subscribed_to_regex(self, regex: str) -> int:
-        """How many members are."""
+        """Return the number of members that subscribe by this pattern."""
         return self._regexes.get(regex) or 0
 
     def resolved(self, regex: str) -> ResolvedRegularExpression | None:
@@ -135,7 +135,7 @@ class Members:
         return dict(self._resolved.items())
 
     def resolve(self, regex: str, resolved: ResolvedRegularExpression | None) -> None:
-        """A pattern was looked up; None: nobody is subscribed to it any more."""
+        """Store the topics that a pattern matches; None if no member has the pattern any more."""
         before = self._resolved.pop(regex)
         if before is not None:
             count_topics(self._topics, before.topics, by_regex=-1)
@@ -143,7 +143,7 @@ class Members:
             self._resolved[regex] = resolved
             count_topics(self._topics, resolved.topics, by_regex=1)
 
-    # What would hold if a member changed.
+    # Values after a hypothetical change of a member.
 
     def topics_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Subscriptions:
         return topics_if(self.topics, self.regexes, self.all_resolved(), old, new)
@@ -155,7 +155,7 @@ class Members:
         return regexes_if(self.regexes, old, new)
 
     def preferred_assignor(self, committed_offset: int = LATEST) -> str | None:
-        """That which most members ask for."""
+        """Return the assignor that most members choose."""
         counts = dict(self._assignors.items(committed_offset))
         return max(timeline_order(counts), key=lambda name: counts[name], default=None)
 
@@ -175,10 +175,10 @@ class Members:
         return self._classic.get()
 
     def are_all_classic_without(self, members: Collection[ConsumerGroupMember]) -> bool:
-        """Would all others speak the classic protocol if these were gone?"""
+        """Return True if all other members speak the classic protocol."""
         classic = sum(member.classic is not None for member in members)
         return self.classic_count - classic == len(self) - len(members)
 
     def do_all_classic_support_any(self, protocols: Iterable[str]) -> bool:
-        """Is there a protocol that all classic members have?"""
+        """Return True if all classic members support one of these protocols."""
         return any((self._classic_protocols.get(name) or 0) == self.classic_count for name in protocols)

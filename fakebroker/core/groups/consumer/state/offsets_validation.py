@@ -1,8 +1,8 @@
-"""May a member commit offsets? Which partitions, and at which epoch.
+"""Validation of a member's offset commits and fetches: the partitions and the epoch.
 
-Theory   A member commits at its epoch. One that is late, because it has gone on to another epoch while the request
-         was under way, may still commit for what it held at that epoch and still holds or is giving up.
-         Whoever speaks the classic protocol is told ILLEGAL_GENERATION, others STALE_MEMBER_EPOCH.
+Theory   A member commits at its epoch. A late commit comes from a member that has reached another epoch meanwhile. It
+         may still commit partitions that it held at that epoch and still holds or is giving up. The error is
+         ILLEGAL_GENERATION for classic members, STALE_MEMBER_EPOCH for others.
 Source   group-coordinator/.../modern/consumer/ConsumerGroup.java validateOffsetCommit, validateMemberEpoch,
          createAssignmentEpochValidator @ 4.4.
 """
@@ -23,7 +23,7 @@ ZERO_ID = UUID(int=0)
 def validate_commit_epoch(
     member: ConsumerGroupMember, epoch: int, is_transactional: bool, version: int, topics: Topics
 ) -> Callable[[str, int], None] | None:
-    """What is asked of each partition, by name and index, if that depends."""
+    """Return the validation of each partition, by topic name and index; None if all are valid."""
     if not is_transactional and member.classic is None and version < 9:
         raise KafkaError(
             ErrorCode.unsupported_version,

@@ -1,7 +1,7 @@
-"""Who holds a partition: the epoch of the member that does.
+"""The owners of partitions: for each partition the epoch of its owner.
 
-Theory   A partition is held from when a member is given it until that has given it up, or is gone. Nobody else is
-         given it in between. The epoch tells an old holder, whose record comes late, from the new one.
+Theory   A member owns a partition from its assignment until it has given it up, or is gone. No other member gets it in
+         between. The epoch tells a late record of the old owner from the new owner.
 Source   group-coordinator/.../modern/consumer/ConsumerGroup.java addPartitionEpochs, removePartitionEpochs @ 4.4.
 """
 
@@ -18,7 +18,7 @@ NO_OWNER: Final = -1
 
 @final
 class PartitionEpochs:
-    """Of one group."""
+    """The owners of the partitions of one group."""
 
     __slots__ = ("_epochs",)
 
@@ -26,16 +26,16 @@ class PartitionEpochs:
         self._epochs: TimelineDict[tuple[UUID, int], int] = TimelineDict(registry)
 
     def __len__(self) -> int:
-        """How many partitions are held."""
+        """Return the number of owned partitions."""
         return len(self._epochs)
 
     def owner_epoch(self, topic_id: UUID, partition: int) -> int:
-        """NO_OWNER if nobody holds it."""
+        """Return the epoch of the owner; NO_OWNER without one."""
         epoch = self._epochs.get((topic_id, partition))
         return NO_OWNER if epoch is None else epoch
 
     def replace(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
-        """One member became another, came or went. Raises ValueError if a partition would have two owners."""
+        """Replace a member, add or remove one. Raises ValueError if a partition would have two owners."""
         if old is not None:
             if (
                 new is not None
@@ -53,7 +53,7 @@ class PartitionEpochs:
     def _remove(self, held: OwnedPartitions, epoch: int) -> None:
         for topic_id, partitions in held.items():
             for partition in partitions:
-                if self._epochs.get((topic_id, partition)) == epoch:  # else somebody else holds it by now
+                if self._epochs.get((topic_id, partition)) == epoch:  # else another member owns it by now
                     self._epochs.pop((topic_id, partition))
 
     def _add(self, held: OwnedPartitions, epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""The records that change a group, as what they say.
+"""The records that change a group.
 
 Source   group-coordinator/.../GroupCoordinatorRecordHelpers.java @ 4.4.
 """
@@ -43,7 +43,7 @@ def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRec
 
 
 def no_subscription_metadata(group_id: str) -> CoordinatorRecord:
-    """What Kafka wrote until 4.0 is done away with."""
+    """Return the tombstone of a record that Kafka wrote until 4.0."""
     return CoordinatorRecord(ConsumerGroupPartitionMetadataKey(group_id), None)
 
 
@@ -111,7 +111,7 @@ def no_regular_expression(group_id: str, regex: str) -> CoordinatorRecord:
 
 
 def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """A member is gone, in this order."""
+    """Return the tombstones of a member, in this order."""
     return [
         CoordinatorRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), None),
         CoordinatorRecord(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), None),
@@ -120,7 +120,7 @@ def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
 
 
 def no_group(group_id: str, member_ids: Iterable[str], regexes: Iterable[str]) -> list[CoordinatorRecord]:
-    """All of a group is gone."""
+    """Return all tombstones of a group."""
     members = list(member_ids)
     return [
         *(CoordinatorRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id, member), None) for member in members),
@@ -133,7 +133,7 @@ def no_group(group_id: str, member_ids: Iterable[str], regexes: Iterable[str]) -
     ]
 
 
-# Between what is known and how it is written.
+# Between state and record values.
 
 
 def _classic_value(classic: ClassicMemberMetadata | None) -> ClassicMemberMetadataValue | None:
@@ -158,7 +158,7 @@ def _owned_value(owned: OwnedPartitions) -> tuple[CurrentTopicPartitions, ...]:
 
 
 def owned_partitions(value: Iterable[CurrentTopicPartitions], default_epoch: int) -> OwnedPartitions:
-    """Without epochs of their own the partitions have that of the member."""
+    """Return owned partitions. Without epochs of their own they get that of the member."""
     default = max(default_epoch, 0)
     return {
         topic.topic_id: (

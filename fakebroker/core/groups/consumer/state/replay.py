@@ -1,8 +1,8 @@
-"""Records become state: what a coordinator has written, or finds in the log when it takes over.
+"""The replay of records: those that a coordinator writes, and those that it reads from the log when it takes over.
 
-Theory   Records come in any order in which compaction may have left them, and twice. A group begins with the first
-         record that has a value; a tombstone of what is not there is nothing. A group is gone with that of kind 3,
-         after all else of it: another order is a bug.
+Theory   Compaction may have reordered records, and they may come twice. The first record with a value creates the
+         group. A tombstone of something unknown does nothing. The tombstone of kind 3 removes a group, after all its
+         other tombstones; another order is a bug.
 Source   group-coordinator/.../GroupMetadataManager.java replay, getOrMaybeCreatePersistedConsumerGroup @ 4.4.
 """
 
@@ -36,7 +36,7 @@ from fakebroker.protocol.group_records.many_names import as_names
 
 @final
 class Replay:
-    """`find` gives a group, which is made if asked for; None if there is none. `remove` has it gone."""
+    """The replay of records. `find` returns a group, or None; on request it creates one. `remove` removes it."""
 
     def __init__(self, find: Callable[[str, bool], ConsumerGroup | None], remove: Callable[[str], None]) -> None:
         self._find = find
@@ -53,11 +53,12 @@ class Replay:
 
     @property
     def kinds(self) -> frozenset[type]:
-        """The keys that it knows."""
+        """Return the classes of record keys that it replays."""
         return frozenset(self._by_kind)
 
     def replay(self, key: Any, value: Any) -> None:
-        """`value` None: a tombstone. Raises ValueError if the records contradict one another."""
+        """Replay a record; a `value` of None is a tombstone. Raises ValueError if the records contradict one
+        another."""
         group = self._find(key.group_id, value is not None)
         if group is not None:
             self._by_kind[type(key)](group, key, value)

@@ -1,7 +1,7 @@
-"""Who is subscribed to what, counted: topics by name and by pattern, patterns, assignors, protocols of classic members.
+"""Counts of subscriptions: topics by name and by pattern, patterns, assignors, protocols of classic members.
 
-Theory   Each count is of members, but that of a topic by pattern, which is of patterns that match it. What would hold
-         if a member changed is asked before the records that change it are written, so there are copies.
+Theory   Each count is of members, except that of a topic by pattern: it counts patterns that match. The counts after a
+         hypothetical change are needed before its records are written, so they are copies.
 Source   group-coordinator/.../modern/{SubscriptionCount,ModernGroup}.java, .../modern/consumer/ConsumerGroup.java
          computeSubscribedTopicNames, computeSubscribedRegularExpressions, subscriptionType @ 4.4.
 """
@@ -18,7 +18,7 @@ from fakebroker.protocol.group_records.many_names import ManyNames, Names
 
 
 class SubscriptionCount(NamedTuple):
-    """Of a topic."""
+    """The subscriptions to a topic."""
 
     by_name: int = 0
     by_regex: int = 0
@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def count(counts: dict[K, int] | TimelineDict[K, int], keys: Iterable[K], by: int) -> None:
-    """One more or one less of each; what is at 0 is not there."""
+    """Add `by`, which is 1 or -1, to the count of each key. A count of 0 is removed."""
     for key in keys:
         number = (counts.get(key) or 0) + by
         if number > 0:
@@ -45,7 +45,8 @@ def count_topics(
     by_name: int = 0,
     by_regex: int = 0,
 ) -> None:
-    """The same for topics. Neighbours mostly have the same count, and then share one: a member may name very many."""
+    """Add to the counts of topics. Neighbours with equal counts share one object, as a member may name very many
+    topics."""
     last = NO_ONE
     after = SubscriptionCount(by_name, by_regex)
     for topic in topics:
@@ -64,7 +65,7 @@ def count_names(
     names: Names,
     by: int,
 ) -> None:
-    """The same for the topics that a member names. Very many are counted as one."""
+    """Add to the counts of the topics that a member names. Very many names are counted as one key."""
     if isinstance(names, ManyNames):
         count(many, [names], by)
     else:
@@ -73,14 +74,14 @@ def count_names(
 
 @final
 class Subscriptions:
-    """The topics to which members are subscribed, or would be: counts of topics, and of members that name very many."""
+    """The topics to which members subscribe, or would: counts of topics, and of members that name very many."""
 
     def __init__(self, counts: dict[str, SubscriptionCount], many: dict[ManyNames, int]) -> None:
         self.counts = counts
         self.many = many
 
     def __len__(self) -> int:
-        """At most so many: what several members name may be counted several times."""
+        """Return an upper bound: names of several members may be counted several times."""
         return len(self.counts) + sum(map(len, self.many))
 
     def __contains__(self, name: object) -> bool:
@@ -95,14 +96,15 @@ class Subscriptions:
         count_names(self.counts, self.many, names, by)
 
     def are_alike(self, regexes: Mapping[str, int], members: int) -> bool:
-        """Are all of so many members subscribed to the same topics?"""
+        """Return True if all `members` members subscribe to the same topics."""
         return is_homogeneous(regexes, self.counts.values(), list(self.many.values()), members)
 
 
 def is_homogeneous(
     regexes: Mapping[str, int], topics: Iterable[SubscriptionCount], many: Sequence[int], members: int
 ) -> bool:
-    """Are all members subscribed to the same topics? `many` are the members with each set of very many names."""
+    """Return True if all members subscribe to the same topics. `many` are the numbers of members with each set of very
+    many names."""
     if many:
         return not regexes and many == [members] and next(iter(topics), None) is None
     if not regexes:
@@ -119,8 +121,8 @@ def topics_if(
     old: ConsumerGroupMember | None,
     new: ConsumerGroupMember,
 ) -> Subscriptions:
-    """The topics, which are changed, if one member became another. If it was the last one with its pattern, what that
-    matched goes."""
+    """Change the counts of topics as if one member was replaced, and return them. If it was the last with its pattern,
+    the topics of the pattern are removed."""
     if old is not None:
         topics.count(old.topic_names, -1)
     topics.count(new.topic_names, 1)
@@ -136,7 +138,8 @@ def topics_without(
     members: Iterable[ConsumerGroupMember],
     regexes: Iterable[str],
 ) -> Subscriptions:
-    """The topics, which are changed, without some members, and without patterns that nobody else has."""
+    """Change the counts of topics as if these members left, and return them. `regexes` are patterns that no other
+    member has."""
     for member in members:
         topics.count(member.topic_names, -1)
     for regex in regexes:
@@ -146,7 +149,7 @@ def topics_without(
 
 
 def regexes_if(regexes: Mapping[str, int], old: ConsumerGroupMember | None, new: ConsumerGroupMember) -> dict[str, int]:
-    """The patterns if one member became another."""
+    """Return the counts of patterns as if one member was replaced."""
     counts = dict(regexes)
     before = old.regex if old is not None else None
     if before != new.regex:

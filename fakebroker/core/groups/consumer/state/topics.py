@@ -1,11 +1,11 @@
-"""The topics of the cluster, as a group sees them: what its members are subscribed to, and whether that has changed.
+"""The topics of the cluster, as a group sees them: its subscribed topics, and whether they have changed.
 
-Theory   A group remembers a hash of the topics to which its members are subscribed: ids, names, partitions, the racks
-         where they lie. Another hash means another group epoch.
+Theory   A group stores a hash of its subscribed topics: ids, names, partitions, and the racks of the replicas. Another
+         hash means a new group epoch.
 Source   group-coordinator/.../modern/{TopicIds,ModernGroup}.java, .../Utils.java computeTopicHash, computeGroupHash
          @ 4.4.
-Differs  The hash is BLAKE2b cut to 64 bits, not XXH3: it is compared with itself alone. As in Kafka a group without
-         topics has 0.
+Differs  The hash is BLAKE2b cut to 64 bits, not XXH3, since it is only compared with itself. As in Kafka, it is 0 for a
+         group without topics.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fakebroker.protocol.group_records.many_names import MANY, Names
 
 
 class Topic(Protocol):
-    """A topic; of its partitions only their number counts here."""
+    """A topic. Only the number of its partitions counts here."""
 
     @property
     def name(self) -> str: ...
@@ -31,11 +31,11 @@ class Topic(Protocol):
 
 
 class Topics(Protocol):
-    """What a coordinator knows of the topics.
+    """The topics that a coordinator knows.
 
-    version                 of the metadata, in the whole cluster
-    version_of_new_topics   that at which there was a topic more for the last time, or of when this coordinator began
-    changes                 how often anything has changed since this coordinator began
+    version                 version of the cluster metadata
+    version_of_new_topics   version at which the last topic was added, or this coordinator began
+    changes                 number of changes since this coordinator began
     """
 
     @property
@@ -48,12 +48,12 @@ class Topics(Protocol):
     def topic_by_id(self, topic_id: UUID, /) -> Topic | None: ...
     def topic_names(self) -> Sequence[str]: ...
     def partition_racks(self, topic: str, /) -> Sequence[Sequence[str]]:
-        """Of each partition the racks of its replicas; empty if no broker has one."""
+        """Return the racks of the replicas, by partition; empty if no broker has a rack."""
         ...
 
 
 class ResolvedRegularExpression(NamedTuple):
-    """The topics that a pattern matched when it was looked up, at that version of the metadata and that wall time."""
+    """The topics that a pattern matched, with the metadata version and the wall time."""
 
     topics: frozenset[str]
     version: int = -1
@@ -64,13 +64,13 @@ NEVER_RESOLVED = ResolvedRegularExpression(frozenset())
 
 
 class SubscribedNames(NamedTuple):
-    """The topics that a member names, and those that its pattern matches as far as is known."""
+    """The topics that a member names, and those that its pattern is known to match."""
 
     names: Names
     matched: frozenset[str]
 
     def topic_ids(self, topics: Topics) -> frozenset[UUID]:
-        """Of those that exist."""
+        """Return the ids of the topics that exist."""
         return topic_ids(self.names, topics) | topic_ids(self.matched, topics)
 
 
@@ -82,14 +82,14 @@ def subscribed_topic_names(
 
 
 def _existing(names: Collection[str], topics: Topics) -> Iterable[Topic]:
-    """Return the topics that exist, of names among which one is found at once. Of very many names, which a client may
-    have made up, most do not: then the topics are looked up among the names."""
+    """Return the topics that exist. `names` must be fast to search. Clients may have made up very many names, most of
+    which do not exist. Then the topics are looked up among the names."""
     looked_up = names if len(names) <= MANY else [name for name in topics.topic_names() if name in names]
     return (topic for topic in map(topics.topic, looked_up) if topic is not None)
 
 
 def topic_ids(names: Collection[str], topics: Topics) -> frozenset[UUID]:
-    """Of those that exist."""
+    """Return the ids of the topics that exist."""
     return frozenset(topic.topic_id for topic in _existing(names, topics))
 
 
@@ -99,7 +99,7 @@ def partition_counts(topic_ids: Iterable[UUID], topics: Topics) -> dict[UUID, in
 
 
 def metadata_hash(names: Collection[str], topics: Topics) -> int:
-    """Of the topics that exist. A signed number of 64 bits."""
+    """Return the hash of the topics that exist, a signed number of 64 bits."""
     digest = blake2b(digest_size=8)
     found = {topic.name: topic for topic in _existing(names, topics)}
     for name in sorted(found):
@@ -112,13 +112,13 @@ def metadata_hash(names: Collection[str], topics: Topics) -> int:
 
 
 def by_id(owned: Mapping[str, Iterable[int]], topics: Topics) -> Assignment:
-    """Partitions by the ids of their topics. Topics that do not exist are left out."""
+    """Return the partitions by topic id. Topics that do not exist are left out."""
     found = ((topics.topic(name), partitions) for name, partitions in owned.items())
     return {topic.topic_id: frozenset(partitions) for topic, partitions in found if topic is not None}
 
 
 def by_name(assignment: Assignment, topics: Topics) -> dict[str, list[int]]:
-    """The same the other way."""
+    """Return the partitions by topic name. Topics that do not exist are left out."""
     found = ((topics.topic_by_id(topic_id), partitions) for topic_id, partitions in assignment.items())
     return {topic.name: sorted(partitions) for topic, partitions in found if topic is not None}
 

@@ -1,4 +1,4 @@
-"""The metadata of the broker, as its consumer groups ask for them.
+"""The metadata of the broker, as its consumer groups read them.
 
 Source   coordinator-common/.../common/runtime/{CoordinatorMetadataImage,KRaftCoordinatorMetadataImage}.java;
          group-coordinator/.../GroupMetadataManager.java onMetadataUpdate @ 4.4.
@@ -16,7 +16,7 @@ from fakebroker.core.controller.topics import Topic
 
 @final
 class TopicsView:
-    """`Topics` of one partition of __consumer_offsets."""
+    """The `Topics` of one partition of __consumer_offsets."""
 
     __slots__ = ("_count", "_metadata", "changes", "version_of_new_topics")
 
@@ -46,7 +46,7 @@ class TopicsView:
         return [[racks[replica] for replica in each.replicas if replica in racks] for each in found.partitions]
 
     def on_topics_changed(self) -> None:
-        """Some are new, gone, or have more partitions."""
+        """Note that topics are new, deleted, or have more partitions."""
         self.changes += 1
         count = len(self._metadata.names)
         if count > self._count:

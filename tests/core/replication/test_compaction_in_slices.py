@@ -1,0 +1,59 @@
+"""Compaction of very many keys and of batches with very many records: in slices, with the same result."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from support.compacting import compacted, pairs_of, write
+from support.simulation import Simulation
+from support.slices import most_calls_of_a_slice
+
+from fakebroker.core.log.compaction.offset_map import OffsetMap
+from fakebroker.protocol.compression import Codec
+from fakebroker.protocol.slices import finish
+
+
+def written(records: int, codec: int) -> Simulation:
+    """A log of two batches with the same keys, of which every third is deleted in the second."""
+    simulation = compacted()
+    keys = [b"k%d" % number for number in range(records)]
+    write(simulation, *((key, b"old") for key in keys[::2]), codec=codec)
+    write(simulation, *((key, None if number % 3 == 0 else b"new") for number, key in enumerate(keys)), codec=codec)
+    return simulation
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_a_large_batch_is_filtered_as_a_small_one(codec: Codec) -> None:
+    simulation = written(300, codec)
+    assert finish(simulation.cluster.compact_in_slices("t", simulation.now)) == 1
+    keys = [b"k%d" % number for number in range(300)]
+    expected = [(150 + n, key, None if n % 3 == 0 else b"new") for n, key in enumerate(keys)]
+    assert pairs_of(simulation) == expected
+    simulation.advance(2 * 86_400_000)
+    assert finish(simulation.cluster.compact_in_slices("t", simulation.now)) == 1
+    assert pairs_of(simulation) == [each for each in expected if each[2] is not None]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_no_slice_grows_with_the_records_of_a_batch(codec: Codec) -> None:
+    found = []
+    for records in (300, 300, 1_200):
+        simulation = written(records, codec)
+        compact = partial(simulation.cluster.compact_in_slices, "t", simulation.now)
+        found.append(most_calls_of_a_slice(compact))
+    # A generator over the records looks for a tombstone: a call for each, up to the first one.
+    assert found[2] < 1.5 * found[1]
+
+
+def test_the_map_of_keys_is_made_of_small_parts_and_dropped_one_by_one() -> None:
+    latest = OffsetMap()
+    for number in range(20_000):
+        latest.put(b"k%d" % number, number)
+        latest.put(b"k%d" % number, number + 1)
+    assert [latest.get(b"k%d" % number) for number in (0, 1, 19_999)] == [1, 2, 20_000]
+    assert latest.get(b"none") == -1
+    assert max(map(len, latest._parts)) < 200
+    assert sum(1 for _ in latest.drop()) > 400
+    assert latest.get(b"k1") == -1
