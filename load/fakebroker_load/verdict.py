@@ -266,7 +266,7 @@ def connections_of(runs: Sequence[dict[str, Any]]) -> dict[tuple[str, str], rang
 
 
 def keeps_to(own: range | None, row: Row) -> bool:
-    """Whether the rows of a group are of its own connections. One that was not planned has none."""
+    """Return True if the rows of a group belong to its own connections. A group that was not planned has none."""
     found = row["first_connection"], row["last_connection"]
     return own is not None and all(one is None or one in own for one in found)
 

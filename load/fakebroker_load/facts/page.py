@@ -65,7 +65,7 @@ def _section(witness: str) -> Iterator[str]:
 
 
 def _unseen(fact: Fact) -> str:
-    """Which kinds of change may stay unseen, as a sentence."""
+    """Return the kinds of change that may stay unseen, as a sentence."""
     said = [
         ("any change" if EACH in changes else ", ".join(f"`{change}`" for change in changes))
         + ("" if condition == ALWAYS else f" {condition}")

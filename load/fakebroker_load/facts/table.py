@@ -12,8 +12,8 @@ Shape    TOML files beside this module, one for each witness:
          the rule does not see. Beside `but`, an entry for rows of a Parquet file may have `unseen`: patterns of these
          changes ("one *", "*less", "*"), by a condition that each changed row meets (ALWAYS: any row).
 Theory   A field is judged if another value of it makes the verdict fail, where `needs` is met; `but` is a limit of
-         that. tests/load/facts compares the table with the definitions of messages, events and columns, and each rule
-         with the verdict. tests/witness_mutants compares `unseen` with changed rows.
+         that. The tests in tests/load/facts compare the table with the definitions of messages, events and columns.
+         They compare each rule with the verdict. Those in tests/witness_mutants compare `unseen` with changed rows.
 """
 
 from __future__ import annotations
