@@ -40,8 +40,8 @@ REGISTERED_WITHIN_S = 20
 
 # The JVM lives shortly on few cores, which the load needs. With only the quick compiler and one collector thread, it
 # took 11 s of CPU time instead of 22 (2 cores, Java 17). That was for starting, judging 8,000 rows and reporting on
-# them. With the quick compiler alone Java keeps 48 MB for compiled code. Some twenty judgements fill that, and from then
-# on Java throws code away and compiles it again.
+# them. With the quick compiler alone Java keeps 48 MB for compiled code. A session of many judgements fills that; then
+# Java throws code away and compiles it again.
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m"
 # With many rows the slow compiler's code is worth its price: judging 1,000,000 by responses took 46 s instead of 59. At
 # 10,000,000 the JVM had 3 GB.
