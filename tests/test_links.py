@@ -67,7 +67,7 @@ def test_what_a_module_names_is_there() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[a](decisions.md) [b](decisions.md#16-retention-goes-by-batches) [c](../README.md) [d](https://x.y/z)", []),
+        ("[a](decisions.md) [b](decisions.md#16-retention-works-by-batches) [c](../README.md) [d](https://x.y/z)", []),
         ("`core/log/log.py`, `log.py`, `make quick`, `make test WORKERS=0`, `Log.append`", []),
         ("[a](nowhere.md) [b](decisions.md#nowhere)", ["nowhere.md", "decisions.md#nowhere"]),
         ("`core/logs/log.py`, `nobody.py`, `make nothing`", ["core/logs/log.py", "nobody.py", "make nothing"]),

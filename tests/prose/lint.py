@@ -1,4 +1,4 @@
-"""Find docstrings and comments that break the rules of plain technical English.
+"""Find docstrings, comments and Markdown that break the rules of plain technical English.
 
 A docstring starts with a verb or with a noun that names the object. Software is "it", never a person. A sentence has
 at most 25 words. CLEAN lists the paths that have no problem left; `tests/prose/test_lint.py` keeps them so, and
@@ -19,6 +19,21 @@ ROOT: Final = Path(__file__).parents[2]
 
 # Folders and files without a problem. The list grows until it is the whole package.
 CLEAN: Final[tuple[str, ...]] = (
+    "docs/README.md",
+    "docs/adding-an-api.md",
+    "docs/addresses.md",
+    "docs/architecture.md",
+    "docs/decisions.md",
+    "docs/faults.md",
+    "docs/http.md",
+    "docs/memory.md",
+    "docs/operating.md",
+    "docs/pytest.md",
+    "docs/scenarios.md",
+    "docs/serve.md",
+    "docs/settings.md",
+    "docs/speed.md",
+    "docs/tools.md",
     "fakebroker/__init__.py",
     "fakebroker/__main__.py",
     "fakebroker/apis",
@@ -113,6 +128,7 @@ _SECTION: Final = re.compile(r"^(\w[\w ]{0,18}?)\s{2,}(?=\S)")
 _LIST_ITEM: Final = re.compile(r"^\s*(?:[-*]|\d+\.)\s")
 _WORD: Final = re.compile(r"[\w'/-]+")
 _END: Final = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`\"(\d])|(?<=[:;])\s+")
+_LINK: Final = re.compile(r"\]\([^)]*\)")
 _DIRECTIVE: Final = re.compile(r"^#\s*(?:type:|noqa|pragma|fmt:|mypy:|!|-\*-)")
 
 
@@ -129,7 +145,7 @@ class Problem(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """A docstring, or a block of comment lines. `line` is that of its start."""
+    """A docstring, a block of comment lines, or the prose of a Markdown page. `line` is that of its start."""
 
     line: int
     text: str
@@ -145,7 +161,8 @@ def problems(paths: Iterable[str]) -> Iterator[Problem]:
 
 
 def problems_of(source: str, path: str) -> Iterator[Problem]:
-    for prose in (*docstrings(source), *comments(source)):
+    """Return the problems of this Python source, or of this Markdown if the path says so."""
+    for prose in [markdown(source)] if path.endswith(".md") else (*docstrings(source), *comments(source)):
         for line, rule, text in judge(prose):
             yield Problem(path, line, rule, text)
 
@@ -175,6 +192,19 @@ def comments(source: str) -> Iterator[Prose]:
         last = line
     if block:
         yield Prose(start, "\n".join(block), False)
+
+
+def markdown(page: str) -> Prose:
+    """Return the prose of a page: without code blocks and the targets of links. A heading becomes a list item."""
+    lines: list[str] = []
+    fence = ""
+    for line in _LINK.sub(lambda target: "]" + "\n" * target[0].count("\n"), page).split("\n"):
+        mark = line.strip()[:3]
+        if mark in ("```", "~~~") and fence in ("", mark):
+            fence = "" if fence else mark
+            line = ""
+        lines.append("" if fence else re.sub("^#+ ", "- ", line))
+    return Prose(1, "\n".join(lines), False)
 
 
 def judge(prose: Prose) -> Iterator[tuple[int, str, str]]:
@@ -213,8 +243,9 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
             for sentence in _END.split(" ".join(paragraph)):
                 if sentence.strip():
                     yield start, sentence.strip()
-            paragraph, start = [], number
+            paragraph = []
         if section:
             line = line.strip()[section.end() :]
         if line.strip() and not line.lstrip().startswith(("|", ">>>", "$")):
+            start = start if paragraph else number
             paragraph.append(line.strip())
