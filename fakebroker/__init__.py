@@ -25,7 +25,7 @@ _spec = find_spec("fakebroker.core.log.plain_append")
 COMPILED = _spec is not None and not str(_spec.origin).endswith(".py")
 """True if the hot modules are compiled (setup.py names them), False if the whole package is interpreted."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = ["COMPILED", "AsyncFakeCluster", "AsyncProducer", "FakeCluster", "Fault", "KafkaError", "When", "__version__"]
 

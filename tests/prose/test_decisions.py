@@ -19,7 +19,9 @@ def test_the_numbers_are_in_order_and_complete() -> None:
 def test_each_decision_has_a_decision_and_ends_with_its_status() -> None:
     sections = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
     assert [text.splitlines()[0] for text in sections if text.count("\nDecision: ") != 1] == []
-    assert [text.splitlines()[0] for text in sections if not re.search(r"\n\nStatus: [^\n]+(\n[^\n]+)*\s*$", text)] == []
+    assert [
+        text.splitlines()[0] for text in sections if not re.search(r"\n\nStatus: [^\n]+(\n[^\n]+)*\s*$", text)
+    ] == []
     statuses = {re.split(r"[\s.;]", text.split("\nStatus: ")[1])[0] for text in sections}
     assert statuses == {"accepted", "superseded"}
 
