@@ -24,7 +24,7 @@ class BrokerQuotaConfig(Config):
         at_least(0),
         by="core/quota/replication",
         mode=CLUSTER_WIDE,
-        doc="what a broker gives followers of throttled partitions that it leads",
+        doc="bytes a second that a broker sends for throttled partitions that it leads",
     )
     follower_replication_throttled_rate = Setting(
         LONG,
@@ -32,8 +32,8 @@ class BrokerQuotaConfig(Config):
         at_least(0),
         by="core/quota/replication",
         mode=CLUSTER_WIDE,
-        doc="what a broker takes of throttled partitions that it follows",
+        doc="bytes a second that a broker fetches for throttled partitions that it follows",
     )
     replica_alter_log_dirs_io_max_bytes_per_second = Setting(
-        LONG, NO_BOUND, at_least(0), mode=CLUSTER_WIDE, doc="how fast replicas move between folders"
+        LONG, NO_BOUND, at_least(0), mode=CLUSTER_WIDE, doc="bytes a second of moves between folders"
     )

@@ -31,11 +31,11 @@ class ClientMetricsConfig(Config):
     """The settings of a subscription, with defaults for those that are not set."""
 
     metrics = Setting[tuple[str, ...]](
-        LIST, (), mode=UpdateMode.DYNAMIC, doc="what the names of metrics begin with; * is all of them"
+        LIST, (), mode=UpdateMode.DYNAMIC, doc="prefixes of the metrics to push; * is all"
     )
-    interval_ms = Setting(INT, 300_000, mode=UpdateMode.DYNAMIC, doc="how often a client is to push them")
+    interval_ms = Setting(INT, 300_000, mode=UpdateMode.DYNAMIC, doc="interval at which clients push them")
     match = Setting[tuple[str, ...]](
-        LIST, (), mode=UpdateMode.DYNAMIC, doc="which clients, as NAME=PATTERN; all if there are none"
+        LIST, (), mode=UpdateMode.DYNAMIC, doc="clients of the subscription, as NAME=PATTERN (default: all)"
     )
 
 

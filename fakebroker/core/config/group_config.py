@@ -97,7 +97,7 @@ class GroupConfig(Config):
         lowest=_B.group_consumer_min_session_timeout_ms,
         highest=_B.group_consumer_max_session_timeout_ms,
         by="core/groups/consumer/tools",
-        doc="a member that was silent for so long is out",
+        doc="time without a heartbeat after which a member of the consumer group is removed",
     )
     consumer_heartbeat_interval_ms = GroupSetting(
         INT,
@@ -107,7 +107,7 @@ class GroupConfig(Config):
         lowest=_B.group_consumer_min_heartbeat_interval_ms,
         highest=_B.group_consumer_max_heartbeat_interval_ms,
         by="core/groups/consumer/tools",
-        doc="how often members are told to call",
+        doc="heartbeat interval of members of the consumer group",
     )
     consumer_assignment_interval_ms = GroupSetting(
         INT,
@@ -117,14 +117,14 @@ class GroupConfig(Config):
         lowest=_B.group_consumer_min_assignment_interval_ms,
         highest=_B.group_consumer_max_assignment_interval_ms,
         by="core/groups/consumer/tools",
-        doc="the shortest time between two assignments",
+        doc="shortest time between two assignments of the consumer group",
     )
     consumer_assignor_offload_enable = GroupSetting(
         BOOLEAN,
         True,
         broker=_B.group_consumer_assignor_offload_enable,
         is_internal=True,
-        doc="assignments are computed in threads of their own",
+        doc="whether background threads compute assignments of the consumer group",
     )
     share_session_timeout_ms = GroupSetting(
         INT,
@@ -133,7 +133,7 @@ class GroupConfig(Config):
         broker=_B.group_share_session_timeout_ms,
         lowest=_B.group_share_min_session_timeout_ms,
         highest=_B.group_share_max_session_timeout_ms,
-        doc="a member of a share group that was silent for so long is out",
+        doc="time without a heartbeat after which a member of the share group is removed",
     )
     share_heartbeat_interval_ms = GroupSetting(
         INT,
@@ -142,7 +142,7 @@ class GroupConfig(Config):
         broker=_B.group_share_heartbeat_interval_ms,
         lowest=_B.group_share_min_heartbeat_interval_ms,
         highest=_B.group_share_max_heartbeat_interval_ms,
-        doc="how often its members are told to call",
+        doc="heartbeat interval of members of the share group",
     )
     share_record_lock_duration_ms = GroupSetting(
         INT,
@@ -151,7 +151,7 @@ class GroupConfig(Config):
         broker=_B.group_share_record_lock_duration_ms,
         lowest=_B.group_share_min_record_lock_duration_ms,
         highest=_B.group_share_max_record_lock_duration_ms,
-        doc="how long a record is locked for who fetched it",
+        doc="time for which a delivered record is locked",
     )
     share_delivery_count_limit = GroupSetting(
         INT,
@@ -160,7 +160,7 @@ class GroupConfig(Config):
         broker=_B.group_share_delivery_count_limit,
         lowest=_B.group_share_min_delivery_count_limit,
         highest=_B.group_share_max_delivery_count_limit,
-        doc="how often a record is delivered",
+        doc="deliveries of a record until it is given up",
     )
     share_partition_max_record_locks = GroupSetting(
         INT,
@@ -169,16 +169,16 @@ class GroupConfig(Config):
         broker=_B.group_share_partition_max_record_locks,
         lowest=_B.group_share_min_partition_max_record_locks,
         highest=_B.group_share_max_partition_max_record_locks,
-        doc="records of a partition that may be locked at once",
+        doc="most records of a partition that are locked at the same time",
     )
     share_auto_offset_reset = GroupSetting(
-        STRING, "latest", offset_reset, doc="where a share group begins: earliest, latest or by_duration:PT1H"
+        STRING, "latest", offset_reset, doc="start of a share group: earliest, latest or by_duration:PT1H"
     )
     share_isolation_level = GroupSetting(
         STRING,
         "read_uncommitted",
         one_of("read_committed", "read_uncommitted"),
-        doc="whether a share group reads what is not committed",
+        doc="whether a share group reads uncommitted records",
     )
     share_renew_acknowledge_enable = GroupSetting(BOOLEAN, True, doc="whether the lock of a record can be renewed")
     share_assignment_interval_ms = GroupSetting(
@@ -188,14 +188,14 @@ class GroupConfig(Config):
         broker=_B.group_share_assignment_interval_ms,
         lowest=_B.group_share_min_assignment_interval_ms,
         highest=_B.group_share_max_assignment_interval_ms,
-        doc="the shortest time between two assignments",
+        doc="shortest time between two assignments of the share group",
     )
     share_assignor_offload_enable = GroupSetting(
         BOOLEAN,
         True,
         broker=_B.group_share_assignor_offload_enable,
         is_internal=True,
-        doc="assignments are computed in threads of their own",
+        doc="whether background threads compute assignments of the share group",
     )
     streams_session_timeout_ms = GroupSetting(
         INT,
@@ -204,7 +204,7 @@ class GroupConfig(Config):
         broker=_B.group_streams_session_timeout_ms,
         lowest=_B.group_streams_min_session_timeout_ms,
         highest=_B.group_streams_max_session_timeout_ms,
-        doc="a member of a streams group that was silent for so long is out",
+        doc="time without a heartbeat after which a member of the streams group is removed",
     )
     streams_heartbeat_interval_ms = GroupSetting(
         INT,
@@ -213,7 +213,7 @@ class GroupConfig(Config):
         broker=_B.group_streams_heartbeat_interval_ms,
         lowest=_B.group_streams_min_heartbeat_interval_ms,
         highest=_B.group_streams_max_heartbeat_interval_ms,
-        doc="how often its members are told to call",
+        doc="heartbeat interval of members of the streams group",
     )
     streams_num_standby_replicas = GroupSetting(
         INT,
@@ -221,14 +221,14 @@ class GroupConfig(Config):
         at_least(0),
         broker=_B.group_streams_num_standby_replicas,
         highest=_B.group_streams_max_standby_replicas,
-        doc="standby copies of each task",
+        doc="standby replicas of each task",
     )
     streams_initial_rebalance_delay_ms = GroupSetting(
         INT,
         3000,
         at_least(0),
         broker=_B.group_streams_initial_rebalance_delay_ms,
-        doc="how long an empty group waits for more members",
+        doc="time for which an empty streams group waits for more members",
     )
     streams_assignment_interval_ms = GroupSetting(
         INT,
@@ -237,14 +237,14 @@ class GroupConfig(Config):
         broker=_B.group_streams_assignment_interval_ms,
         lowest=_B.group_streams_min_assignment_interval_ms,
         highest=_B.group_streams_max_assignment_interval_ms,
-        doc="the shortest time between two assignments",
+        doc="shortest time between two assignments of the streams group",
     )
     streams_assignor_offload_enable = GroupSetting(
         BOOLEAN,
         True,
         broker=_B.group_streams_assignor_offload_enable,
         is_internal=True,
-        doc="assignments are computed in threads of their own",
+        doc="whether background threads compute assignments of the streams group",
     )
     streams_task_offset_interval_ms = GroupSetting(
         INT,
@@ -253,7 +253,7 @@ class GroupConfig(Config):
         broker=_B.group_streams_task_offset_interval_ms,
         lowest=_B.group_streams_min_task_offset_interval_ms,
         is_internal=True,
-        doc="how often members tell how far their tasks are",
+        doc="interval at which members report the offsets of their tasks",
     )
     streams_num_warmup_replicas = GroupSetting(
         INT,
@@ -262,14 +262,14 @@ class GroupConfig(Config):
         broker=_B.group_streams_num_warmup_replicas,
         highest=_B.group_streams_max_warmup_replicas,
         is_internal=True,
-        doc="copies that are warmed up before a task moves",
+        doc="warm-up replicas of the group at the same time",
     )
     streams_rack_aware_assignment_tags = GroupSetting[tuple[str, ...]](
         LIST,
         (),
         some_of(may_be_empty=True),
         broker=_B.group_streams_rack_aware_assignment_tags,
-        doc="tags of clients by which standby copies are spread",
+        doc="client tags by which standby replicas are distributed",
     )
     streams_acceptable_recovery_lag = GroupSetting(
         LONG,
@@ -277,14 +277,14 @@ class GroupConfig(Config):
         at_least(0),
         broker=_B.group_streams_acceptable_recovery_lag,
         is_internal=True,
-        doc="a copy that lacks no more records counts as caught up",
+        doc="most missing records of a replica that counts as caught up",
     )
     streams_assignor_name = GroupSetting[str | None](
-        STRING, None, broker=_B.group_streams_assignors, doc="who assigns tasks; if not set, the brokers' first"
+        STRING, None, broker=_B.group_streams_assignors, doc="task assignor (default: the brokers' first one)"
     )
-    errors_deadletterqueue_topic_name = GroupSetting(STRING, "", doc="where a share group writes what it gave up")
+    errors_deadletterqueue_topic_name = GroupSetting(STRING, "", doc="topic for records that a share group gave up")
     errors_deadletterqueue_copy_record_enable = GroupSetting(
-        BOOLEAN, False, doc="whether it writes the record there as well"
+        BOOLEAN, False, doc="whether the record itself is written to the dead letter topic"
     )
 
     @classmethod

@@ -86,120 +86,131 @@ class TopicConfig(Config):
 
     # Kafka 4.0 lacks this bound for topics (14 there); 4.1 has it: KAFKA-19080.
     segment_bytes = TopicSetting(
-        INT, 1_073_741_824, at_least(1_048_576), by="core/log/append", doc="size of a segment, and so of a batch"
+        INT,
+        1_073_741_824,
+        at_least(1_048_576),
+        by="core/log/append",
+        doc="size of a segment, and the largest size of a batch",
     )
     segment_ms = TopicSetting(
-        LONG, 7 * _DAY_MS, at_least(1), by="core/log/compaction/cleaning", doc="a segment is closed after so long"
+        LONG, 7 * _DAY_MS, at_least(1), by="core/log/compaction/cleaning", doc="time after which a segment is closed"
     )
-    segment_jitter_ms = TopicSetting(LONG, 0, at_least(0), doc="at most so much sooner")
+    segment_jitter_ms = TopicSetting(LONG, 0, at_least(0), doc="largest random part that is subtracted from segment.ms")
     segment_index_bytes = TopicSetting(INT, 10_485_760, at_least(4), doc="size of the index of a segment")
-    flush_messages = TopicSetting(LONG, _MAX_LONG, at_least(1), doc="to the disk after so many records")
-    flush_ms = TopicSetting(LONG, _MAX_LONG, at_least(0), doc="to the disk after so long")
+    flush_messages = TopicSetting(LONG, _MAX_LONG, at_least(1), doc="records after which a log is flushed")
+    flush_ms = TopicSetting(LONG, _MAX_LONG, at_least(0), doc="time after which a log is flushed")
     retention_bytes = TopicSetting(
-        LONG, -1, by="core/replication/partition", doc="the oldest records go when a partition has more; -1 keeps them"
+        LONG,
+        -1,
+        by="core/replication/partition",
+        doc="size of a partition above which its oldest records are deleted; -1 keeps them",
     )
     retention_ms = TopicSetting(
         LONG,
         7 * _DAY_MS,
         at_least(-1),
         by="cluster/housekeeping",
-        doc="records that are older go; -1 keeps them",
+        doc="age above which records are deleted; -1 keeps them",
     )
-    max_message_bytes = TopicSetting(INT, 1_048_588, at_least(0), by="core/log/append", doc="the largest batch")
+    max_message_bytes = TopicSetting(INT, 1_048_588, at_least(0), by="core/log/append", doc="largest batch")
     max_decompressed_message_bytes = TopicSetting(
         INT,
         2_147_483_639,
         between(1, 2_147_483_639),
         by="core/log/log_validator",
-        doc="the largest record of a compressed batch",
+        doc="largest record of a compressed batch",
     )
-    index_interval_bytes = TopicSetting(INT, 4096, at_least(0), doc="how often the index of a segment gets an entry")
+    index_interval_bytes = TopicSetting(INT, 4096, at_least(0), doc="bytes between two entries of a segment's index")
     delete_retention_ms = TopicSetting(
         LONG,
         _DAY_MS,
         at_least(0),
         by="core/log/compaction/cleaning",
-        doc="how long a compacted topic keeps the mark of a deleted key",
+        doc="time for which a compacted topic keeps a tombstone",
     )
     min_compaction_lag_ms = TopicSetting(
-        LONG, 0, at_least(0), by="core/log/compaction/cleaning", doc="how long a record is not compacted"
+        LONG, 0, at_least(0), by="core/log/compaction/cleaning", doc="shortest time until a record may be compacted"
     )
     max_compaction_lag_ms = TopicSetting(
-        LONG, _MAX_LONG, at_least(1), by="core/log/compaction/cleaning", doc="how long a record may stay uncompacted"
+        LONG, _MAX_LONG, at_least(1), by="core/log/compaction/cleaning", doc="longest time until a record is compacted"
     )
-    file_delete_delay_ms = TopicSetting(LONG, 60_000, at_least(0), doc="how long deleted files stay")
+    file_delete_delay_ms = TopicSetting(LONG, 60_000, at_least(0), doc="time for which deleted files stay")
     min_cleanable_dirty_ratio = TopicSetting(
         DOUBLE,
         0.5,
         between(0, 1),
         by="core/replication/compaction",
-        doc="how much of a log is dirty before it is compacted",
+        doc="dirty part of a log from which on it is compacted",
     )
     cleanup_policy = _Strings(
         LIST,
         ("delete",),
         some_of("compact", "delete", may_be_empty=True),
         by="core/replication/partition",
-        doc="what happens to old records: delete, compact, both or nothing",
+        doc="treatment of old records: delete, compact, both or nothing",
     )
     unclean_leader_election_enable = TopicSetting(
         BOOLEAN,
         False,
         by="core/controller/leadership",
-        doc="whether a replica that is not in sync may lead when no other can",
+        doc="whether a replica outside of the ISR may lead if no other can",
     )
     min_insync_replicas = TopicSetting(
         INT,
         1,
         at_least(1),
         by="core/replication/partition",
-        doc="acks=all is refused while fewer replicas are in sync",
+        doc="ISR size below which acks=all is refused",
     )
     compression_type = TopicSetting(
         STRING,
         "producer",
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         by="core/log/log_validator",
-        doc="how batches are stored; producer: as they came",
+        doc="codec of stored batches; producer keeps the producer's",
     )
-    compression_gzip_level = TopicSetting(INT, -1, gzip_level, doc="of gzip; -1 is its own default")
-    compression_lz4_level = TopicSetting(INT, 9, between(1, 17), doc="of lz4")
-    compression_zstd_level = TopicSetting(INT, 3, between(-131_072, 22), doc="of zstd")
-    preallocate = TopicSetting(BOOLEAN, False, doc="make the file of a segment in its full size")
+    compression_gzip_level = TopicSetting(INT, -1, gzip_level, doc="level of gzip; -1 is its default")
+    compression_lz4_level = TopicSetting(INT, 9, between(1, 17), doc="level of lz4")
+    compression_zstd_level = TopicSetting(INT, 3, between(-131_072, 22), doc="level of zstd")
+    preallocate = TopicSetting(BOOLEAN, False, doc="whether the file of a segment is created in its full size")
     message_timestamp_type = TopicSetting(
         STRING,
         "CreateTime",
         one_of("CreateTime", "LogAppendTime"),
         by="core/log/log_validator",
-        doc="CreateTime: the time of the producer; LogAppendTime: that of the broker",
+        doc="CreateTime: the producer's time; LogAppendTime: the broker's time",
     )
     message_timestamp_before_max_ms = TopicSetting(
-        LONG, _MAX_LONG, at_least(0), by="core/log/log_validator", doc="how far before now a timestamp may be"
+        LONG, _MAX_LONG, at_least(0), by="core/log/log_validator", doc="most time that a timestamp may be before now"
     )
     message_timestamp_after_max_ms = TopicSetting(
-        LONG, 3_600_000, at_least(0), by="core/log/log_validator", doc="how far after now a timestamp may be"
+        LONG, 3_600_000, at_least(0), by="core/log/log_validator", doc="most time that a timestamp may be after now"
     )
     leader_replication_throttled_replicas = _Strings(
-        LIST, (), throttled_replicas, by="core/quota/replication", doc="leaders whose followers are throttled"
+        LIST, (), throttled_replicas, by="core/quota/replication", doc="replicas that are throttled as leaders"
     )
     follower_replication_throttled_replicas = _Strings(
-        LIST, (), throttled_replicas, by="core/quota/replication", doc="followers that are throttled"
+        LIST, (), throttled_replicas, by="core/quota/replication", doc="replicas that are throttled as followers"
     )
-    remote_storage_enable = TopicSetting(BOOLEAN, False, doc="tiered storage of this topic")
+    remote_storage_enable = TopicSetting(BOOLEAN, False, doc="whether the topic uses tiered storage")
     local_retention_ms = TopicSetting(
-        LONG, -2, at_least(-2), doc="how long tiered records stay on the broker as well; -2: as retention.ms"
+        LONG, -2, at_least(-2), doc="age above which tiered records leave the broker; -2: retention.ms"
     )
-    local_retention_bytes = TopicSetting(LONG, -2, at_least(-2), doc="how much of them; -2: as retention.bytes")
-    remote_log_copy_disable = TopicSetting(BOOLEAN, False, doc="copy nothing more to the tiered storage")
+    local_retention_bytes = TopicSetting(
+        LONG, -2, at_least(-2), doc="size above which tiered records leave the broker; -2: retention.bytes"
+    )
+    remote_log_copy_disable = TopicSetting(BOOLEAN, False, doc="whether copying to tiered storage is off")
     remote_copy_lag_ms = TopicSetting(
-        LONG, 0, at_least(-1), doc="records are copied when they are so old; -1: as late as may be"
+        LONG, 0, at_least(-1), doc="age at which records are copied to tiered storage; -1: as late as possible"
     )
-    remote_copy_lag_bytes = TopicSetting(LONG, -1, at_least(-1), doc="or when there are so many; -1: as late as may be")
+    remote_copy_lag_bytes = TopicSetting(
+        LONG, -1, at_least(-1), doc="bytes after which records are copied to tiered storage; -1: as late as possible"
+    )
     remote_log_delete_on_disable = TopicSetting(
-        BOOLEAN, False, doc="delete what is there when tiered storage is taken from the topic"
+        BOOLEAN, False, doc="whether tiered records are deleted when tiered storage is turned off"
     )
     errors_deadletterqueue_group_enable = TopicSetting(
-        BOOLEAN, False, doc="share groups may write here what they gave up"
+        BOOLEAN, False, doc="whether share groups may write records that they gave up to this topic"
     )
 
     def check(self) -> None:

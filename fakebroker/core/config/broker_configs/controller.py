@@ -22,74 +22,99 @@ class ControllerConfigs:
         None,
         some_of("broker", "controller"),
         by="server/made/addresses",
-        doc="broker, controller or both; where there is no broker, nothing can be served",
+        doc="roles of the process: broker, controller or both; without broker nothing can be served",
     )
     node_id = IntOrNone(
         INT,
         None,
         at_least(0),
         by="server/made/addresses",
-        doc="of the only broker, where nothing else says how many there are",
+        doc="id of the only broker, if no option gives the number of brokers or their ids",
     )
     controller_listener_names = StringsOrNone(
-        LIST, None, some_of(), by="server/made/addresses", doc="the listeners of controllers: they are not opened"
+        LIST,
+        None,
+        some_of(),
+        by="server/made/addresses",
+        doc="names of the controllers' listeners, which are not opened",
     )
     initial_broker_registration_timeout_ms = Setting(
-        INT, 60_000, doc="a broker ends when it could not register for so long"
+        INT, 60_000, doc="time without a registration after which a broker ends"
     )
-    broker_heartbeat_interval_ms = Setting(INT, 2000, doc="how often a broker tells the controller that it lives")
+    broker_heartbeat_interval_ms = Setting(INT, 2000, doc="interval of a broker's heartbeats to the controller")
     broker_session_timeout_ms = Setting(
-        INT, 9000, by="core/controller/cluster_control", doc="a broker that did not for so long is fenced"
+        INT,
+        9000,
+        by="core/controller/cluster_control",
+        doc="time without a heartbeat after which the controller fences a broker",
     )
-    sasl_mechanism_controller_protocol = Setting(STRING, "GSSAPI", doc="SASL mechanism towards controllers")
+    sasl_mechanism_controller_protocol = Setting(STRING, "GSSAPI", doc="SASL mechanism of connections to controllers")
     controller_performance_sample_period_ms = Setting(
-        LONG, 60_000, at_least(100), doc="how often the controller tells how long its events took"
+        LONG, 60_000, at_least(100), doc="interval at which the controller logs the duration of its events"
     )
     controller_performance_always_log_threshold_ms = Setting(
-        LONG, 2000, at_least(0), doc="an event that took longer is told at once"
+        LONG, 2000, at_least(0), doc="duration above which an event of the controller is logged at once"
     )
-    server_max_startup_time_ms = Setting(LONG, _MAX_LONG, at_least(0), doc="how long a start may take")
-    metadata_log_dir = StrOrNone(STRING, None, doc="where the log of metadata lies; the first of log.dirs if not set")
-    metadata_log_segment_bytes = Setting(INT, 1_073_741_824, at_least(8_388_608), doc="size of its segments")
-    metadata_log_segment_ms = Setting(LONG, 604_800_000, doc="time until a new segment of it")
+    server_max_startup_time_ms = Setting(LONG, _MAX_LONG, at_least(0), doc="longest time of a start")
+    metadata_log_dir = StrOrNone(STRING, None, doc="folder of the metadata log (default: the first of log.dirs)")
+    metadata_log_segment_bytes = Setting(
+        INT, 1_073_741_824, at_least(8_388_608), doc="segment size of the metadata log"
+    )
+    metadata_log_segment_ms = Setting(LONG, 604_800_000, doc="time after which the metadata log starts a new segment")
     metadata_log_max_record_bytes_between_snapshots = Setting(
-        LONG, 20_971_520, at_least(1), doc="a snapshot is made after so much of it"
+        LONG, 20_971_520, at_least(1), doc="bytes of metadata records after which a snapshot is made"
     )
-    metadata_log_max_snapshot_interval_ms = Setting(LONG, 3_600_000, at_least(0), doc="and after so long")
-    metadata_max_retention_bytes = Setting(LONG, 104_857_600, doc="how much of it is kept")
-    metadata_max_retention_ms = Setting(LONG, 604_800_000, doc="and for how long")
+    metadata_log_max_snapshot_interval_ms = Setting(
+        LONG, 3_600_000, at_least(0), doc="time after which a snapshot of the metadata is made"
+    )
+    metadata_max_retention_bytes = Setting(
+        LONG, 104_857_600, doc="size of the metadata log and its snapshots above which old ones are deleted"
+    )
+    metadata_max_retention_ms = Setting(
+        LONG, 604_800_000, doc="age above which metadata log segments and snapshots are deleted"
+    )
     metadata_max_idle_interval_ms = Setting(
-        INT, 500, at_least(0), doc="how often the active controller writes a record that says nothing"
+        INT, 500, at_least(0), doc="interval at which the active controller writes a no-op record"
     )
-    internal_metadata_log_segment_bytes = IntOrNone(INT, None, doc="for Kafka's own tests")
-    internal_metadata_max_batch_size_in_bytes = Setting(INT, 8_388_608, doc="size of a batch in it")
-    internal_metadata_delete_delay_millis = Setting(LONG, 60_000, doc="how long deleted files of it stay")
-    controller_quorum_voters = Strings(LIST, (), voters, doc="the controllers that vote, as ID@HOST:PORT")
+    internal_metadata_log_segment_bytes = IntOrNone(
+        INT, None, doc="segment size of the metadata log, for Kafka's own tests"
+    )
+    internal_metadata_max_batch_size_in_bytes = Setting(INT, 8_388_608, doc="largest batch of the metadata log")
+    internal_metadata_delete_delay_millis = Setting(
+        LONG, 60_000, doc="time for which deleted files of the metadata log stay"
+    )
+    controller_quorum_voters = Strings(LIST, (), voters, doc="voting controllers, as ID@HOST:PORT")
     controller_quorum_bootstrap_servers = Strings(
-        LIST, (), bootstrap_servers, doc="where to find the controllers, as HOST:PORT"
+        LIST, (), bootstrap_servers, doc="addresses of the controllers, as HOST:PORT"
     )
     controller_quorum_election_timeout_ms = Setting(
-        INT, 1000, at_least(0), doc="how long a candidate waits before it begins a new election"
+        INT, 1000, at_least(0), doc="time without a leader after which a candidate starts a new election"
     )
     controller_quorum_fetch_timeout_ms = Setting(
-        INT, 2000, at_least(0), doc="a controller that could not fetch for so long becomes a candidate"
+        INT, 2000, at_least(0), doc="time without a successful fetch after which a controller becomes a candidate"
     )
     controller_quorum_election_backoff_max_ms = Setting(
-        INT, 1000, at_least(0), doc="how long a candidate that lost pauses at most"
+        INT, 1000, at_least(0), doc="longest pause of a candidate that lost an election"
     )
     controller_quorum_append_linger_ms = Setting(
-        INT, 25, at_least(0), doc="how long the leader gathers records before it writes"
+        INT, 25, at_least(0), doc="time for which the active controller collects records before it writes"
     )
     controller_quorum_request_timeout_ms = Setting(
-        INT, 2000, at_least(0), doc="how long a controller waits for an answer"
+        INT, 2000, at_least(0), doc="time for which a controller waits for a response"
     )
-    controller_quorum_retry_backoff_ms = Setting(INT, 20, at_least(0), doc="how long it pauses before it asks again")
-    controller_quorum_auto_join_enable = Setting(BOOLEAN, False, doc="a new controller joins the voters on its own")
+    controller_quorum_retry_backoff_ms = Setting(
+        INT, 20, at_least(0), doc="pause before a controller repeats a request"
+    )
+    controller_quorum_auto_join_enable = Setting(
+        BOOLEAN, False, doc="whether a new controller joins the voters by itself"
+    )
     controller_quorum_fetch_snapshot_max_bytes = Setting(
-        INT, 1_048_576, at_least(1), doc="what a controller asks for of a snapshot at once"
+        INT, 1_048_576, at_least(1), doc="most bytes that one fetch of a snapshot requests"
     )
     controller_quorum_fetch_max_bytes = Setting(
-        INT, 1_048_576, at_least(1), doc="what a controller asks for of the log at once"
+        INT, 1_048_576, at_least(1), doc="most bytes that one fetch of the metadata log requests"
     )
-    unstable_api_versions_enable = Setting(BOOLEAN, False, doc="serve versions of APIs that are not final")
-    unstable_feature_versions_enable = Setting(BOOLEAN, False, doc="allow versions of features that are not final")
+    unstable_api_versions_enable = Setting(BOOLEAN, False, doc="whether API versions that are not final are served")
+    unstable_feature_versions_enable = Setting(
+        BOOLEAN, False, doc="whether feature versions that are not final are allowed"
+    )

@@ -22,10 +22,10 @@ class NetworkConfigs:
         endpoints,
         mode=PER_BROKER,
         by="server/made/addresses",
-        doc="where brokers listen; if it is not given, host and port say it",
+        doc="addresses on which the broker listens (default: from --host and --port)",
     )
     advertised_listeners = StringsOrNone(
-        LIST, None, endpoints, by="server/made/addresses", doc="what clients are told to connect to"
+        LIST, None, endpoints, by="server/made/addresses", doc="addresses that clients get in metadata"
     )
     listener_security_protocol_map = Setting(
         STRING,
@@ -33,26 +33,38 @@ class NetworkConfigs:
         protocols,
         mode=PER_BROKER,
         by="server/made/addresses",
-        doc="the security protocol of each listener",
+        doc="security protocol of each listener",
     )
     early_start_listeners = StringsOrNone(
         LIST, None, some_of(may_be_empty=True), doc="listeners that open before the authorizer is ready"
     )
-    socket_send_buffer_bytes = Setting(INT, 102_400, doc="SO_SNDBUF of connections, in bytes; -1 is the system's")
-    socket_receive_buffer_bytes = Setting(INT, 102_400, doc="SO_RCVBUF of connections, in bytes; -1 is the system's")
+    socket_send_buffer_bytes = Setting(
+        INT, 102_400, doc="SO_SNDBUF of connections, in bytes; -1 is the system's default"
+    )
+    socket_receive_buffer_bytes = Setting(
+        INT, 102_400, doc="SO_RCVBUF of connections, in bytes; -1 is the system's default"
+    )
     socket_request_max_bytes = Setting(
-        INT, 104_857_600, at_least(1), by="network/socket_server", doc="a longer request closes its connection"
+        INT,
+        104_857_600,
+        at_least(1),
+        by="network/socket_server",
+        doc="largest request; a larger one closes its connection",
     )
     socket_listen_backlog_size = Setting(INT, 50, at_least(1), doc="connections that may wait to be accepted")
-    socket_connection_setup_timeout_ms = Setting(LONG, 10_000, doc="how long a broker tries to connect to another one")
-    socket_connection_setup_timeout_max_ms = Setting(LONG, 30_000, doc="the same after many failures in a row")
+    socket_connection_setup_timeout_ms = Setting(
+        LONG, 10_000, doc="time for which a broker tries to connect to another broker"
+    )
+    socket_connection_setup_timeout_max_ms = Setting(
+        LONG, 30_000, doc="longest connection setup timeout after repeated failures"
+    )
     max_connections = Setting(
         INT,
         _MAX_INT,
         at_least(0),
         mode=CLUSTER_WIDE,
         by="network/open_connections",
-        doc="of one broker; a connection above it waits until another one goes",
+        doc="most connections of a broker; others wait until one closes",
     )
     max_connections_per_ip = Setting(
         INT,
@@ -60,7 +72,7 @@ class NetworkConfigs:
         at_least(0),
         mode=CLUSTER_WIDE,
         by="network/open_connections",
-        doc="of one broker, from one address; a connection above it is closed at once",
+        doc="most connections from one address to a broker; others are closed at once",
     )
     max_connections_per_ip_overrides = Setting(
         STRING,
@@ -68,7 +80,7 @@ class NetworkConfigs:
         addresses,
         mode=CLUSTER_WIDE,
         by="network/open_connections",
-        doc="the same for single addresses, as ADDRESS:COUNT",
+        doc="most connections of single addresses, as ADDRESS:COUNT",
     )
     max_connection_creation_rate = Setting(
         INT,
@@ -76,40 +88,39 @@ class NetworkConfigs:
         at_least(0),
         mode=CLUSTER_WIDE,
         by="network/open_connections",
-        doc="new connections per second, of one broker",
+        doc="new connections of a broker for each second",
     )
     connections_max_idle_ms = Setting(
         LONG,
         600_000,
         by="network/socket_server",
-        doc="closed when nothing was read or written for longer; negative: never",
+        doc="time without reads and writes after which a connection is closed; negative: never",
     )
     connection_failed_authentication_delay_ms = Setting(
-        INT, 100, at_least(0), doc="how long a connection stays open after it failed to authenticate"
+        INT, 100, at_least(0), doc="time for which a connection stays open after a failed authentication"
     )
-    queued_max_requests = Setting(
-        INT, 500, at_least(1), doc="requests that may wait for a handler before reading stops"
-    )
+    queued_max_requests = Setting(INT, 500, at_least(1), doc="waiting requests above which no more are read")
     queued_max_request_bytes = Setting(
         LONG,
         -1,
         by="network/socket_server",
-        doc="bytes of requests that are read or handled before no more are read; -1 is no bound",
+        doc="bytes of waiting requests above which no more are read; -1 is no limit",
     )
     num_network_threads = Setting(INT, 3, at_least(1), mode=CLUSTER_WIDE, doc="threads that read and write")
     num_io_threads = Setting(INT, 8, at_least(1), mode=CLUSTER_WIDE, doc="threads that handle requests")
-    background_threads = Setting(
-        INT, 10, at_least(1), mode=CLUSTER_WIDE, doc="threads for what is done from time to time"
-    )
+    background_threads = Setting(INT, 10, at_least(1), mode=CLUSTER_WIDE, doc="threads for background tasks")
     request_timeout_ms = Setting(
-        INT, 30_000, by="core/transactions/service", doc="how long a broker waits for an answer of another one"
+        INT,
+        30_000,
+        by="core/transactions/service",
+        doc="time for which a broker waits for a response of another broker",
     )
     max_request_partition_size_limit = Setting(
         INT,
         2000,
         at_least(1),
         by="apis/partitions/describe_topic_partitions",
-        doc="partitions that one DescribeTopicPartitions answers",
+        doc="most partitions in a DescribeTopicPartitions response",
     )
     max_incremental_fetch_session_cache_slots = Setting(
         INT,
@@ -118,8 +129,8 @@ class NetworkConfigs:
         by="core/broker/broker",
         doc="fetch sessions that a broker keeps, an eighth in each of 8 shards",
     )
-    broker_id = Setting(INT, -1, by="server/made/addresses", doc="the same as node.id, by its old name")
-    broker_rack = StrOrNone(STRING, None, by="cluster/members", doc="where the broker stands, for rack-aware placement")
+    broker_id = Setting(INT, -1, by="server/made/addresses", doc="old name of node.id")
+    broker_rack = StrOrNone(STRING, None, by="cluster/members", doc="rack of the broker, for rack-aware placement")
     config_providers = Strings(
-        LIST, (), some_of(may_be_empty=True), mode=CLUSTER_WIDE, doc="names of plugins that fill in values"
+        LIST, (), some_of(may_be_empty=True), mode=CLUSTER_WIDE, doc="names of plugins that replace variables in values"
     )

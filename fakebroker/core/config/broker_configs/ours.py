@@ -38,7 +38,7 @@ class OurConfigs:
         at_least(-1),
         mode=CLUSTER_WIDE,
         by="core/controller/controller",
-        doc="memory of all logs together: a forgotten broker does not eat the machine; -1 is no bound",
+        doc="most memory of all logs together; -1 is no limit",
         is_kafkas=False,
     )
     log_memory_full = Setting(
@@ -47,7 +47,7 @@ class OurConfigs:
         one_of("spill", "delete"),
         mode=CLUSTER_WIDE,
         by="core/controller/controller",
-        doc="when log.memory.bytes is reached, old records go to a temporary file (spill), or away (delete)",
+        doc="at log.memory.bytes: spill old records to a temporary file, or delete them",
         is_kafkas=False,
     )
     fakebroker_request_handler_time_us = Setting(
@@ -56,7 +56,7 @@ class OurConfigs:
         at_least(0),
         mode=CLUSTER_WIDE,
         by="core/quota/quota",
-        doc="what each request counts for request_percentage quotas, in microseconds",
+        doc="handling time of each request in request_percentage quotas, in microseconds",
         is_kafkas=False,
     )
     fakebroker_controller_delay_ms = Setting(
@@ -65,7 +65,7 @@ class OurConfigs:
         at_least(0),
         mode=CLUSTER_WIDE,
         by="core/controller/cluster_control",
-        doc="how long the controller takes for each step: elections, fencing, changes of an ISR",
+        doc="time of each step of the controller: election, fencing, change of an ISR",
         is_kafkas=False,
     )
     fakebroker_metadata_delay_ms = Setting(
@@ -74,7 +74,7 @@ class OurConfigs:
         at_least(0),
         mode=CLUSTER_WIDE,
         by="cluster/lives",
-        doc="how long a broker that hears the controller again goes on with what it knew before",
+        doc="time for which a reconnected broker keeps its old metadata",
         is_kafkas=False,
     )
     fakebroker_request_max_elements = Setting(
@@ -82,6 +82,6 @@ class OurConfigs:
         250_000,
         at_least(1),
         by="cluster/dispatcher",
-        doc="elements of arrays and tagged fields of one request; whoever sends more is disconnected",
+        doc="most array elements and tagged fields of a request; more close its connection",
         is_kafkas=False,
     )

@@ -22,7 +22,7 @@ class ReplicationConfigs:
         0,
         at_least(0),
         by="core/controller/placement",
-        doc="of a topic made without one; 0 gives min(3, brokers), Kafka's default is 1",
+        doc="replicas of auto-created topics; 0 is min(3, brokers), Kafka's default is 1",
     )
     min_insync_replicas = default_of(TopicConfig.min_insync_replicas)
     unclean_leader_election_enable = default_of(TopicConfig.unclean_leader_election_enable)
@@ -31,94 +31,98 @@ class ReplicationConfigs:
         300_000,
         at_least(1),
         by="cluster/housekeeping",
-        doc="how often leaderless partitions are looked at whose topic now allows it",
+        doc="interval of the check for unclean elections that became allowed",
     )
     auto_leader_rebalance_enable = Setting(
-        BOOLEAN, True, by="cluster/housekeeping", doc="bring leaders back to the first replica"
+        BOOLEAN, True, by="cluster/housekeeping", doc="whether leadership moves back to the preferred replica"
     )
     leader_imbalance_check_interval_seconds = Setting(
-        LONG, 300, at_least(1), by="cluster/housekeeping", doc="how often that is done"
+        LONG, 300, at_least(1), by="cluster/housekeeping", doc="interval at which leadership moves back"
     )
     replica_lag_time_max_ms = Setting(
         LONG,
         30_000,
         at_least(1),
         by="core/controller/partition_creation",
-        doc="a follower that is behind for longer leaves the ISR",
+        doc="time behind the leader after which a follower leaves the ISR",
     )
-    replica_socket_timeout_ms = Setting(INT, 30_000, doc="how long a follower waits for an answer")
+    replica_socket_timeout_ms = Setting(INT, 30_000, doc="time for which a follower waits for a response")
     replica_socket_receive_buffer_bytes = Setting(INT, 65_536, doc="SO_RCVBUF of followers, in bytes")
     replica_fetch_max_bytes = Setting(
         INT,
         1_048_576,
         at_least(0),
         by="core/quota/replication",
-        doc="what a follower asks for of each partition; here of one that is throttled, or stands still",
+        doc="bytes that a follower requests of a partition; here of a throttled or paused one",
     )
     replica_fetch_wait_max_ms = Setting(
         INT,
         500,
         by="core/quota/replication",
-        doc="how long a follower's fetch waits; here of one that stands still or is throttled",
+        doc="time for which a follower's fetch is parked; here of a throttled or paused one",
     )
-    replica_fetch_backoff_ms = Setting(INT, 1000, at_least(0), doc="how long a follower pauses after an error")
+    replica_fetch_backoff_ms = Setting(INT, 1000, at_least(0), doc="pause of a follower after an error")
     replica_fetch_min_bytes = Setting(
         INT,
         1,
         by="core/replication/standing_still/unread_answers",
-        doc="what a follower's fetch waits for; here of one that stands still",
+        doc="bytes for which a follower's fetch waits; here of a paused one",
     )
     replica_fetch_response_max_bytes = Setting(
         INT,
         10_485_760,
         at_least(0),
         by="core/replication/standing_still/unread_answers",
-        doc="what a follower asks for in all; here of one that stands still",
+        doc="bytes that a follower requests in all; here of a paused one",
     )
     num_replica_fetchers = Setting(
-        INT, 1, at_least(1), mode=CLUSTER_WIDE, doc="threads of a broker that fetch from one other broker"
+        INT, 1, at_least(1), mode=CLUSTER_WIDE, doc="threads that fetch from each other broker"
     )
     replica_high_watermark_checkpoint_interval_ms = Setting(
         LONG,
         5000,
         by="cluster/arising/disks",
-        doc="how often high watermarks are written to the disk; here how long a broker with a full disk lives",
+        doc="interval of writing high watermarks; here a broker with a full disk lives as long",
     )
     replica_selector_class = StrOrNone(
         STRING,
         None,
         by="core/replication/preferred_replica",
-        doc="RackAwareReplicaSelector sends consumers to the replica in their rack; others have no effect",
+        doc="RackAwareReplicaSelector: consumers read from the replica in their rack",
     )
     follower_fetch_last_tiered_offset_enable = Setting(
-        BOOLEAN, False, mode=CLUSTER_WIDE, doc="a new follower begins where tiered storage ends"
+        BOOLEAN, False, mode=CLUSTER_WIDE, doc="whether a new follower starts at the end of tiered storage"
     )
     fetch_max_bytes = Setting(
-        INT, 57_671_680, at_least(1024), by="core/replication/replica_manager", doc="what one Fetch is answered at most"
+        INT, 57_671_680, at_least(1024), by="core/replication/replica_manager", doc="most bytes of a Fetch response"
     )
     fetch_purgatory_purge_interval_requests = Setting(
         INT,
         1000,
         at_least(0),
         by="core/replication/wakeups",
-        doc="completed fetches that may be left in the purgatory's lists",
+        doc="completed fetches that may stay in the purgatory's lists",
     )
     producer_purgatory_purge_interval_requests = Setting(
         INT,
         1000,
         at_least(0),
         by="core/replication/wakeups",
-        doc="completed produce requests that may be left there",
+        doc="completed produce requests that may stay in the purgatory's lists",
     )
     delete_records_purgatory_purge_interval_requests = Setting(
-        INT, 1, by="core/replication/wakeups", doc="completed DeleteRecords that may be left there"
+        INT, 1, by="core/replication/wakeups", doc="completed DeleteRecords that may stay in the purgatory's lists"
     )
-    controller_socket_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for the controller's answer")
-    controlled_shutdown_enable = Setting(BOOLEAN, True, doc="a broker that stops hands over what it leads first")
-    inter_broker_listener_name = StrOrNone(STRING, None, doc="the listener through which brokers talk to each other")
+    controller_socket_timeout_ms = Setting(
+        INT, 30_000, doc="time for which a broker waits for the controller's response"
+    )
+    controlled_shutdown_enable = Setting(
+        BOOLEAN, True, doc="whether a stopping broker hands over its leaderships first"
+    )
+    inter_broker_listener_name = StrOrNone(STRING, None, doc="listener of connections between brokers")
     security_inter_broker_protocol = Setting(
         STRING,
         "PLAINTEXT",
         one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        doc="the security protocol for that, if no listener is named",
+        doc="security protocol between brokers, without inter.broker.listener.name",
     )
