@@ -73,7 +73,7 @@ def _run(words: Sequence[str]) -> int:
     option = name.partition("=")[0]
     owners = [f"fakebroker {command} {option}" for command in COMMANDS if option in _parser(command).option_names]
     if owners and option not in parser.option_names:
-        raise Slip(f"{option} stands after its command: {' or '.join(owners)}")
+        raise Slip(f"{option} belongs after its command: {' or '.join(owners)}")
     if parser.read(words[:1]).version:
         print(_version())
     return 0
@@ -86,7 +86,7 @@ def _parser_without_command() -> Parser:
         "COMMAND [OPTIONS]",
         "fakebroker COMMAND --help shows the options of a command.",
     )
-    parser.add_argument("--version", action="store_true", help="Tell the version and end.")
+    parser.add_argument("--version", action="store_true", help="Show the version and exit.")
     commands = parser.add_argument_group("commands")
     for name, summary in COMMANDS.items():
         commands.add_argument(name, nargs="?", help=summary)  # only for the help

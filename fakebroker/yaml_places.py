@@ -70,11 +70,11 @@ def read(text: str, *, keys: type | UnionType = str | int) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = None if mark is None else Place(mark.line + 1, mark.column + 1)
-        raise BadYaml(f"this is no YAML: {error.problem or error.context}", place) from None
+        raise BadYaml(f"this is not valid YAML: {error.problem or error.context}", place) from None
     except yaml.reader.ReaderError as error:
-        raise BadYaml(f"this is no YAML: {error.reason}", None) from None
+        raise BadYaml(f"this is not valid YAML: {error.reason}", None) from None
     except (ValueError, RecursionError) as error:  # for example a date that does not exist; brackets without end
-        raise BadYaml(f"this is no YAML that can be read: {error}", None) from None
+        raise BadYaml(f"this YAML cannot be read: {error}", None) from None
 
 
 def _places(
@@ -86,9 +86,9 @@ def _places(
             key = loader.construct_object(key_node, deep=True)
             place = _place(key_node)
             if not isinstance(key, str | int) or not isinstance(key, keys):
-                raise BadYaml(f"a key is a word, and not {key!r}", place)
+                raise BadYaml(f"a key must be a word, not {key!r}", place)
             if key in seen:
-                raise BadYaml(f"{key!r} stands here twice", place)
+                raise BadYaml(f"{key!r} is here twice", place)
             seen.add(key)
             yield (*path, key), place
             yield from _places(value_node, (*path, key), loader, keys)

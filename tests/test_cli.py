@@ -95,7 +95,7 @@ def test_configs_as_json() -> None:
         "default": None,
         "dynamic": "cluster-wide",
         "honoured_by": "cluster/housekeeping",
-        "doc": "records that are older go; -1 keeps them; else log.retention.minutes",
+        "doc": "age above which records are deleted; -1 keeps them (default: log.retention.minutes)",
         "is_kafkas": True,
     } in every
 
@@ -156,9 +156,9 @@ def test_help_is_shown_whatever_else_is_wrong(words: list[str]) -> None:
 
 MISTAKES: dict[str, tuple[list[str], str]] = {
     "a manual clock": (["--clock", "manual", "--no-control"], "a manual clock needs somebody who moves it"),
-    "a control for others": (["--control-host", "0.0.0.0"], "--control-host 0.0.0.0 lets others in: it needs"),
-    "no control, and one": (["--no-control", "--control-port", "0"], "--no-control and options of the control: take"),
-    "a token that is none": (["--control-token", "a b"], "a token is of printable ASCII characters without spaces"),
+    "a control for others": (["--control-host", "0.0.0.0"], "--control-host 0.0.0.0 is open to other machines"),
+    "no control, and one": (["--no-control", "--control-port", "0"], "--no-control excludes the options"),
+    "a token that is none": (["--control-token", "a b"], "a token has printable ASCII characters and no spaces"),
     "a clock that does not exist": (["--clock", "fast"], "a clock is real, manual or auto, not 'fast'"),
     "a scenario in no folder": (["--scenario", "/nowhere/s"], "--scenario /nowhere/s: No such file or directory"),
     "a journal in no folder": (["--journal", "/nowhere/j"], "--journal /nowhere/j: No such file or directory"),
@@ -194,24 +194,24 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "followers that lag by no number": (["--followers", "lagging:soon"], "not 'lagging:soon'"),
     "followers that lag too long": (["--followers", "lagging:9999999999"], "a lag is 0 to 2147483647 ms"),
     "no room for the ports": (["--port", "65535"], "port 65535 leaves no room for 3 brokers"),
-    "a ready file without a name": (["--ready-file", ""], "--ready-file '' is no name of a file"),
+    "a ready file without a name": (["--ready-file", ""], "--ready-file '' is not a file name"),
     "a ready file that is the root": (["--ready-file", "/"], "--ready-file /: Is a directory"),
     "a ready file that is a folder": (["--ready-file", "."], "--ready-file .: Is a directory"),
-    "a journal without a name": (["--journal="], "--journal '' is no name of a file"),
+    "a journal without a name": (["--journal="], "--journal '' is not a file name"),
     "a ready file nowhere": (["--ready-file", "/no/such/folder/f"], "the folder /no/such/folder does not exist"),
     "a host that cannot be": (["--host", "no such host"], "cannot listen: the host 'no such host' is not known: "),
     "a host that nobody has": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
-    "a host with an empty label": (["--host", "a..b"], "cannot listen: the host 'a..b' is no"),
+    "a host with an empty label": (["--host", "a..b"], "cannot listen: 'a..b' is not a host name"),
     "a setting with underscores": (
         ["--config", "num_partitions=2"],
         "Unknown configuration 'num_partitions': Kafka's names have dots, as in 'num.partitions'.",
     ),
     "a topic setting with underscores": (["--topic", "t,retention_ms=2"], "as in 'retention.ms'."),
-    "a fault that is no YAML": (["--fault", "{when: {"], "--fault '{when: {': this is no YAML: "),
+    "a fault that is no YAML": (["--fault", "{when: {"], "--fault '{when: {': this is not valid YAML: "),
     "a fault that is a word": (["--fault", "disconnect"], "--fault 'disconnect' is not a mapping, as in '{when: "),
     "a fault that does nothing": (["--fault", "{when: {api: Produce}}"], "a fault needs its 'do'"),
     "a fault of no API": (["--fault", "{when: {api: Prodcue}, do: drop}"], "no API 'Prodcue' here: 'Produce' may be"),
-    "a fault that says something twice": (["--fault", "{do: drop, do: hold}"], "'do' stands here twice"),
+    "a fault that says something twice": (["--fault", "{do: drop, do: hold}"], "'do' is here twice"),
     "a fault that cannot match": (["--fault", "{when: {api: ApiVersions, topic: t}, do: drop}"], "topic"),
     "a fault where Kafka has no such error": (
         ["--fault", '{"when": {"api": "Produce", "at": "after_append"}, "do": "NOT_ENOUGH_REPLICAS"}'],
@@ -290,26 +290,26 @@ REFUSED: dict[str, tuple[str, str]] = {
         "replay 1 --no-shrink", "there is no option --no-shrink; did you mean --shrink?",
     ),
     "an argument nobody asked for": (
-        "serve what", "'what' is an argument too many; fakebroker serve --help shows what there is",
+        "serve what", "unexpected argument 'what'; fakebroker serve --help shows what there is",
     ),
     "an argument behind two dashes": (
-        "serve -- --port", "'--port' is an argument too many; fakebroker serve --help shows what there is",
+        "serve -- --port", "unexpected argument '--port'; fakebroker serve --help shows what there is",
     ),
-    "a second argument": ("replay 1 2", "'2' is an argument too many; fakebroker replay --help shows what there is"),
+    "a second argument": ("replay 1 2", "unexpected argument '2'; fakebroker replay --help shows what there is"),
     "a flag with a value": (
-        "serve --no-auto-create-topics=1", "--no-auto-create-topics takes no value, and here it has '1'",
+        "serve --no-auto-create-topics=1", "--no-auto-create-topics takes no value, not '1'",
     ),
     "a flag with a value behind it": (
-        "serve --auto-create-topics 1", "'1' is an argument too many; fakebroker serve --help shows what there is",
+        "serve --auto-create-topics 1", "unexpected argument '1'; fakebroker serve --help shows what there is",
     ),
-    "an option before any command": ("--port=0", "--port stands after its command: fakebroker serve --port"),
+    "an option before any command": ("--port=0", "--port belongs after its command: fakebroker serve --port"),
     "an option of two commands": (
-        "--seed 1", "--seed stands after its command: fakebroker serve --seed or fakebroker demo --seed",
+        "--seed 1", "--seed belongs after its command: fakebroker serve --seed or fakebroker demo --seed",
     ),
     "an unknown option before any command": (
         "--prot 0", "there is no option --prot; fakebroker --help shows what there is",
     ),
-    "a version with a value": ("--version=2", "--version takes no value, and here it has '2'"),
+    "a version with a value": ("--version=2", "--version takes no value, not '2'"),
     "a command misspelt": (
         "sreve",
         "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay, timeline)",

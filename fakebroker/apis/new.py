@@ -240,7 +240,7 @@ def rooms(root: Path) -> list[str]:
         and (root / "tests" / "apis").is_dir()
         and (root / "pyproject.toml").is_file()
     ):
-        raise Refusal(f"{root} is no checkout of fakebroker, so there is no place for a test and a case.")
+        raise Refusal(f"{root} is not a checkout of fakebroker, so it has no folders for a test and a case.")
     return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
 
 
@@ -250,7 +250,7 @@ def write(root: Path, arguments: list[str]) -> Iterator[str]:
     key = find_key(options.api)
     known_rooms = rooms(root)
     if options.room not in known_rooms:
-        raise Refusal(f"There is no room {options.room!r} in fakebroker/apis: there are {', '.join(known_rooms)}.")
+        raise Refusal(f"There is no folder {options.room!r} in fakebroker/apis: there are {', '.join(known_rooms)}.")
     if (served := registry.load().get(key)) is not None:
         raise Refusal(
             f"{served.name} is served already, v{served.min_version} to v{served.max_version}, by"
@@ -271,9 +271,11 @@ def _options(arguments: list[str]) -> Any:
     parser = _Parser(
         prog="python -m fakebroker.apis.new", description="Write the stubs of an API: its handler, test and cases."
     )
-    parser.add_argument("api", metavar="KEY_OR_NAME", help="60, DescribeCluster or describe-cluster")
+    parser.add_argument(
+        "api", metavar="KEY_OR_NAME", help="key or name of the API: 60, DescribeCluster or describe-cluster"
+    )
     parser.add_argument("--min", type=int, metavar="V", help="the lowest version to serve (all that kio reads)")
-    parser.add_argument("--max", type=int, metavar="V", help="the highest")
+    parser.add_argument("--max", type=int, metavar="V", help="the highest version to serve")
     parser.add_argument(
         "--room", default=_ROOM, help=f"its folder in fakebroker/apis, tests/apis and conformance/cases ({_ROOM})"
     )

@@ -82,8 +82,8 @@ class Lives(Members):
             raise ValueError(f"broker {broker_id} is paused: resume it before it is stopped, or kill it")
         if state == RUNNING and self.registry[broker_id].isolations:
             raise ValueError(
-                f"broker {broker_id} does not reach the controller, which it would ask whether it may stop: "
-                "heal the partition before it is stopped, or kill it"
+                f"broker {broker_id} is cut off from the controller, which decides whether it may stop: "
+                "heal the network partition first, or kill the broker"
             )
         if state == STARTING:
             self._enter(now)

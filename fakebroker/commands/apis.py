@@ -8,7 +8,9 @@ from fakebroker.commands.command_line import Parser
 
 
 def declare(parser: Parser) -> None:
-    parser.add_argument("--markdown", action="store_true", help="The page docs/apis.md: known differences as well.")
+    parser.add_argument(
+        "--markdown", action="store_true", help="Print the page docs/apis.md, with the known differences."
+    )
 
 
 def run(options: Namespace) -> int:

@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
         )
         self._positionals.title = "arguments"
-        self._help = self.add_argument("-h", "--help", action="help", help="Show this and end.")
+        self._help = self.add_argument("-h", "--help", action="help", help="Show this help and exit.")
 
     @property
     def option_names(self) -> list[str]:
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
             raise Slip(f"{error.argument_name} {error.message}") from None
         for word in left:
             if word != "--":
-                raise Slip(f"{word!r} is an argument too many; {self._more()}")
+                raise Slip(f"unexpected argument {word!r}; {self._more()}")
         return options
 
     def error(self, message: str) -> NoReturn:
@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
                 raise Slip(self._unknown(name))
             if action.nargs == 0:
                 if equals:
-                    raise Slip(f"{name} takes no value, and here it has {value!r}")
+                    raise Slip(f"{name} takes no value, not {value!r}")
                 if action is self._help:  # it helps with mistakes in the other words
                     return [word]
                 joined.append(word)
@@ -129,7 +129,7 @@ def whole_number(least: int | None = None, most: int | None = None) -> Callable[
 def file_name(text: str) -> Path:
     """Return the file that an option names: the `type` of such an option."""
     if not text:
-        raise argparse.ArgumentTypeError("'' is no name of a file")
+        raise argparse.ArgumentTypeError("'' is not a file name")
     return Path(text)
 
 

@@ -8,11 +8,9 @@ from fakebroker.commands.command_line import Parser, Slip
 
 
 def declare(parser: Parser) -> None:
-    parser.add_argument(
-        "--kind", metavar="KIND", help="Only the settings of one kind: broker, topic, group or client-metrics."
-    )
-    parser.add_argument("--honoured", action="store_true", help="Only what has an effect here.")
-    parser.add_argument("--json", action="store_true", help="As JSON, a line for each.")
+    parser.add_argument("--kind", metavar="KIND", help="Show only one kind: broker, topic, group or client-metrics.")
+    parser.add_argument("--honoured", action="store_true", help="Show only settings that have an effect here.")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object on each line.")
 
 
 def run(options: Namespace) -> int:

@@ -21,7 +21,7 @@ def declare(parser: Parser) -> None:
         metavar="N",
         type=whole_number(),
         default=1,
-        help="Of the timeouts that are drawn (default: %(default)s).",
+        help="Seed of the random timeouts (default: %(default)s).",
     )
 
 

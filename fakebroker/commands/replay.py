@@ -20,50 +20,52 @@ _VIOLATION = 1
 
 def declare(parser: Parser) -> None:
     parser.usage = f"{parser.prog} SEED [OPTIONS]"
-    parser.add_argument("seed", metavar="SEED", type=whole_number(), help="Of what is drawn.")
+    parser.add_argument("seed", metavar="SEED", type=whole_number(), help="Seed of the random steps.")
     parser.add_argument(
         "--steps",
         metavar="N",
         type=whole_number(1, 1_000_000),
         default=200,
-        help="How many steps are drawn, 1 to 1000000 (default: %(default)s).",
+        help="Number of random steps, 1 to 1000000 (default: %(default)s).",
     )
-    parser.add_argument("--plan", metavar="STEPS", help="Run these steps instead of drawn ones.")
+    parser.add_argument("--plan", metavar="STEPS", help="Run these steps instead of random ones.")
     parser.add_argument(
         "--journal",
         metavar="FILE",
         type=file_name,
-        help="Write what the broker decided, one line of JSON per event; - for stdout.",
+        help="File for the broker's journal, one line of JSON for each event; - for stdout.",
     )
     parser.add_argument(
         "--streams",
         action="store_true",
-        help="Streams of Produce requests among fewer faults, thousands of requests (an oracle).",
+        help="Simulate streams of thousands of Produce requests, with fewer faults. An oracle checks them.",
     )
     parser.add_argument(
         "--group",
         action="store_true",
-        help="A group among faults instead of producers: members, a coordinator, brokers (no oracle, a judge).",
+        help="Simulate a group with faults instead of producers. A judge checks it.",
     )
     parser.add_argument(
         "--transactions",
         action="store_true",
-        help="Transactions among faults: producers, readers, coordinators, brokers (a judge, an oracle of the logs).",
+        help="Simulate transactions with faults. A judge and an oracle of the logs check them.",
     )
     parser.add_argument(
         "--swarm",
         action="store_true",
-        help="This seed does without half of the faults, as in fakebroker-load simulate.",
+        help="Leave out half of the faults, chosen by the seed, as in fakebroker-load simulate.",
     )
-    parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")
+    parser.add_argument(
+        "--shrink", action="store_true", help="If the plan fails, look for a shorter one that also fails."
+    )
 
 
 def run(options: Namespace) -> int:
     chosen = [name for name in ("streams", "group", "transactions") if getattr(options, name)]
     if len(chosen) > 1:
-        raise Slip(f"--{chosen[0]} and --{chosen[1]} are two simulations")
+        raise Slip(f"--{chosen[0]} and --{chosen[1]} are two simulations: choose one")
     if options.swarm and options.plan is not None:
-        raise Slip("--swarm is about what is drawn, and --plan says what is done")
+        raise Slip("--swarm changes random steps, and --plan has no random steps: choose one")
     if options.group:
         return _run_group(options)
     return _run_transactions(options) if options.transactions else _run_cluster(options)

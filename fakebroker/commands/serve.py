@@ -257,26 +257,24 @@ def _control(options: Namespace) -> tuple[bool, int | None, str, str | None] | N
     is_wanted = (port, host, token) != (None, None, None)
     if options.no_control:
         if is_wanted:
-            raise Slip("--no-control and options of the control: take one of both")
+            raise Slip("--no-control excludes the options of the control: leave out one of both")
         return None
     token = token or os.environ.get(_TOKEN) or None
     host = host or _LOOPBACK
     if token is None and not _is_loopback(host):
         raise Slip(
-            f"--control-host {host} lets others in: it needs --control-token TOKEN, or the token in the environment as "
-            f"{_TOKEN}"
+            f"--control-host {host} is open to other machines: it needs --control-token TOKEN, or the token in the "
+            f"environment variable {_TOKEN}"
         )
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
-        raise Slip("a token is of printable ASCII characters without spaces")
+        raise Slip("a token has printable ASCII characters and no spaces")
     return is_wanted, port, host, token
 
 
 def _refuse_with_toxiproxy(options: Namespace) -> None:
     """Refuse options that conflict with toxiproxy's addresses."""
     if options.advertised_port is not None or options.advertised_host == "dialled":
-        raise Slip(
-            "--toxiproxy-port says itself which ports are advertised: leave out --advertised-port, and 'dialled'"
-        )
+        raise Slip("--toxiproxy-port sets the advertised ports: leave out --advertised-port, and 'dialled'")
 
 
 def _is_loopback(host: str) -> bool:

@@ -21,18 +21,28 @@ _Event = TypeVar("_Event")
 
 def declare(parser: Parser) -> None:
     parser.usage = f"{parser.prog} PRODUCER_JOURNAL BROKER_JOURNAL [OPTIONS]"
-    parser.add_argument("producers", metavar="PRODUCER_JOURNAL", type=file_name, help="Of one producer, or several.")
-    parser.add_argument("brokers", metavar="BROKER_JOURNAL", type=file_name, help="As of serve --journal.")
-    parser.add_argument("--record", metavar="N", type=whole_number(1), help="By its number; the first sent is 1.")
-    parser.add_argument("--key", metavar="KEY", help="By its key, as text.")
-    parser.add_argument("--offset", metavar=_OFFSET_FORM, type=_place, help="By where it was written.")
-    parser.add_argument("--correlation-id", metavar="N", type=whole_number(0), help="A request, by its correlation id.")
-    parser.add_argument("--producer", metavar="NAME", help="Whose; needed if there are several in the journal.")
-    parser.add_argument("--json", action="store_true", help="One line of JSON for each step.")
     parser.add_argument(
-        "--svg", metavar="FILE", type=file_name, help="A picture, into FILE; of all if nothing is chosen."
+        "producers", metavar="PRODUCER_JOURNAL", type=file_name, help="Journal of one or more producers."
     )
-    parser.add_argument("--wall", action="store_true", help="By wall time: the journals are of two machines.")
+    parser.add_argument(
+        "brokers", metavar="BROKER_JOURNAL", type=file_name, help="Journal of the brokers, from serve --journal."
+    )
+    parser.add_argument(
+        "--record", metavar="N", type=whole_number(1), help="Show the record with this number; the first one sent is 1."
+    )
+    parser.add_argument("--key", metavar="KEY", help="Show the record with this key, as text.")
+    parser.add_argument("--offset", metavar=_OFFSET_FORM, type=_place, help="Show the record at this place in the log.")
+    parser.add_argument(
+        "--correlation-id", metavar="N", type=whole_number(0), help="Show the request with this correlation id."
+    )
+    parser.add_argument("--producer", metavar="NAME", help="Name of the producer, if the journal has several.")
+    parser.add_argument("--json", action="store_true", help="Print one line of JSON for each step.")
+    parser.add_argument(
+        "--svg", metavar="FILE", type=file_name, help="Write a picture to FILE: of all records if none is chosen."
+    )
+    parser.add_argument(
+        "--wall", action="store_true", help="Compare by wall time: the journals come from two machines."
+    )
 
 
 def run(options: Namespace) -> int:
@@ -46,11 +56,11 @@ def run(options: Namespace) -> int:
         names = " or ".join("--" + way.replace("_", "-") for way in _WAYS)
         raise Slip(f"choose what to show by {names}" + (", by one of them" if ways else ""))
     if options.producer is not None and options.offset is not None:
-        raise Slip("--offset finds the producer by itself: leave --producer away")
+        raise Slip("--offset finds the producer by itself: leave out --producer")
     if options.svg is not None and options.json:
-        raise Slip("--svg draws and --json tells: choose one of them")
+        raise Slip("--svg and --json are two kinds of output: choose one")
     if options.producer is not None and not ways:
-        raise Slip("--producer says whose record or request it is: choose one, or leave --producer away")
+        raise Slip("--producer needs a record or request: choose one, or leave out --producer")
     told = list(_read(options.producers, producers_from_lines))
     heard = list(_read(options.brokers, brokers_from_lines))
     try:

@@ -69,7 +69,7 @@ class NewTopic(Strict):
         None,
         max_length=10_000,
         fail_fast=True,
-        description="the brokers of each partition, the preferred leader first, in place of numbers",
+        description="the brokers of each partition, the preferred leader first; replaces the two numbers",
     )
 
     model_config = ConfigDict(
@@ -93,8 +93,8 @@ class Followers(Strict):
     """The behaviour of followers: of all, or those of a topic, partition or broker. `resume` undoes `frozen`."""
 
     behaviour: Literal["instant", "lagging", "throttled", "frozen", "external", "resume"] | None = None
-    lag_ms: int | None = Field(None, ge=0, le=2**31 - 1, description="of `lagging`")
-    bytes_per_s: int | None = Field(None, ge=1, le=2**63 - 1, description="of `throttled`")
+    lag_ms: int | None = Field(None, ge=0, le=2**31 - 1, description="lag of `lagging`, in milliseconds")
+    bytes_per_s: int | None = Field(None, ge=1, le=2**63 - 1, description="rate of `throttled`, in bytes a second")
     topic: Name | None = None
     partition: Id | None = None
     broker: Id | None = None
@@ -103,7 +103,7 @@ class Followers(Strict):
         min_length=1,
         max_length=1000,
         fail_fast=True,
-        description="in place of `behaviour`: [milliseconds from now, what], in order",
+        description="replaces `behaviour`: steps of [milliseconds from now, behaviour], in order",
     )
 
     model_config = ConfigDict(
@@ -134,8 +134,10 @@ class NewReplicas(Strict):
 class ClockTo(Strict):
     """The time to set a clock to; it never goes back. Give one of the two."""
 
-    elapsed_ms: int | None = Field(None, ge=0, le=100 * MAX_MS, description="since the cluster was started")
-    wall_ms: int | None = Field(None, ge=0, le=2**53, description="since 1970")
+    elapsed_ms: int | None = Field(
+        None, ge=0, le=100 * MAX_MS, description="milliseconds since the start of the cluster"
+    )
+    wall_ms: int | None = Field(None, ge=0, le=2**53, description="milliseconds since 1970")
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"elapsed_ms": 30_000}]})
 
@@ -153,18 +155,18 @@ class JournalQuery(Strict):
     """A selection of events; an omitted selector matches all. `after` is the `next` of the page before; without it the
     last events are returned."""
 
-    event: Name | None = Field(None, description='kinds, as in "append,answer"')
+    event: Name | None = Field(None, description='kinds of events, as in "append,answer"')
     topic: Name | None = None
     partition: Count | None = None
     broker: Count | None = None
     request: Count | None = None
     connection: Count | None = None
-    api: Name | None = Field(None, description="Kafka's name")
+    api: Name | None = Field(None, description="Kafka's name of the API")
     client_id: Name | None = None
     group_id: Name | None = None
     transactional_id: Name | None = None
     fault: Name | None = None
-    error: Name | None = Field(None, description="Kafka's name, or NONE")
+    error: Name | None = Field(None, description="Kafka's name of the error, or NONE")
     after: int | None = Field(None, ge=0, le=2**53)
     limit: int = Field(100, ge=1, le=1000)
 
@@ -188,10 +190,12 @@ class Expectation(Limits):
     topic: Name | None = None
     partition: Id | None = None
     client_id: Name | None = None
-    error: Name | None = Field(None, description="Kafka's name, or NONE; any answer if left out")
-    count: int | None = Field(None, ge=0, le=2**31 - 1, description="exactly so many; at least one if left out")
-    within_ms: int | None = Field(None, ge=0, le=2**31 - 1, description="answered so long after they were handled")
-    timeout_ms: int = Field(0, ge=0, le=MAX_MS, description="how long to wait for it, by the broker's clock")
+    error: Name | None = Field(None, description="Kafka's name, or NONE; omitted: any response")
+    count: int | None = Field(None, ge=0, le=2**31 - 1, description="exact number of responses; omitted: at least one")
+    within_ms: int | None = Field(
+        None, ge=0, le=2**31 - 1, description="longest time from handling to response, in milliseconds"
+    )
+    timeout_ms: int = Field(0, ge=0, le=MAX_MS, description="longest wait, in milliseconds of the broker's clock")
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -217,7 +221,7 @@ class GroupWait(Limits):
     """A wait until a group is in a state, and has that many members."""
 
     group_id: Name
-    state: Name | None = Field(None, description="as DescribeGroups tells it: Stable, Empty, Dead ...")
+    state: Name | None = Field(None, description="state as in DescribeGroups: Stable, Empty, Dead ...")
     members: int | None = Field(None, ge=0, le=1_000_000)
 
     model_config = ConfigDict(
@@ -254,12 +258,12 @@ class Entity(Strict):
 class Quota(Entity):
     """The quotas of an entity; omitted ones stay as they are."""
 
-    producer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second and broker")
-    consumer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second and broker")
+    producer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second at each broker")
+    consumer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second at each broker")
     request_percentage: float | None = Field(None, gt=0, le=1e9, allow_inf_nan=False)
     controller_mutation_rate: float | None = Field(None, gt=0, le=1e9, allow_inf_nan=False)
     connection_creation_rate: int | None = Field(
-        None, ge=1, le=2**31 - 1, description="of an address, a second and broker"
+        None, ge=1, le=2**31 - 1, description="connections a second from an address, at each broker"
     )
 
     model_config = ConfigDict(
@@ -276,11 +280,13 @@ class NewCluster(Strict):
     followers: Name = Field("instant", description="instant, lagging:MS, throttled:BYTES_PER_S, frozen, external")
     config: dict[Name, Setting] = Field(default_factory=dict, description="settings of the brokers, by Kafka's names")
     features: dict[Name, int] = Field(default_factory=dict)
-    racks: dict[BrokerId, Name] = Field(default_factory=dict, description="by broker id")
+    racks: dict[BrokerId, Name] = Field(default_factory=dict, description="racks by broker id")
     defaults: Literal["fakebroker", "kafka", "test"] = "fakebroker"
     seed: int = Field(0, ge=0, le=2**53)
-    life: Literal["new", "first"] = Field("new", description="first: ids follow from the seed")
-    lease_ms: int = Field(600_000, ge=100, le=24 * 3_600_000, description="milliseconds of the machine's clock")
+    life: Literal["new", "first"] = Field("new", description="first: all ids follow from the seed")
+    lease_ms: int = Field(
+        600_000, ge=100, le=24 * 3_600_000, description="lease, in milliseconds of the machine's clock"
+    )
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -51,7 +51,7 @@ class Clusters:
     def _find(self, cluster_id: str) -> tuple[Hosted, Lease]:
         found = self._others.get(cluster_id)
         if found is None:
-            raise not_found(f"there is no cluster {cluster_id!a}: it was deleted, or its lease is over")
+            raise not_found(f"there is no cluster {cluster_id!a}: it was deleted, or its lease expired")
         return found
 
     def all(self) -> list[tuple[Hosted, int]]:
@@ -62,7 +62,7 @@ class Clusters:
         """Create a cluster with its topics. If it raises ControlError or KafkaError, nothing of it is left."""
         if len(self._others) + self._in_making >= MAX_CLUSTERS:
             raise ControlError(
-                429, "TOO_MANY", f"there are {MAX_CLUSTERS} clusters already: delete one, or let leases end"
+                429, "TOO_MANY", f"there are {MAX_CLUSTERS} clusters already: delete one, or wait until a lease expires"
             )
         self._in_making += 1
         try:
@@ -113,7 +113,7 @@ class Clusters:
         await hosted.cluster.stop()
 
     def _lease_over(self, cluster_id: str) -> None:
-        log.info("the lease of cluster %s is over", cluster_id)
+        log.info("the lease of cluster %s expired", cluster_id)
         ending = asyncio.ensure_future(self.delete(cluster_id))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)

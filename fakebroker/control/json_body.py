@@ -35,7 +35,7 @@ def read_json(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise json.JSONDecodeError("it is not UTF-8", text, 0) from None
     except UnicodeEncodeError as error:
-        raise json.JSONDecodeError(f"{error.object[error.start]!a} is half a character", text, 0) from None
+        raise json.JSONDecodeError(f"{error.object[error.start]!a} is a lone surrogate", text, 0) from None
     except RecursionError:
         raise json.JSONDecodeError("it is nested too deeply", text, 0) from None
     except ValueError:
@@ -64,4 +64,4 @@ def _refuse_long(value: Any, text: str) -> None:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise json.JSONDecodeError(f"{name} is no number", name, 0)
+    raise json.JSONDecodeError(f"{name} is not a JSON number", name, 0)

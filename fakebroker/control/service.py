@@ -121,7 +121,7 @@ class _Connection(H11Protocol):
             self._unread = None
 
     def _give_up(self) -> None:
-        self._told.warning("cut the connection from %s: it has read nothing for %d s", self._peer, _UNREAD_S)
+        self._told.warning("closed the connection from %s: it has read nothing for %d s", self._peer, _UNREAD_S)
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -150,7 +150,7 @@ class _Connection(H11Protocol):
         super().data_received(data)
 
     def send_400_response(self, msg: str) -> None:
-        self._told.warning("the HTTP control was sent something that is no HTTP, from %s", self._peer)
+        self._told.warning("the HTTP control got bytes that are not HTTP, from %s", self._peer)
         super().send_400_response(msg)
 
     @property

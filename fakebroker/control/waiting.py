@@ -79,7 +79,7 @@ class Waiting:
         """Return the first result of `look` that is not None; None at a limit. Raises ControlError if too many requests
         wait, and if the cluster stops."""
         if self.count >= MAX_WAITING:
-            raise ControlError(429, "TOO_MANY", f"{MAX_WAITING} requests of this cluster wait already")
+            raise ControlError(429, "TOO_MANY", f"this cluster has {MAX_WAITING} waiting requests already")
         self.count += 1
         try:
             return await self._until(look, timeout_ms, timeout_wall_ms)

@@ -83,7 +83,7 @@ class AsyncProducer:
         """Keep a journal of records, batches and requests, for `fakebroker timeline`: the last `size` events. Call it
         once, before `start`. `name` defaults to the client.id."""
         if self._driver is not None or self._journal is not None:
-            raise IllegalProducerStateError("A journal is kept from the start on, and there is one.")
+            raise IllegalProducerStateError("A journal must be requested before the start, and only once.")
         self._journal = ProducerJournal(self._config.client_id, name, size, self._wall_offset_ms(), on_event)
         return self._journal
 
@@ -99,7 +99,7 @@ class AsyncProducer:
     async def start(self) -> None:
         """Start to connect, without waiting for it. `async with` calls this."""
         if self._driver is not None:
-            raise IllegalProducerStateError("The producer was started.")
+            raise IllegalProducerStateError("The producer was started already.")
         machine = KafkaProducer(
             self._config, self._bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self._clock()
         )
@@ -214,7 +214,7 @@ class AsyncProducer:
         """Set the listener of all events (producer/journal), which changes nothing. Raises IllegalProducerStateError if
         a journal is kept."""
         if self._journal is not None:
-            raise IllegalProducerStateError("A journal is kept, and it is the one who listens.")
+            raise IllegalProducerStateError("The producer keeps a journal, which is its only listener.")
         self._ready().machine.listen(listener)
 
     def look_at_clock(self) -> None:

@@ -69,7 +69,7 @@ class AsyncClock:
 
     def _check_movable(self) -> None:
         if not self._driver().clock.can_move:
-            raise RuntimeError('the clock is the real one, which nobody moves: take clock="manual" or clock="auto"')
+            raise RuntimeError('the clock is real and cannot be moved: use clock="manual" or clock="auto"')
 
 
 class _Call(Protocol):

@@ -51,7 +51,7 @@ class RealClock:
     seconds_until = staticmethod(system_clock.seconds_until)
 
     def move_to(self, mono_ms: int) -> None:
-        raise AssertionError("nobody moves the real clock")
+        raise AssertionError("the real clock cannot be moved")
 
 
 class ManualClock:

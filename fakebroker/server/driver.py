@@ -128,7 +128,7 @@ class Driver:
             form = "%s went away in the middle of a request: %d bytes of it had arrived"
             self.told.info(form, connection.peer, unfinished)
         elif error is not None:
-            log.debug("%s is lost: %s", connection.peer, error)
+            log.debug("the connection from %s is lost: %s", connection.peer, error)
         self._after_door()
 
     # Called by the loop's timer, and by users of the cluster.
@@ -300,7 +300,7 @@ class Driver:
         try:
             parts = frame.take(_WRITTEN_AT_ONCE)
         except OSError as error:  # from the store of old records
-            log.error("an answer to %s cannot be read: %s", connection.peer, error)
+            log.error("a response to %s cannot be read from the store: %s", connection.peer, error)
             transport.abort()
             return
         if not frame.left:

@@ -62,14 +62,18 @@ class AsyncFault:
     async def wait(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
         """Wait until it has fired n times, for at most `timeout` real seconds. Return its hits. Raises TimeoutError."""
         _check(n, timeout)
-        await self._until(lambda: self._armed.hits >= n, f"acted {n} times", lambda: self._armed.hits, timeout)
+        await self._until(
+            lambda: self._armed.hits >= n, f"fired {{}} times (expected {n})", lambda: self._armed.hits, timeout
+        )
         return self._armed.hits
 
     async def wait_held(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
         """Wait until it holds n requests, for at most `timeout` real seconds. Return that number. Raises
         TimeoutError."""
         _check(n, timeout)
-        await self._until(lambda: self._armed.held >= n, f"held {n} requests", lambda: self._armed.held, timeout)
+        await self._until(
+            lambda: self._armed.held >= n, f"held {{}} requests (expected {n})", lambda: self._armed.held, timeout
+        )
         return self._armed.held
 
     async def _until(self, is_so: Callable[[], bool], what: str, now: Callable[[], int], timeout: float | None) -> None:
@@ -82,8 +86,8 @@ class AsyncFault:
                     await changed.wait()
         except TimeoutError:
             raise TimeoutError(
-                f"fault {self.id} ({self.fault}) has not {what} within {timeout} s, but {now()}; "
-                f"it fitted {self.matches} requests"
+                f"fault {self.id} ({self.fault}) {what.format(now())} in {timeout} s; "
+                f"it matched {self.matches} requests"
             ) from None
         finally:
             self._armed.on_change.remove(changed.set)
@@ -196,9 +200,9 @@ class AsyncFaults(AsyncPresets):
         """Log which faults never fired, when the cluster stops."""
         idle = [handle for handle in self._handles if not handle.hits and not handle._armed.is_removed]
         for handle in idle[:_TOLD]:
-            log.warning("fault %s never acted: %s (it fitted %d requests)", handle.id, handle.fault, handle.matches)
+            log.warning("fault %s never fired: %s (it matched %d requests)", handle.id, handle.fault, handle.matches)
         if len(idle) > _TOLD:
-            log.warning("%d more faults never acted", len(idle) - _TOLD)
+            log.warning("%d more faults never fired", len(idle) - _TOLD)
 
     def __iter__(self) -> Iterator[AsyncFault]:
         return iter(self.list())

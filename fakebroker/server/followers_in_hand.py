@@ -84,5 +84,5 @@ def _selection(topic: str | None, partition: int | None, broker: int | None) -> 
 
 def _step(step: object) -> tuple[Any, Any]:
     if not isinstance(step, tuple | list) or len(step) != 2:
-        raise TypeError(f"a step of a script is (milliseconds, behaviour), as in (2_000, 'frozen'), and not {step!r}")
+        raise TypeError(f"a step of a script must be (milliseconds, behaviour), as in (2_000, 'frozen'), not {step!r}")
     return step[0], step[1]

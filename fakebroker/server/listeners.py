@@ -51,7 +51,7 @@ class Listeners:
         except socket.gaierror as error:
             raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
         except ValueError as error:  # a name that no resolver accepts
-            raise socket.gaierror(socket.EAI_NONAME, f"the host {host!r} is no host name: {error}") from error
+            raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name: {error}") from error
 
     @property
     def ports(self) -> list[int]:
@@ -172,7 +172,7 @@ class Listeners:
                 else:
                     await port.open(lambda: self._new_protocol(broker_id), _BACKLOG)
         except OSError as error:
-            log.error("broker %d runs, but nobody can connect: %s", broker_id, error)
+            log.error("broker %d runs, but no client can connect: %s", broker_id, error)
             return error
         finally:
             del self._changes[broker_id]

@@ -56,7 +56,7 @@ class Invariants:
             if partition.config.unclean_leader_election_enable:
                 continue
             if not _holds(partition, base, batches[key].ident):
-                raise Violation(f"{key} answers {error} at {base}, and its log does not hold the batch there")
+                raise Violation(f"{key} got {error} with base offset {base}, but its log does not have the batch there")
             if error == Error.NONE:
                 self._of(partition).acknowledged[base] = batches[key].ident
 
@@ -81,14 +81,14 @@ class Invariants:
         seen, watermark = self._of(partition), partition.high_watermark
         if partition.leader_epoch == seen.epoch and watermark < seen.watermark:
             raise Violation(
-                f"the watermark of {partition.topic_partition} fell from {seen.watermark} to {watermark} within a "
+                f"the high watermark of {partition.topic_partition} fell from {seen.watermark} to {watermark} within a "
                 "leadership"
             )
         seen.epoch, seen.watermark = partition.leader_epoch, watermark
         least = min([partition.replicas[broker].log.log_end_offset for broker in partition.isr])
         if watermark > least:
             raise Violation(
-                f"the watermark of {partition.topic_partition} is {watermark}, and somebody in the ISR ends at {least}"
+                f"the high watermark of {partition.topic_partition} is {watermark}, but the ISR ends at {least}"
             )
 
     def _check_acknowledged(self, partition: Partition) -> None:
@@ -105,7 +105,9 @@ class Invariants:
         )
         for base, batch in self._of(partition).acknowledged.items():
             if there.get(base) != batch or (knows and base >= partition.high_watermark):
-                raise Violation(f"{partition.topic_partition}: what was acknowledged by all at {base} is lost")
+                raise Violation(
+                    f"{partition.topic_partition}: the batch at {base}, acknowledged with acks=all, is lost"
+                )
 
     def _check_producers(self, partition: Partition) -> None:
         """Check that no batch of an idempotent producer is twice in a log, except after an unclean election, which may
@@ -144,14 +146,14 @@ class Invariants:
         for broker_id, broker in cluster.brokers.items():
             for purgatory in (broker.replicas.produce_purgatory, broker.replicas.fetch_purgatory):
                 if purgatory.num_delayed():
-                    raise Violation(f"{purgatory.num_delayed()} operations wait for ever on broker {broker_id}")
+                    raise Violation(f"{purgatory.num_delayed()} operations stay parked on broker {broker_id}")
                 for key in list(purgatory._watchers):
                     purgatory.check_and_complete(key)
                 if purgatory.watched():
-                    raise Violation(f"broker {broker_id} watches {purgatory.watched()} operations that are over")
+                    raise Violation(f"broker {broker_id} watches {purgatory.watched()} completed operations")
         for broker_id in cluster.registry.broker_ids:
             if cluster.sockets.connections.last(broker_id) is not None:
-                raise Violation(f"somebody is still connected to broker {broker_id}")
+                raise Violation(f"a client is still connected to broker {broker_id}")
         if cluster.timer.timer.size != self.periodic_tasks:
             raise Violation(f"{cluster.timer.timer.size - self.periodic_tasks} timers are left")
 

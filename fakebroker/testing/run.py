@@ -81,7 +81,7 @@ class Run:
         gc.collect()
         kept = sum(reference() is not None for reference in marks)
         if kept:
-            raise Violation(f"{kept} of {len(marks)} connections are closed and not forgotten")
+            raise Violation(f"{kept} of {len(marks)} closed connections are still in memory")
 
     @property
     def now_ms(self) -> int:

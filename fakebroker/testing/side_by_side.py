@@ -130,7 +130,7 @@ class SideBySide:
                 return
             for outcome in outcomes:
                 self._tell(outcome)
-        raise Violation(f"clients and broker go on and on at {self.now_ms} ms")
+        raise Violation(f"clients and broker do not come to rest at {self.now_ms} ms")
 
     def _tell(self, outcome: Outcome) -> None:
         link, client = self._links[outcome.connection]
@@ -167,7 +167,9 @@ class SideBySide:
             answered = wire.correlation_id_of(frame)
             request = self._asked.get(answered)
             if request is None:
-                raise Violation(f"{self._where()}connection {number} is answered {answered}: nobody asked that")
+                raise Violation(
+                    f"{self._where()}connection {number} got a response to {answered}, which it did not request"
+                )
             seen.append(Outcome(number, at_ms, answered, _read(request, frame)))
         self.simulation.arrivals.clear()
         return seen

@@ -166,7 +166,7 @@ def test_what_is_new_in_a_version_is_noted() -> None:
         (["60", "--min", "-1"], "DescribeCluster cannot be served as v-1 to v2: kio reads v0 to v2."),
         (["60", "--min", "2", "--max", "1"], "DescribeCluster cannot be served as v2 to v1: kio reads v0 to v2."),
         (["60", "--min", "x"], "argument --min: invalid int value: 'x'."),
-        (["60", "--room", "attic"], "There is no room 'attic' in fakebroker/apis: there are cluster, reading."),
+        (["60", "--room", "attic"], "There is no folder 'attic' in fakebroker/apis: there are cluster, reading."),
         ([], "the following arguments are required: KEY_OR_NAME."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -200,7 +200,7 @@ def test_an_installed_package_is_no_checkout(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], nothing_else_served: None
 ) -> None:
     assert main(["DescribeCluster"], tmp_path) == 2
-    assert_refused(capsys, f"{tmp_path} is no checkout of fakebroker, so there is no place for a test and a case.")
+    assert_refused(capsys, f"{tmp_path} is not a checkout of fakebroker, so it has no folders for a test and a case.")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -95,7 +95,7 @@ def test_kafkas_defaults() -> None:
         (["--defaults", "ours"], "defaults are fakebroker, kafka, test, not 'ours'"),
         (["--rack", "9=a"], "there is no broker 9: the ids are 1 to 3"),
         (["--feature", "transaction.version=3"], "transaction.version has the levels 0 to 2, not 3"),
-        (["--broker-ids", "1,1"], "each broker has an id of its own: 1, 1"),
+        (["--broker-ids", "1,1"], "each broker needs a different id, not 1, 1"),
         (["--properties", "none"], "--properties none: No such file or directory"),
         (["--config", "process.roles=controller"], "process.roles=controller: without a broker"),
     ],

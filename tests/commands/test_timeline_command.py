@@ -120,14 +120,14 @@ def test_a_picture_is_written(journals: list[str], tmp_path: Path, capsys: pytes
     [
         ([], "choose what to show by --record or --key or --offset or --correlation-id"),
         (["--key", "k", "--record", "1"], "--correlation-id, by one of them"),
-        (["--svg", "x.svg", "--json"], "--svg draws and --json tells: choose one of them"),
-        (["--svg", "x.svg", "--producer", "shop"], "choose one, or leave --producer away"),
+        (["--svg", "x.svg", "--json"], "--svg and --json are two kinds of output: choose one"),
+        (["--svg", "x.svg", "--producer", "shop"], "choose one, or leave out --producer"),
         (["--record", "0"], "--record '0' is not a whole number from 1"),
         (["--record", "9"], "shop sent no record 9"),
         (["--key", "x"], "no record with the key 'x' was sent"),
         (["--offset", "orders"], "--offset 'orders' is not TOPIC-PARTITION@OFFSET, as in orders-0@17"),
         (["--offset", "orders-0@1"], "no journal says who wrote offset 1 of orders-0"),
-        (["--offset", "orders-0@1", "--producer", "shop"], "leave --producer away"),
+        (["--offset", "orders-0@1", "--producer", "shop"], "leave out --producer"),
         (["--record", "1", "--producer", "x"], "there is no producer 'x', there is shop"),
     ],
 )
@@ -140,5 +140,5 @@ def test_a_mistake_is_said_in_a_sentence(journals: list[str], words: list[str], 
 def test_a_file_that_is_none_or_the_wrong_one_is_named(journals: list[str], tmp_path: Path) -> None:
     with pytest.raises(Slip, match="No such file"):
         run(str(tmp_path / "missing"), journals[1], "--record", "1")
-    with pytest.raises(Slip, match="this is no event of a producer's journal"):
+    with pytest.raises(Slip, match="this is not an event of a producer's journal"):
         run(journals[1], journals[0], "--record", "1")

@@ -278,7 +278,7 @@ def test_a_client_that_reads_nothing_for_long_is_cut(virtually: Run, caplog: pyt
 
             assert [client.is_cut for client in (unread, read)] == [True, False]
             assert [record.getMessage() for record in caplog.records] == [
-                "cut the connection from 127.0.0.1:1: it has read nothing for 30 s"
+                "closed the connection from 127.0.0.1:1: it has read nothing for 30 s"
             ]
             await asyncio.sleep(1)
             assert hosted.streams == 1

@@ -117,11 +117,11 @@ def test_a_clock_is_set_and_does_not_go_back(controlled: Controlled) -> None:
 
     error = controlled.refused("PUT", "/v1/clock", {"elapsed_ms": 1})
 
-    assert error["message"] == "a clock does not go back, by 506 ms"
+    assert error["message"] == "a clock does not go back: the time is 506 ms in the past"
     assert controlled.ask("POST", "/v1/clock/advance", {"ms": 3})["elapsed_ms"] == 510
     assert controlled.ask("POST", "/v1/clock/advance", {"to": "next_deadline"})["advanced_ms"] is None
     both = controlled.refused("POST", "/v1/clock/advance", {"to": "next_deadline", "ms": 3})
-    assert both["message"] == 'one of ms and to is to be given, as in {"ms": 30000}'
+    assert both["message"] == 'give exactly one of ms and to, as in {"ms": 30000}'
 
 
 def test_nobody_moves_the_real_clock() -> None:
@@ -129,7 +129,7 @@ def test_nobody_moves_the_real_clock() -> None:
         error = controlled.refused("POST", "/v1/clock/advance", {"ms": 3}, status=409)
 
     assert error["code"] == "CONFLICT"
-    assert "the clock is the real one" in error["message"]
+    assert "the clock is real and cannot be moved" in error["message"]
 
 
 def test_reset(controlled: Controlled) -> None:

@@ -36,7 +36,7 @@ def test_a_cluster_of_its_own(controlled: Controlled) -> None:
     controlled.ask("DELETE", here, status=204)
 
     error = controlled.refused("GET", f"{here}/cluster", status=404)
-    assert error["message"] == f"there is no cluster {made['id']!r}: it was deleted, or its lease is over"
+    assert error["message"] == f"there is no cluster {made['id']!r}: it was deleted, or its lease expired"
 
 
 def test_a_lease_that_is_over(controlled: Controlled) -> None:

@@ -104,7 +104,7 @@ def test_a_fault_arises_is_waited_for_and_removed(controlled: Controlled) -> Non
     assert controlled.kafka.brokers[1].state == "paused"
     assert controlled.get("/v1/faults")["faults"] == [made]
     assert not controlled.ask("POST", "/v1/faults/a1/wait", {"timeout_wall_ms": 5})["matched"]
-    assert "holds nothing" in controlled.refused("POST", "/v1/faults/a1/release", {}, status=409)["message"]
+    assert "holds no requests" in controlled.refused("POST", "/v1/faults/a1/release", {}, status=409)["message"]
     controlled.ask("DELETE", "/v1/faults/a1", status=204)
     assert controlled.kafka.brokers[1].state == "running"
     assert controlled.get("/v1/faults")["faults"] == []

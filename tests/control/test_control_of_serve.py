@@ -192,7 +192,7 @@ def test_what_is_no_http_is_told_with_the_peer() -> None:
     for said in (
         r"closed the connection from 127\.0\.0\.1:\d+: it speaks Kafka's protocol, and this is the HTTP control",
         r"closed the connection from 127\.0\.0\.1:\d+: it speaks TLS, and the control is plain HTTP",
-        r"sent something that is no HTTP, from 127\.0\.0\.1:\d+",
+        r"got bytes that are not HTTP, from 127\.0\.0\.1:\d+",
     ):
         assert any(re.search(said, line) for line in lines), err
     assert "Invalid HTTP" not in err

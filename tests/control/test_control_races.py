@@ -135,7 +135,7 @@ def test_a_cluster_that_is_deleted_while_it_is_changed_is_told_to_be_gone() -> N
                         answer = http.request(method, f"{here}{path}")
                         assert answer.status_code in (200, 204, 404), answer.text
                         if answer.status_code == 404:
-                            assert "it was deleted, or its lease is over" in answer.json()["error"]["message"]
+                            assert "it was deleted, or its lease expired" in answer.json()["error"]["message"]
 
             race(call, len(paths))
         assert controlled.get("/v1/clusters")["clusters"] == []

@@ -47,7 +47,7 @@ async def no_app(scope: Any, receive: Any, send: Any) -> None:
     [
         (b"\0\0\0\x18\0\x12", "closed the connection from 10.1.2.3:4: it speaks Kafka's protocol", "it speaks Kafka"),
         (b"\x16\x03\x01\x02", "closed the connection from 10.1.2.3:4: it speaks TLS", "it speaks TLS"),
-        (b"NONSENSE\r\n\r\n", "the HTTP control was sent something that is no HTTP, from 10.1.2.3:4", ""),
+        (b"NONSENSE\r\n\r\n", "the HTTP control got bytes that are not HTTP, from 10.1.2.3:4", ""),
     ],
 )
 def test_each_is_one_line_of_the_limited_log_and_none_of_uvicorn(

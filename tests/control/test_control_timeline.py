@@ -73,10 +73,10 @@ def test_what_cannot_be_told_is_one_sentence(written: Controlled) -> None:
     for path in ("/v1/journal/timeline", "/v1/journal/timeline.svg"):
         for query in ({}, {"request": 1, "topic": "t"}, {"topic": "t", "partition": 0}, {"request": 1, "offset": 0}):
             error = written.refused("GET", path, **query)
-            assert error["message"] == "choose one by request, or by topic, partition and offset"
+            assert error["message"] == "choose a request by its number, or by topic, partition and offset"
         error = written.refused("GET", path, status=404, request=99)
         assert error["message"] == "the journal has no request 99"
         error = written.refused("GET", path, status=404, topic="t", partition=0, offset=7)
         assert error["message"] == "the journal does not say who wrote offset 7 of t-0"
     error = written.refused("GET", "/v1/journal/timeline.svg", request=other["request"])
-    assert error["message"] == "there are pictures of Produce requests alone"
+    assert error["message"] == "only Produce requests have pictures"

@@ -93,9 +93,9 @@ def test_followers(controlled: Controlled) -> None:
 
 def test_slips_about_followers_are_one_sentence(controlled: Controlled) -> None:
     for body, sentence in (
-        ({}, "one of behaviour and script is to be given"),
-        ({"behaviour": "lagging"}, 'lag_ms belongs to "behaviour": "lagging", which needs it'),
-        ({"behaviour": "frozen", "lag_ms": 3}, 'lag_ms belongs to "behaviour": "lagging", which needs it'),
+        ({}, "give exactly one of behaviour and script"),
+        ({"behaviour": "lagging"}, '"behaviour": "lagging" needs lag_ms, and no other behaviour has it'),
+        ({"behaviour": "frozen", "lag_ms": 3}, '"behaviour": "lagging" needs lag_ms, and no other behaviour has it'),
         ({"behaviour": "frosen"}, "behaviour is to be 'instant', "),
         (
             {"behavior": "frozen"},

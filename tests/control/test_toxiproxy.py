@@ -262,4 +262,4 @@ def test_it_does_not_go_with_ports_that_are_advertised() -> None:
     for options in (("--advertised-port", "1"), ("--advertised-host", "dialled")):
         refused = run("serve", "--port", "0", "--toxiproxy-port", "0", *options)
         assert refused.exit_code == 2
-        assert "--toxiproxy-port says itself which ports are advertised" in refused.stderr
+        assert "--toxiproxy-port sets the advertised ports" in refused.stderr

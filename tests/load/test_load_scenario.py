@@ -135,7 +135,7 @@ def test_files_that_are_no_scenario(tmp_path: Path) -> None:
         load_scenario(str(old))
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: s\n]")
-    with pytest.raises(ScenarioError, match=r"bad\.yaml:2: this is no YAML"):
+    with pytest.raises(ScenarioError, match=r"bad\.yaml:2: this is not valid YAML"):
         load_scenario(str(bad))
     with pytest.raises(ScenarioError, match="cannot be read"):
         load_scenario(str(tmp_path))
@@ -145,7 +145,7 @@ def test_files_that_are_no_scenario(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("name: s\ngroups:\n  - name: g\n    topic: t\n    ack: 1\n", "f:5: .*not known: ack; 'acks' may be meant"),
-        ("name: s\nname: t\n", "f:2: 'name' stands here twice"),
+        ("name: s\nname: t\n", "f:2: 'name' is here twice"),
         (
             "name: s\nrate: 3\ngroups: []\n",
             "f:2: .*not known: rate; there are name, about, groups",
@@ -155,7 +155,7 @@ def test_files_that_are_no_scenario(tmp_path: Path) -> None:
         ("name: s\ngroups:\n  - name: g\n", "f:3: .*lacks the field acks"),
         ("name: 3\ngroups: []\n", "f:1: .*not a text"),
         ("[1]", "f:1: A scenario is a mapping"),
-        ("1: 2", "f:1: a key is a word"),
+        ("1: 2", "f:1: a key must be a word"),
     ],
 )
 def test_a_slip_is_told_with_file_line_and_key(text: str, sentence: str) -> None:

@@ -284,7 +284,7 @@ def test_nobody_moves_the_real_clock() -> None:
     before_s, before_wall_s = monotonic(), time()
     with FakeCluster() as cluster:
         for move in (lambda: cluster.clock.advance(1), cluster.clock.advance_to_next_deadline):
-            with pytest.raises(RuntimeError, match=r'^the clock is the real one, which nobody moves: take clock="man'):
+            with pytest.raises(RuntimeError, match=r'^the clock is real and cannot be moved: use clock="man'):
                 move()
         assert cluster.clock.kind == "real"
         elapsed_ms, wall_ms = cluster.clock.elapsed_ms, cluster.clock.wall_ms

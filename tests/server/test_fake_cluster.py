@@ -250,8 +250,8 @@ def test_a_loop_that_cannot_be_made_is_raised(monkeypatch: pytest.MonkeyPatch) -
     [
         ({"brokers": 0}, ValueError, "a cluster has 1 to 100 brokers, not 0"),
         ({"brokers": 101}, ValueError, "a cluster has 1 to 100 brokers, not 101"),
-        ({"port": -1}, ValueError, "port -1 leaves no room for 3 brokers: take 0, or 1 to 65533"),
-        ({"port": 65_534}, ValueError, "port 65534 leaves no room for 3 brokers: take 0, or 1 to 65533"),
+        ({"port": -1}, ValueError, "port -1 leaves no room for 3 brokers: use 0, or 1 to 65533"),
+        ({"port": 65_534}, ValueError, "port 65534 leaves no room for 3 brokers: use 0, or 1 to 65533"),
         ({"followers": "asleep"}, ValueError, r"followers are 'instant', 'lagging:MS' .*, not 'asleep'"),
         ({"config": {"no.such": 1}}, KafkaError, r"Unknown configuration 'no.such'\. `fakebroker configs` lists them."),
         (
@@ -550,7 +550,7 @@ def test_a_lag_that_cannot_be_is_refused(kafka: FakeCluster, lag_ms: int) -> Non
 
 @pytest.mark.parametrize("step", [5, "ab", (0,), (0, "frozen", "t"), None], ids=str)
 def test_a_step_of_a_script_that_is_no_pair_is_refused(kafka: FakeCluster, step: Any) -> None:
-    with pytest.raises(TypeError, match=r"^a step of a script is \(milliseconds, behaviour\), as in .*, and not "):
+    with pytest.raises(TypeError, match=r"^a step of a script must be \(milliseconds, behaviour\), as in .*, not "):
         kafka.followers.script([(0, "frozen"), step])
 
 

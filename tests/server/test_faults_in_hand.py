@@ -73,8 +73,8 @@ def test_who_waits_in_vain_is_told_how_it_stands() -> None:
         with pytest.raises(TimeoutError) as raised:
             fault.wait(timeout=0.01)
         assert str(raised.value) == (
-            "fault f1 (disconnect before_work of api=Produce) has not acted 1 times within 0.01 s, but 0; "
-            "it fitted 0 requests"
+            "fault f1 (disconnect before_work of api=Produce) fired 0 times (expected 1) in 0.01 s; "
+            "it matched 0 requests"
         )
 
 
@@ -82,7 +82,7 @@ def test_what_can_never_act_is_refused() -> None:
     with FakeCluster(brokers=1) as kafka:
         with pytest.raises(ValueError, match="Metadata has no 'partition'"):
             kafka.faults.add(when={"api": "Metadata", "partition": 0}, do="drop")
-        with pytest.raises(ValueError, match="but not both"):
+        with pytest.raises(ValueError, match="not both"):
             kafka.faults.add(Fault(do="disconnect"), do="drop")
 
 
@@ -90,7 +90,7 @@ def test_one_that_never_acted_is_told_at_the_end(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING, "fakebroker"):
         with FakeCluster(brokers=1) as kafka:
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")
-        assert "fault f1 never acted: disconnect before_work of api=EndTxn (it fitted 0 requests)" in caplog.text
+        assert "fault f1 never fired: disconnect before_work of api=EndTxn (it matched 0 requests)" in caplog.text
         assert [fault.id for fault in kafka.faults.unfired()] == ["f1"]
 
 
@@ -99,9 +99,9 @@ def test_of_very_many_faults_that_never_acted_the_first_are_told(caplog: pytest.
         for _ in range(500):
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")
 
-    told = [record.getMessage() for record in caplog.records if "never acted" in record.getMessage()]
+    told = [record.getMessage() for record in caplog.records if "never fired" in record.getMessage()]
     assert len(told) == 11
-    assert told[-1] == "490 more faults never acted"
+    assert told[-1] == "490 more faults never fired"
     assert len(kafka.faults.unfired()) == 500
 
 

@@ -223,7 +223,7 @@ def test_a_pipe_that_nobody_reads_holds_up_neither_start_nor_stop(
             assert times.slept_s() < 2
 
     assert len(caplog.records) == 2
-    assert "ends too early: its last " in caplog.text
+    assert "is incomplete: its reader did not take the last " in caplog.text
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("fakebroker")] == []
 
 

@@ -162,7 +162,7 @@ def test_producer_ids_are_numbers_that_javascript_reads() -> None:
 
 
 def test_a_life_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="a life is new or first, not 'second'"):
+    with pytest.raises(ValueError, match="life must be new or first, not 'second'"):
         FakeCluster(life="second")
 
 

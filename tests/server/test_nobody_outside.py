@@ -96,7 +96,7 @@ def test_a_stream_that_is_full(which: str, device: str) -> None:
     assert status == 0
     assert "Traceback" not in f"{out}{err}"
     if which == "stdout" and device == "/dev/full":
-        assert "it could not be said on stdout that the brokers are ready: No space left on device" in err
+        assert "the ready line could not be written to stdout: No space left on device" in err
 
 
 @pytest.mark.parametrize("closed", doses.nightly_but([[1], [0, 1, 2]], [[0], [1], [2], [0, 1, 2]]))
@@ -145,7 +145,7 @@ def test_a_journal_in_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
         status, _, err = stop_within(serving)
 
     assert status == 0
-    assert f"the journal {path} ends too early: its last " in err
+    assert f"the journal {path} is incomplete: its reader did not take the last " in err
 
 
 def test_a_journal_in_a_pipe_that_is_open_and_not_read(tmp_path: Path) -> None:

@@ -182,5 +182,5 @@ def test_a_host_that_is_not_known_is_named(
         FakeCluster(host=host).start()
 
     assert str(raised.value.strerror).startswith(
-        (f"the host {host!r} is not known: ", f"the host {host!r} is no host name: ")
+        (f"the host {host!r} is not known: ", f"{host!r} is not a host name: ")
     )

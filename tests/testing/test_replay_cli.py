@@ -88,7 +88,7 @@ def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: py
         (["1", "--transactions", "--group"], "fakebroker: --group and --transactions are two simulations\n"),
         (
             ["1", "--swarm", "--plan", "jump"],
-            "fakebroker: --swarm is about what is drawn, and --plan says what is done\n",
+            "fakebroker: --swarm changes random steps, and --plan has no random steps: choose one\n",
         ),
         (["1", "--plan", "jump"], "fakebroker: a plan begins with its cluster, and has one\n"),
         (["1", "--plan", "cluster 3 1000; cluster 3 1000"], "fakebroker: a plan begins with its cluster"),

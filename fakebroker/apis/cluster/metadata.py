@@ -151,12 +151,12 @@ def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[It
             yield
     if ctx.api_version < 12 and (ids or is_one_without_name):
         # The schema has both from v10 on, but they may be used from v12 on only.
-        raise KafkaError(ErrorCode.invalid_request, f"Topics are asked for by name in version {ctx.api_version}")
+        raise KafkaError(ErrorCode.invalid_request, f"A topic is requested by name only in version {ctx.api_version}")
     if ids:
         return ids, ()
     if is_one_without_name:
         # Kafka fails here with a NullPointerException in Topic.validate.
-        raise KafkaError(ErrorCode.unknown_server_error, "A topic is asked for without name and id.")
+        raise KafkaError(ErrorCode.unknown_server_error, "A topic is requested without name and id.")
     return (), names
 
 

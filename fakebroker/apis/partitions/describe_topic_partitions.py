@@ -62,7 +62,7 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
     if cursor is not None and cursor.partition_index < 0:
         raise KafkaError(ErrorCode.invalid_request, f"No partition is {cursor.partition_index}, as the cursor says.")
     if "" in names:  # Kafka fails while it looks up the operations on such a topic
-        raise KafkaError(ErrorCode.unknown_server_error, "A topic is asked for without a name.")
+        raise KafkaError(ErrorCode.unknown_server_error, "A topic is requested without a name.")
     remaining = max(min(ctx.controller.config.max_request_partition_size_limit, request.response_partition_limit), 1)
     answers: list[dict[str, Any]] = []
     next_cursor: dict[str, Any] | None = None

@@ -61,7 +61,7 @@ class Arisen(Plan):
         raise NotImplementedError
 
     def take(self, frame: bytes | None) -> None:
-        raise AssertionError("nothing was asked")
+        raise AssertionError("a preset has no request")
 
     def go_on(self) -> None:
         """Continue after an event that it waited for."""
@@ -101,5 +101,5 @@ class Arisen(Plan):
         state = self._lives.state_of(broker_id)
         if state not in states:
             raise ValueError(
-                f"{self.preset.name!r} wants a broker that is {' or '.join(states)}, and broker {broker_id} is {state}"
+                f"{self.preset.name!r} needs a broker that is {' or '.join(states)}, but broker {broker_id} is {state}"
             )

@@ -133,7 +133,7 @@ class Restarts(Arisen):
             self._check_broker(broker_id, RUNNING)
             if self._lives.registry[broker_id].isolations:
                 raise ValueError(
-                    f"'rolling_restart' stops brokers in order, and broker {broker_id} does not reach the controller"
+                    f"'rolling_restart' needs controlled shutdowns: broker {broker_id} does not reach the controller"
                 )
 
     def begin(self) -> None:

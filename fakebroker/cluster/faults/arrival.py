@@ -33,7 +33,7 @@ class FaultyArrival(Plan):
         self._way = self._go()
 
     def take(self, frame: bytes | None) -> None:
-        raise AssertionError("nothing was asked")
+        raise AssertionError("a connection that opens has no request")
 
     def go_on(self) -> None:
         """Run until the next blocking action."""

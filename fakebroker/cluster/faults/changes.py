@@ -102,7 +102,7 @@ class Changes:
             others = [id_ for id_ in partition.isr_ids if id_ != partition.leader_id and alive(id_)]
             if not others:
                 raise KafkaError(
-                    ErrorCode.eligible_leaders_not_available, f"Nobody else is in sync with {topic_partition}."
+                    ErrorCode.eligible_leaders_not_available, f"No other replica is in the ISR of {topic_partition}."
                 )
             broker_id = others[0]
         self._lives.controller.move_leader(topic_partition, broker_id, self._lives.now)
@@ -117,7 +117,7 @@ class Changes:
         for topic, index in places:
             partition = self._lives.metadata.find_partition(topic, index)
             if partition is None:
-                raise KafkaError(ErrorCode.coordinator_not_available, f"Nobody has asked for {topic}-{index} yet.")
+                raise KafkaError(ErrorCode.coordinator_not_available, f"No client has requested {topic}-{index} yet.")
             self._move(partition, broker_id)
 
     def _shrink(self, partition: Partition, broker_id: int | None) -> None:

@@ -23,13 +23,13 @@ async def get_clock(here: Here) -> ClockNow:
 async def set_clock(here: Here, body: ClockTo) -> Advanced:
     """Set the clock; it does not go back."""
     if (body.elapsed_ms is None) == (body.wall_ms is None):
-        raise ControlError(422, "INVALID_BODY", "one of elapsed_ms and wall_ms is to be given")
+        raise ControlError(422, "INVALID_BODY", "give exactly one of elapsed_ms and wall_ms")
     clock = here.cluster.clock
 
     def ahead_ms() -> int:
         ms = body.elapsed_ms - clock.elapsed_ms if body.elapsed_ms is not None else (body.wall_ms or 0) - clock.wall_ms
         if ms < 0:
-            raise ValueError(f"a clock does not go back, by {-ms} ms")
+            raise ValueError(f"a clock does not go back: the time is {-ms} ms in the past")
         return _at_most(ms)
 
     with given():
@@ -41,7 +41,7 @@ async def set_clock(here: Here, body: ClockTo) -> Advanced:
 async def advance(here: Here, body: Advance) -> Advanced:
     """Advance the clock, deadline by deadline; all responses are written when this returns."""
     if (body.ms is None) == (body.to is None):
-        raise ControlError(422, "INVALID_BODY", 'one of ms and to is to be given, as in {"ms": 30000}')
+        raise ControlError(422, "INVALID_BODY", 'give exactly one of ms and to, as in {"ms": 30000}')
     clock, ms = here.cluster.clock, body.ms
     with given():
         if ms is None:

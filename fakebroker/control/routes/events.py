@@ -35,7 +35,8 @@ class EventsQuery(JournalQuery):
     """A selection of the journal's events; and whether the overview is sent too."""
 
     overview: bool = Query(
-        False, description="also brokers, partitions, what waits and the clock, whenever they may have changed"
+        False,
+        description="also send brokers, partitions, parked requests and the clock, whenever they may have changed",
     )
 
 
@@ -50,7 +51,7 @@ async def get_events(here: Here, request: Request, query: Annotated[EventsQuery,
     if after is None:
         after = int(last_id) + 1 if last_id.isascii() and last_id.isdigit() and len(last_id) < 16 else here.told.total
     if here.streams >= MAX_STREAMS:
-        raise ControlError(429, "TOO_MANY", f"{MAX_STREAMS} read the events of this cluster already")
+        raise ControlError(429, "TOO_MANY", f"the events of this cluster have {MAX_STREAMS} readers already")
 
     async def stream() -> AsyncIterator[str | bytes]:
         here.streams += 1

@@ -152,7 +152,7 @@ async def release(here: Here, fault_id: FaultId, body: Release) -> Released:
     """Release the requests that a fault holds, or the first `count`; later ones are held."""
     handle = _find(here, fault_id)
     if isinstance(handle, AsyncArisen):
-        raise conflict(f"fault {fault_id} has arisen, and holds nothing: it can be removed")
+        raise conflict(f"fault {fault_id} is a preset, which holds no requests: remove it instead")
     released = handle.release(body.count)
     return Released(**handle.to_json(), released=released)
 

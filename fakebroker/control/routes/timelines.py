@@ -65,7 +65,7 @@ async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) ->
     steps = _steps(here, query)
     asked = steps[0].event
     if not isinstance(asked, Request) or asked.api != "Produce":
-        raise ControlError(422, "INVALID_ARGUMENT", "there are pictures of Produce requests alone")
+        raise ControlError(422, "INVALID_ARGUMENT", "only Produce requests have pictures")
     return Response(picture(steps, now_ms=_until_ms(here, steps, _parked(here, steps))), media_type=_SVG)
 
 
@@ -95,4 +95,4 @@ def _steps(here: Hosted, query: TimelineQuery) -> list[TimelineStep]:
             return steps_of_offset(events, query.topic, query.partition, query.offset)
     except ValueError as error:
         raise not_found(str(error)) from None
-    raise ControlError(422, "INVALID_ARGUMENT", "choose one by request, or by topic, partition and offset")
+    raise ControlError(422, "INVALID_ARGUMENT", "choose a request by its number, or by topic, partition and offset")

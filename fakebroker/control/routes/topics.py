@@ -111,11 +111,13 @@ async def set_followers(here: Here, body: Followers) -> None:
     followers = FollowersInHand(lambda steps, selection: wanted.append((steps, selection)))
     whom = body.topic, body.partition, body.broker
     if (body.behaviour is None) == (body.script is None):
-        raise ControlError(422, "INVALID_BODY", "one of behaviour and script is to be given")
+        raise ControlError(422, "INVALID_BODY", "give exactly one of behaviour and script")
     if (body.lag_ms is not None) != (body.behaviour == "lagging"):
-        raise ControlError(422, "INVALID_BODY", 'lag_ms belongs to "behaviour": "lagging", which needs it')
+        raise ControlError(422, "INVALID_BODY", '"behaviour": "lagging" needs lag_ms, and no other behaviour has it')
     if (body.bytes_per_s is not None) != (body.behaviour == "throttled"):
-        raise ControlError(422, "INVALID_BODY", 'bytes_per_s belongs to "behaviour": "throttled", which needs it')
+        raise ControlError(
+            422, "INVALID_BODY", '"behaviour": "throttled" needs bytes_per_s, and no other behaviour has it'
+        )
     with given():
         if body.script is not None:
             followers.script(body.script, *whom)

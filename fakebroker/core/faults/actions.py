@@ -160,7 +160,7 @@ class LoseLeader(_OfPartition):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.broker is not None:
-            raise ValueError("'lose_leader' has no 'broker': it is whoever leads")
+            raise ValueError("'lose_leader' has no 'broker': it is always the leader")
 
 
 @dataclass(frozen=True)
@@ -288,13 +288,13 @@ def _error_name(value: object) -> str:
         except ValueError:
             raise ValueError(f"Kafka has no error {reading.shown(value)}{_meant_error(name)}") from None
     if name == "NONE":
-        raise ValueError("NONE is no error: leave the fault out")
+        raise ValueError("NONE is not an error: leave the fault out")
     return name
 
 
 def _meant_error(name: str) -> str:
     meant = reading.meant(name, [code.name.upper() for code in ErrorCode])
-    return meant if meant.startswith(":") else ": say one of Kafka's names, as in 'NOT_ENOUGH_REPLICAS'"
+    return meant if meant.startswith(":") else ": use one of Kafka's names, as in 'NOT_ENOUGH_REPLICAS'"
 
 
 def _check_partition(verb: str, broker: object, topic: object, partition: object) -> None:
@@ -305,4 +305,4 @@ def _check_partition(verb: str, broker: object, topic: object, partition: object
     if partition is not None:
         reading.whole(partition, f"'partition' of {verb!r}", 0)
         if topic is None:
-            raise ValueError(f"'partition' of {verb!r} needs a 'topic' beside it")
+            raise ValueError(f"'partition' of {verb!r} needs a 'topic'")

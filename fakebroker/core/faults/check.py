@@ -87,7 +87,7 @@ def check(when: When, do: Sequence[Action], force: bool) -> None:
     """Raise ValueError for an invalid fault. `force` allows an error where Kafka does not have it."""
     for action in do[:-1]:
         if action.ends:
-            raise ValueError(f"nothing can be done after {action.verb!r}, and {do[-1].verb!r} stands behind it")
+            raise ValueError(f"no action can follow {action.verb!r}, but {do[-1].verb!r} does")
     _check_selectors(when)
     for action in do:
         _check_action(action, when)
@@ -100,10 +100,10 @@ def check(when: When, do: Sequence[Action], force: bool) -> None:
 
 def _check_selectors(when: When) -> None:
     if when.at == CONNECT:
-        _refuse(when, ("api", "versions", "client_id", "acks", *when.entity_selectors), "nothing is read by then")
+        _refuse(when, ("api", "versions", "client_id", "acks", *when.entity_selectors), "nothing has been read by then")
         return
     if when.at == REQUEST_READ:
-        _refuse(when, ("acks", *when.entity_selectors), "its body is not read by then: say at='before_work'")
+        _refuse(when, ("acks", *when.entity_selectors), "its body has not been read by then: use at='before_work'")
     for name in when.api:
         _check_api(name, TABLE[name], when)
     if not when.api and not any(_has_all(rules, when) for rules in TABLE.values()):
@@ -113,7 +113,7 @@ def _check_selectors(when: When) -> None:
 def _refuse(when: When, names: Sequence[str], reason: str) -> None:
     for name in names:
         if getattr(when, name):
-            raise ValueError(f"'{name}' cannot be told at {when.at!r}: {reason}")
+            raise ValueError(f"'{name}' is not known at {when.at!r}: {reason}")
 
 
 def _check_api(name: str, rules: Rules, when: When) -> None:
@@ -122,12 +122,12 @@ def _check_api(name: str, rules: Rules, when: When) -> None:
             has = f"it has {_and(rules.selectors)}" if rules.selectors else "its requests have no parts to select"
             raise ValueError(f"{name} has no '{selector}', so the fault can never match: {has}")
     if when.acks and name != "Produce":
-        raise ValueError(f"{name} has no 'acks', so the fault can never match: Produce alone has them")
+        raise ValueError(f"{name} has no 'acks', so the fault can never match: only Produce has them")
     known = versions(rules.key)
     if when.versions and not any(low <= known[-1] and high >= known[0] for low, high in when.versions):
         raise ValueError(f"{name} has the versions {known[0]} to {known[-1]}, so the fault can never match")
     if when.at in (AFTER_APPEND, AFTER_WATERMARK) and not rules.appends:
-        raise ValueError(f"{name} appends nothing, so it never comes to {when.at!r}: say at='before_answer'")
+        raise ValueError(f"{name} appends nothing, so it never reaches {when.at!r}: use at='before_answer'")
 
 
 def _has_all(rules: Rules, when: When) -> bool:
@@ -141,20 +141,20 @@ def _check_action(action: Action, when: When) -> None:
     verb, at = action.verb, when.at
     if isinstance(action, _OF_BYTES):
         if at != WITHIN_ANSWER:
-            raise ValueError(f"{verb!r} is done to the bytes of an answer, at 'within_answer' and not at {at!r}")
+            raise ValueError(f"{verb!r} changes the bytes of a response: use at='within_answer', not {at!r}")
         if isinstance(action, byte_actions.CorruptBatch) and when.api != ("Fetch",):
-            raise ValueError("'corrupt_batch' needs an answer with batches: say api='Fetch'")
+            raise ValueError("'corrupt_batch' needs a response with batches: use api='Fetch'")
     elif at == WITHIN_ANSWER and not isinstance(action, actions.Delay | actions.Hold):
-        raise ValueError(f"{verb!r} is not done to the bytes of an answer: say at='before_answer' or 'after_answer'")
+        raise ValueError(f"{verb!r} does not change the bytes of a response: use at='before_answer' or 'after_answer'")
     if isinstance(action, Error | actions.Throttle | actions.Drop):
         if at in (CONNECT, AFTER_ANSWER):
-            raise ValueError(f"{verb!r} is about an answer, and at {at!r} there is none to be made")
+            raise ValueError(f"{verb!r} needs a response, and at {at!r} there is none")
         if isinstance(action, actions.Drop | actions.Throttle) and at != BEFORE_ANSWER:
-            raise ValueError(f"{verb!r} is about an answer that is made: say at='before_answer', not {at!r}")
+            raise ValueError(f"{verb!r} needs the response before it is sent: use at='before_answer', not {at!r}")
     if set(when.acks) == {0} and at in (AFTER_WATERMARK, BEFORE_ANSWER, WITHIN_ANSWER, AFTER_ANSWER):
-        raise ValueError(f"a Produce with acks=0 has no answer, so it never comes to {at!r}")
+        raise ValueError(f"a Produce with acks=0 has no response, so it never reaches {at!r}")
     if set(when.acks) == {1} and at == AFTER_WATERMARK:
-        raise ValueError("a Produce with acks=1 does not wait for the watermark: say at='after_append'")
+        raise ValueError("a Produce with acks=1 does not wait for the high watermark: use at='after_append'")
     _check_target(action, when)
 
 
@@ -162,7 +162,7 @@ def _check_target(action: Action, when: When) -> None:
     if isinstance(action, _OF_PARTITION) and action.topic is None:
         asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
         if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in asked):
-            raise ValueError(f"{action.verb!r} knows no partition here: say its 'topic' and 'partition'")
+            raise ValueError(f"{action.verb!r} has no partition here: give its 'topic' and 'partition'")
     if isinstance(action, actions.MoveCoordinator):
         asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
         if when.at in (CONNECT, REQUEST_READ) or not any(
@@ -176,28 +176,28 @@ def _check_error(error: Error, when: When) -> None:
     if name == ANYWHERE:
         return
     if name in ACKS_ALL and when.acks and -1 not in when.acks and when.api == ("Produce",):
-        raise ValueError(f"{name} is answered to acks=-1 alone, which waits")
+        raise ValueError(f"{name} is returned for acks=-1 only, which waits")
     if not when.api:
         if not any(can_answer(rules, name, when.at) for rules in TABLE.values()):
-            raise ValueError(f"no API answers {name} at {when.at!r} (force=True does it all the same)")
+            raise ValueError(f"no API returns {name} at {when.at!r} (force=True allows it)")
         return
     for api in when.api:
         if not can_answer(TABLE[api], name, when.at):
-            raise ValueError(f"{_why_not(api, TABLE[api], name, when.at)} (force=True does it all the same)")
+            raise ValueError(f"{_why_not(api, TABLE[api], name, when.at)} (force=True allows it)")
 
 
 def _why_not(api: str, rules: Rules, name: str, at: str) -> str:
     if name not in rules.before | rules.after:
-        return f"{api} never answers {name}"
+        return f"{api} never returns {name}"
     if name not in rules.after:
-        done = "it is appended" if at in (AFTER_APPEND, AFTER_WATERMARK) else "all is done"
-        return f"{name} of {api} says that nothing was done, and at {at!r} {done}: say at='before_work'"
+        done = "the records are appended" if at in (AFTER_APPEND, AFTER_WATERMARK) else "the work is done"
+        return f"{name} of {api} means that nothing was done, but at {at!r} {done}: use at='before_work'"
     if at in (BEFORE_WORK, REQUEST_READ):
         where = AFTER_WATERMARK if name in WATERMARK else AFTER_APPEND if rules.appends else BEFORE_ANSWER
-        return f"{name} of {api} says that the work was done, and at {at!r} nothing is: say at={where!r}"
+        return f"{name} of {api} means that the work was done, but at {at!r} nothing is done: use at={where!r}"
     if at == AFTER_WATERMARK:
-        return f"{name} of {api} says that it was not replicated in time, and at {at!r} it is: say at='after_append'"
-    return f"{name} of {api} says that all in sync have it, and at {at!r} they may not: say at='after_watermark'"
+        return f"{name} of {api} means that a record was not replicated, but at {at!r} it is: use at='after_append'"
+    return f"{name} of {api} means that the ISR has the records, but at {at!r} it may not: use at='after_watermark'"
 
 
 def _and(names: Sequence[str]) -> str:

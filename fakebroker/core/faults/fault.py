@@ -68,19 +68,19 @@ class Fault:
         made: dict[str, Any] = {}
         flat = {key: given.pop(key) for key in list(given) if key in NAMES or key in ALIASES}
         if "top_level" in given:
-            raise ValueError("a fault has no 'top_level': say {'error': {'error': NAME, 'level': 'top'}}")
+            raise ValueError("a fault has no 'top_level': use {'error': {'error': NAME, 'level': 'top'}}")
         reading.refuse_unknown(given, (*_KEYS, *_OTHER_KEYS), "a fault")
         for key, item in given.items():
             name = _OTHER_KEYS.get(key, key)
             if name in made:
-                raise ValueError(f"a fault says {name!r} twice: as {key!r} and under another name")
+                raise ValueError(f"a fault has {name!r} twice: as {key!r} and under another name")
             made[name] = Times.from_count(item) if key == "count" else item
         if flat:
             if "when" in made:
-                raise ValueError(f"a fault with a 'when' says {next(iter(flat))!r} in it, and not beside it")
+                raise ValueError(f"{next(iter(flat))!r} of a fault with a 'when' belongs into the 'when'")
             made["when"] = flat
         if "predicate" in flat or (isinstance(made.get("when"), Mapping) and "predicate" in made["when"]):
-            raise ValueError("'predicate' is for Python alone: JSON has no functions")
+            raise ValueError("'predicate' works in Python only: JSON has no functions")
         return cls(**made)
 
     def to_json(self) -> dict[str, Any]:
@@ -118,5 +118,5 @@ def as_fault(
     if fault is None:
         return Fault(when, do, once if times is None else times, force)
     if when is not None or do is not None or times is not None or force:
-        raise ValueError("say a Fault, or what makes one (when, do, times, force), but not both")
+        raise ValueError("give a Fault, or its parts (when, do, times, force), not both")
     return fault if isinstance(fault, Fault) else Fault.from_json(cast(object, fault))

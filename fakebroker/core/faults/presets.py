@@ -60,7 +60,7 @@ class Partition(Preset):
                 reading.whole(broker_id, f"a broker in {key!r} of 'partition'", 0)
             object.__setattr__(self, key, tuple(dict.fromkeys(ids)))
         if common := set(self.a) & set(self.b):
-            raise ValueError(f"'partition' has broker {min(common)} on both sides: it reaches itself")
+            raise ValueError(f"'partition' has broker {min(common)} on both sides: no broker is cut off from itself")
         if self.controller not in CONTROLLER:
             raise ValueError(f"'controller' of 'partition' is 'both', 'a' or 'b', not {reading.shown(self.controller)}")
 

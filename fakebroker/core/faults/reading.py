@@ -27,7 +27,7 @@ def mapping(value: object, where: str) -> Mapping[str, Any]:
         raise ValueError(f"{where} must be a mapping of names to values, not {shown(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise ValueError(f"{where} has the key {shown(key)}, which is no name")
+            raise ValueError(f"{where} has the key {shown(key)}, which is not a string")
     return value
 
 
@@ -86,6 +86,6 @@ def several(value: object, where: str) -> tuple[Any, ...]:
     """Return one value or many as a tuple. An empty list selects nothing and is refused."""
     if isinstance(value, list | tuple | set | frozenset | range):
         if not value:
-            raise ValueError(f"{where} is an empty list, which nothing matches: leave it out if all are meant")
+            raise ValueError(f"{where} is an empty list, which matches nothing: leave it out to match everything")
         return tuple(value)
     return (value,)

@@ -36,15 +36,15 @@ class Times:
     def __post_init__(self) -> None:
         reading.whole(self.count, "'count'", UNLIMITED)
         if self.count == 0:
-            raise ValueError("'count' is 0, which is never: say a number from 1")
+            raise ValueError("'count' is 0, which is never: use a number from 1")
         reading.whole(self.on_call, "'on_call'", 0)
         reading.whole(self.every, "'every'", 1)
         reading.fraction(self.probability, "'probability'")
         if self.probability == 0:
-            raise ValueError("'probability' is 0: the fault can never act")
+            raise ValueError("'probability' is 0: the fault can never fire")
         reading.whole(self.seed, "'seed'")
         if self.on_call and self.every != 1:
-            raise ValueError("'on_call' takes one match and 'every' many: say one of them")
+            raise ValueError("'on_call' takes one match and 'every' many: use one of them")
 
     @classmethod
     def read(cls, value: object) -> Times:
@@ -91,7 +91,7 @@ every_time: Final = Times()
 def times(n: int) -> Times:
     """Fire on the first n matches. Raise ValueError."""
     if n == 0:
-        raise ValueError("'times' is 0, which is never: say 'once', a number from 1, or 'every_time'")
+        raise ValueError("'times' is 0, which is never: use 'once', a number from 1, or 'every_time'")
     return Times(count=reading.whole(n, "'times'", 1))
 
 

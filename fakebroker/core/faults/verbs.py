@@ -59,7 +59,7 @@ def read_actions(value: object) -> tuple[Action, ...]:
     """Read one action, or a list of them in order. Raise ValueError."""
     if isinstance(value, list | tuple):
         if not value:
-            raise ValueError("'do' is an empty list: say what is to be done")
+            raise ValueError("'do' is an empty list: give an action")
         return tuple(map(read_action, value))
     return (read_action(value),)
 
@@ -95,7 +95,7 @@ def _from_word(word: str) -> Action:
         return _make(kind, {})
     if word.upper() == word or word.upper().lower() in {code.name for code in ErrorCode}:
         return Error(word)
-    raise ValueError(f"'do' has no verb {reading.shown(word)}, nor has Kafka such an error{reading.meant(word, VERBS)}")
+    raise ValueError(f"'do' has no verb {reading.shown(word)}, and Kafka has no such error{reading.meant(word, VERBS)}")
 
 
 def _from_members(kind: type[Action], said: object) -> Action:
@@ -106,7 +106,7 @@ def _from_members(kind: type[Action], said: object) -> Action:
     if said is None or said is True:  # YAML's `hold:` and JSON's {"hold": true}
         return _make(kind, {})
     if not kind.main:
-        raise ValueError(f"{kind.verb!r} takes no value, and {reading.shown(said)} stands there")
+        raise ValueError(f"{kind.verb!r} takes no value, not {reading.shown(said)}")
     return _make(kind, {kind.main: said})
 
 

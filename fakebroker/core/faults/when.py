@@ -106,7 +106,7 @@ class When:
         reading.whole(self.from_ms, "'from_ms'", 0)
         reading.whole(self.until_ms, "'until_ms'", -1)
         if self.until_ms != -1 and self.until_ms <= self.from_ms:
-            raise ValueError(f"'until_ms' must be above 'from_ms', {self.from_ms}, and is {self.until_ms}")
+            raise ValueError(f"'until_ms' must be above 'from_ms', {self.from_ms}, not {self.until_ms}")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -120,7 +120,7 @@ class When:
         for key, item in reading.mapping(value, "'when'").items():
             name = ALIASES.get(key, key)
             if name in given:
-                raise ValueError(f"'when' says {name!r} twice: as {key!r} and under another name")
+                raise ValueError(f"'when' has {name!r} twice: as {key!r} and under another name")
             given[name] = item
         reading.refuse_unknown(given, NAMES, "'when'")
         for name, item in given.items():
@@ -132,7 +132,7 @@ class When:
         """Return the JSON from which `read` makes an equal value. Raise ValueError if there is a predicate, which has
         no JSON."""
         if self.predicate is not None:
-            raise ValueError("a fault with a 'predicate' is for Python alone: it has no JSON")
+            raise ValueError("a fault with a 'predicate' works in Python only: it has no JSON")
         said = {name: getattr(self, name) for name in NAMES if getattr(self, name) != getattr(_ANY, name)}
         return {name: _plain(name, value) for name, value in said.items()}
 
@@ -157,7 +157,7 @@ def _api(value: object) -> str:
         raise ValueError(f"there is no API {reading.shown(value)} here{reading.meant(value, API_KEYS)}")
     key = reading.whole(value, "'api'")
     if key not in API_NAMES:
-        raise ValueError(f"no API with the key {key} is served here: say one by its name, as in 'Produce'")
+        raise ValueError(f"no API with the key {key} is served here: use a name, as in 'Produce'")
     return API_NAMES[key]
 
 
@@ -174,11 +174,11 @@ def _version_range(value: object) -> tuple[int, int]:
         low = int(match[1])
         high = _NEWEST if match[3] else int(match[2] or low)
     elif isinstance(value, str):
-        raise ValueError(f"'versions' are a number, '3-9' or '9+', not {reading.shown(value)}")
+        raise ValueError(f"'versions' must be a number, '3-9' or '9+', not {reading.shown(value)}")
     else:
         low = high = reading.whole(value, "'versions'", 0, _NEWEST)
     if low > high:
-        raise ValueError(f"'versions' go up, and {reading.shown(value)} does not")
+        raise ValueError(f"'versions' must go up, as in '3-9', not {reading.shown(value)}")
     return low, high
 
 

@@ -66,7 +66,7 @@ def from_json(line: str) -> Event:
             values["partitions"] = [PartitionAnswer(**partition) for partition in values["partitions"]]
         return kind(**{name: _frozen(value) for name, value in values.items()})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"this is no event of a journal: {line.strip()!r}") from error
+        raise ValueError(f"this is not an event of a journal: {line.strip()!r}") from error
 
 
 def _frozen(value: Any) -> Any:

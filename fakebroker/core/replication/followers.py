@@ -227,7 +227,7 @@ class FollowerSet:
             require(WHOLE_NUMBER, **{"a time of a script": at_ms})
         if not times_ms or times_ms != sorted(times_ms) or not 0 <= times_ms[0] <= times_ms[-1] <= MAX_LAG_MS:
             raise ValueError(
-                f"the times of a script are milliseconds from now, rising, from 0 to {MAX_LAG_MS}, and not {times_ms}"
+                f"the times of a script must be increasing milliseconds from now, 0 to {MAX_LAG_MS}, not {times_ms}"
             )
         self._check(selection)
         self._commands += 1

@@ -161,9 +161,9 @@ class Connections(Selectable):
             is_whole = True
             try:
                 if length < 0:
-                    raise ProtocolError(f"an answer has a length of {length} bytes")
+                    raise ProtocolError(f"a response has a length of {length} bytes")
                 if not channel.unanswered:
-                    raise ProtocolError("an answer came where nothing was asked")
+                    raise ProtocolError("a response came without a request")
                 request = channel.unanswered.popleft()
                 body, throttle_ms = decode(request, frame)
             except ProtocolError as error:

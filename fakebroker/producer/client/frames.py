@@ -275,7 +275,7 @@ def _name_of(topic_id: bytes, asked: ProduceBody) -> str:
     for topic, text in asked.topic_ids.items():
         if _raw_id(text) == topic_id:
             return topic
-    raise ProtocolError(f"a topic is answered that was not sent: {UUID(bytes=topic_id)}")
+    raise ProtocolError(f"the response has a topic that was not sent: {UUID(bytes=topic_id)}")
 
 
 def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> ProduceResponse:
@@ -285,7 +285,7 @@ def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> Prod
     for topic in answer.responses:
         name = getattr(topic, "name", None) or names.get(_text(getattr(topic, "topic_id", None)))
         if name is None:
-            raise ProtocolError(f"a topic is answered that was not sent: {topic.topic_id}")
+            raise ProtocolError(f"the response has a topic that was not sent: {topic.topic_id}")
         for one in topic.partition_responses:
             partition = TopicPartition(name, int(one.index))
             refused = tuple(int(record.batch_index) for record in getattr(one, "record_errors", ()))

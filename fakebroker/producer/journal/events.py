@@ -300,7 +300,7 @@ def from_json(line: str) -> ProducerEvent:
         kind = _KINDS[values.pop("event")]
         return kind(**{name: _frozen(value) for name, value in values.items()})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"this is no event of a producer's journal: {line.strip()!r}") from error
+        raise ValueError(f"this is not an event of a producer's journal: {line.strip()!r}") from error
 
 
 def to_lines(events: Iterable[ProducerEvent]) -> Iterator[str]:

@@ -67,7 +67,7 @@ class AsyncArisen:
                     await changed.wait()
         except TimeoutError:
             raise TimeoutError(
-                f"fault {self.id} ({self.preset}) was not done within {timeout} s; it has acted {self.hits} times"
+                f"fault {self.id} ({self.preset}) did not end within {timeout} s; it fired {self.hits} times"
             ) from None
         finally:
             self._arisen.on_change.remove(changed.set)

@@ -53,7 +53,7 @@ def address_of(config: BrokerConfig) -> Address:
     controllers = {name.upper() for name in config.controller_listener_names or ()}
     brokers = [each for each in listeners if each.name not in controllers]
     if not brokers:
-        raise ConfigError("listeners are those of controllers only: there is nothing to serve")
+        raise ConfigError("all listeners are the controllers': there is nothing to serve")
     protocols = parse_protocols(config.listener_security_protocol_map)
     for each in brokers:
         if each.name not in protocols:

@@ -141,7 +141,7 @@ def _place(
     for name, first in (("port", port), ("advertised_port", advertised_port)):
         most = 65_536 - brokers
         if not 0 <= first <= most:
-            raise ValueError(f"{name} {first} leaves no room for {brokers} brokers: take 0, or 1 to {most}")
+            raise ValueError(f"{name} {first} leaves no room for {brokers} brokers: use 0, or 1 to {most}")
     return Place(host, port, advertised_host, advertised_port, is_dialled)
 
 
@@ -160,7 +160,7 @@ def _ids(brokers: int | None, broker_ids: Sequence[int] | None, node_id: int | N
         if not 0 <= broker_id <= _LARGEST_ID:
             raise ValueError(f"a broker has an id from 0 to {_LARGEST_ID}, not {broker_id}")
     if len(set(broker_ids)) != len(broker_ids):
-        raise ValueError(f"each broker has an id of its own: {', '.join(map(str, broker_ids))}")
+        raise ValueError(f"each broker needs a different id, not {', '.join(map(str, broker_ids))}")
     return tuple(broker_ids)
 
 

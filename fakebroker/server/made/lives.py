@@ -34,7 +34,7 @@ class Lives:
 
     def __init__(self, name: object, seed: int, is_known: bool) -> None:
         if name not in (NEW, FIRST):
-            raise ValueError(f"a life is {NEW} or {FIRST}, not {name!r}")
+            raise ValueError(f"life must be {NEW} or {FIRST}, not {name!r}")
         self._is_known = is_known
         self._next = Life(seed) if name == FIRST else None
 

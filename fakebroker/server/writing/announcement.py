@@ -56,7 +56,7 @@ class Announcement:
 
     def _hand_over(self, name: str, text: str, open_it: Callable[[], int | None], owns: bool) -> None:
         def cannot(error: OSError) -> bool:
-            log.warning("it could not be said on %s that the brokers are ready: %s", name, error.strerror)
+            log.warning("the ready line could not be written to %s: %s", name, error.strerror)
             return False
 
         writer = Writer(open_it, f"fakebroker {name}", _CAPACITY_BYTES, cannot, owns)

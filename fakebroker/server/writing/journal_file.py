@@ -100,7 +100,9 @@ class JournalFile:
         writer = self._writer
         if not writer.has_ended:
             log.error(
-                "the journal %s ends too early: its last %d bytes were not read", self._path, writer.unwritten_bytes
+                "the journal %s is incomplete: its reader did not take the last %d bytes",
+                self._path,
+                writer.unwritten_bytes,
             )
             writer.give_up()
             writer.wait(_PATIENCE_S)
@@ -122,11 +124,11 @@ class JournalFile:
             if writer.unwritten_bytes > writer.capacity_bytes // 2:
                 self._gap = self._gap._replace(events=self._gap.events + len(lines))
                 return
-            log.warning("the journal %s goes on: %d events are missing", self._path, self._gap.events)
+            log.warning("the journal %s continues: %d events are missing", self._path, self._gap.events)
             writer.write(_line(self._gap), whatever=True)
             self._gap = None
         if not writer.write(data) and not writer.is_finished:
-            log.warning("the journal %s is not read: events are missing from now on", self._path)
+            log.warning("the reader of the journal %s is too slow: events are dropped from now on", self._path)
             self._gap = Dropped(first.mono_ms, first.wall_ms, len(lines))
 
     def _ends_here(self, error: OSError) -> bool:

@@ -87,4 +87,4 @@ class World:
         for _ in range(_MAX_TURNS):
             if sum([actor.act() for actor in self.actors]) == 0:
                 return
-        raise AssertionError(f"the clients never come to rest at {self.now_ms} ms")
+        raise AssertionError(f"the clients do not come to rest at {self.now_ms} ms")

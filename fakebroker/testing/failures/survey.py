@@ -81,7 +81,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         return
 
     def tell(number: int, frame: object) -> None:
-        raise TooLong(f"it was not over after {seconds:.0f} s")
+        raise TooLong(f"it did not end within {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, tell)
     signal.setitimer(signal.ITIMER_REAL, seconds)

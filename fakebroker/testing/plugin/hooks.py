@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kafka-artifacts",
         metavar="DIR",
         type=Path,
-        help="Where to write the journal of each failed test's cluster, as lines of JSON.",
+        help="Folder for the journal of each failed test's cluster, as lines of JSON.",
     )
     trials.add_options(group)
     add_keys(parser)
@@ -118,8 +118,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if kafka is not None and not item.stash[_ALLOWS_UNFIRED]:
         unfired = [fault for fault in kafka.faults.unfired() if fault.fault is not trials.injected(item)]
         if unfired:
-            told = "\n".join(f"{each.fault} (it fitted {each.matches} requests)" for each in unfired)
-            pytest.fail(f'never acted, and so tested nothing (unfired="allowed" allows that):\n{told}', pytrace=False)
+            told = "\n".join(f"{each.fault} (it matched {each.matches} requests)" for each in unfired)
+            pytest.fail(f'never fired, and so tested nothing (unfired="allowed" allows that):\n{told}', pytrace=False)
     return result
 
 

@@ -14,7 +14,7 @@ _KEYS = {
     "kafka_configs": ("linelist", "settings of their brokers, one name=value a line"),
     "kafka_defaults": ("string", "their defaults: fakebroker, test (tests wait less) or kafka (fakebroker)"),
     "kafka_followers": ("string", "what their followers do from the start: instant, lagging:MS, frozen, ... (instant)"),
-    "kafka_unfired": ("string", "what a fault is that never acted: fails the test, or allowed (fails)"),
+    "kafka_unfired": ("string", "a fault that never fired: fails the test, or is allowed (fails)"),
     "kafka_topics": ("linelist", "their topics, one NAME[:PARTITIONS[:REPLICATION]][,config=value...] a line"),
 }
 

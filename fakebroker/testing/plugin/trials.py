@@ -48,16 +48,16 @@ def add_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--kafka-every-failure",
         action="store_true",
-        help="Run each test that has a cluster again for each request, append and answer that could have failed.",
+        help="Run each test with a cluster again for each request, append and response that could have failed.",
     )
     group.addoption(
-        "--kafka-failures-most", metavar="N", type=int, default=200, help="So many of them for each test (200)."
+        "--kafka-failures-most", metavar="N", type=int, default=200, help="Most failures for each test (200)."
     )
     group.addoption(
-        "--kafka-failures-seconds", metavar="S", type=float, default=60.0, help="For so long for each test (60)."
+        "--kafka-failures-seconds", metavar="S", type=float, default=60.0, help="Most seconds for each test (60)."
     )
     group.addoption(
-        "--kafka-failure", metavar="JSON", help="Run each test that has a cluster with this fault, as a report has it."
+        "--kafka-failure", metavar="JSON", help="Run each test with a cluster with this fault, copied from a report."
     )
 
 

@@ -61,7 +61,7 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
     configs: dict[str, Any] = {}
     for positional, named in [*markers, ((), beneath)]:
         if positional:
-            raise Slip(f"its arguments have names, as in brokers=3, and {positional[0]!r} has none")
+            raise Slip(f"its arguments need names, as in brokers=3: {positional[0]!r} has none")
         for name, value in named.items():
             if name not in ARGUMENTS:
                 raise Slip(f"it has no argument {name!r}; {_meant(name)}")
@@ -74,7 +74,7 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
     if "listeners" in said:
         if not isinstance(said["listeners"], str):
             raise Slip(
-                "listeners must be what Kafka's setting says, as in "
+                "listeners must have the form of Kafka's setting, as in "
                 f'"PLAINTEXT://127.0.0.1:9092", not {said["listeners"]!r}'
             )
         configs.setdefault("listeners", said["listeners"])
@@ -109,11 +109,11 @@ def _topics(topics: Any) -> Iterable[Topic]:
 
 def _topic(name: Any, of: Any) -> Topic:
     if not isinstance(name, str):
-        raise Slip(f"a topic has a name: {_TOPICS_FORM}, not {name!r}")
+        raise Slip(f"the name of a topic must be a string: {_TOPICS_FORM}, not {name!r}")
     if isinstance(of, int) and not isinstance(of, bool):
         return Topic(name, {"partitions": of})
     if not isinstance(of, Mapping):
-        raise Slip(f"of topic {name!r} so many partitions are wanted, or a mapping: {_TOPICS_FORM}, not {of!r}")
+        raise Slip(f"topic {name!r} needs a number of partitions, or a mapping: {_TOPICS_FORM}, not {of!r}")
     for key in of:
         if key not in _TOPIC:
             close = get_close_matches(str(key), _TOPIC, 1)
@@ -129,7 +129,7 @@ def _followers(followers: Any) -> Mapping[str, str]:
         isinstance(topic, str) and isinstance(what, str) for topic, what in followers.items()
     ):
         return followers
-    raise Slip(f'followers="frozen" of all topics, or {{"orders": "frozen"}} of one, not {followers!r}')
+    raise Slip(f'followers must be "frozen" for all topics, or {{"orders": "frozen"}} for one, not {followers!r}')
 
 
 def _faults(faults: Any) -> tuple[Any, ...]:
@@ -140,5 +140,5 @@ def _faults(faults: Any) -> tuple[Any, ...]:
 
 def _allows_unfired(unfired: Any) -> bool:
     if unfired not in UNFIRED:
-        raise Slip(f'unfired is "fails" or "allowed": what a fault that never acted is; and not {unfired!r}')
+        raise Slip(f'unfired must be "fails" or "allowed", for a fault that never fired, not {unfired!r}')
     return bool(unfired == UNFIRED[1])

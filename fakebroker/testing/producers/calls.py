@@ -81,7 +81,9 @@ class Call:
 
     def _becomes(self, outcome: Outcome) -> None:
         if self.outcome in (Outcome.OK, Outcome.FAILED):
-            raise ValueError(f"{self} was told to be {self.outcome.value}, and now {outcome.value}: tell it once")
+            raise ValueError(
+                f"{self} is {self.outcome.value} already, and cannot become {outcome.value}: report each call once"
+            )
         self.outcome = outcome
 
     @property

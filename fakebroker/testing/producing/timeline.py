@@ -205,7 +205,7 @@ class Timelines:
         found = self._asked_by(sent)
         if len(found) > 1:
             raise ValueError(
-                f"request {sent.correlation_id} of {sent.client_id!r} was asked {len(found)} times: "
+                f"request {sent.correlation_id} of {sent.client_id!r} exists {len(found)} times: "
                 "give each producer a client.id of its own"
             )
         return found[0] if found else None

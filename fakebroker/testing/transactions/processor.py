@@ -90,7 +90,7 @@ class Processor(TransactionalProducer):
         error = int(group.error_code)
         if error:
             if not self._is_again(error, frames.GROUP):
-                raise AssertionError(f"{self.name} asks for its offsets, and is answered {error}")
+                raise AssertionError(f"{self.name} requested its offsets, and got {error}")
             return
         [part] = [part for topic in group.topics for part in topic.partitions]
         if part.error_code:

@@ -175,7 +175,7 @@ class TransactionalProducer(Coordinated):
         elif api == frames.INIT:
             self._on_id(answer)
         elif now is None:
-            raise AssertionError(f"{self.name} has no transaction, and is answered {answer}")
+            raise AssertionError(f"{self.name} has no transaction, but got {answer}")
         elif api == frames.ADD:
             if self._is_fine(now, frames.added(answer)):
                 now.added |= {place for place, _ in now.left}

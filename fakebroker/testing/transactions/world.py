@@ -196,7 +196,7 @@ class TransactionWorld(World):
                 found = self._log(place).stable(partition.high_watermark)
                 if told != found:
                     raise Violation(
-                        f"{place}: the last stable offset is {told}, and by the log {found}, at the watermark "
+                        f"{place}: the last stable offset is {told}, but {found} by the log, at high watermark "
                         f"{partition.high_watermark}"
                     )
 
@@ -219,16 +219,16 @@ class TransactionWorld(World):
         to = batches[-1].last + 1 if batches else asked.offset
         what = f"{asked} was answered {fetched._replace(records=b'')} and {batches}"
         if fetched.stable != log.stable(fetched.watermark):
-            raise Violation(f"{what}: {log.stable(fetched.watermark)} is stable by the log")
+            raise Violation(f"{what}: by the log the last stable offset is {log.stable(fetched.watermark)}")
         limit = fetched.stable if asked.is_committed else fetched.watermark
         if to > max(limit, asked.offset) or (not batches and asked.offset < limit):
-            raise Violation(f"{what}: it may be given what is below {limit}")
+            raise Violation(f"{what}: it should get all records below {limit}")
         if asked.is_committed:
             if committed(batches, fetched.aborted, asked.offset) != log.committed(asked.offset, to):
-                raise Violation(f"{what}: committed is {log.committed(asked.offset, to)}")
+                raise Violation(f"{what}: committed records are {log.committed(asked.offset, to)}")
             same = (partition.leader_id, partition.leader_epoch) == (asked.broker, asked.leader_epoch)
             if same and not set(fetched.aborted) <= log.aborted(asked.offset):
-                raise Violation(f"{what}: aborted are {sorted(log.aborted(asked.offset))}")
+                raise Violation(f"{what}: aborted transactions are {sorted(log.aborted(asked.offset))}")
 
     # The end.
 
@@ -255,7 +255,7 @@ class TransactionWorld(World):
         for place in (*self.places, self.source):
             told, found = last[0].kept[place], self._log(place).committed(0, self._end(place))
             if told != found and not self._judge_alone:
-                raise Violation(f"{place}: who reads what is committed was given {told}, and the log has {found}")
+                raise Violation(f"{place}: the read_committed reader got {told}, but the log has {found}")
         self.history.finish({self.source: self._end(self.source)} if has_processor else {})
 
     def _end(self, place: Place) -> int:

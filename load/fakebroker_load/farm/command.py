@@ -40,7 +40,7 @@ def simulate(
         typer.Option(metavar="NAME", help=f"One of {', '.join(KINDS)}; may be given again.", show_default="all"),
     ] = None,
     swarm: Annotated[bool, typer.Option(help="Each seed does without its own half of the faults.")] = True,
-    shrink: Annotated[bool, typer.Option(help="Look for a shorter plan that fails as well.")] = True,
+    shrink: Annotated[bool, typer.Option(help="If a plan fails, look for a shorter one that also fails.")] = True,
     out: Annotated[
         Path | None, typer.Option(help="Keep the rows of all seeds there, and farm.json.", callback=absolute)
     ] = None,

@@ -81,7 +81,7 @@ class TestGcPause:
 
     def test_of_one_that_stands_still_or_is_not_there(self, simulation: Simulation) -> None:
         simulation.pause(1)
-        with pytest.raises(ValueError, match="'gc_pause' wants a broker that is running, and broker 1 is paused"):
+        with pytest.raises(ValueError, match="'gc_pause' needs a broker that is running, but broker 1 is paused"):
             arise(simulation, GcPause(1, 10))
         with pytest.raises(ValueError, match="there is no broker 7"):
             arise(simulation, GcPause(7, 10))
@@ -124,7 +124,7 @@ class TestUncleanShutdown:
 
     def test_of_one_that_is_dead(self, simulation: Simulation) -> None:
         simulation.kill(1)
-        with pytest.raises(ValueError, match="running or paused or stopping, and broker 1 is killed"):
+        with pytest.raises(ValueError, match="running or paused or stopping, but broker 1 is killed"):
             arise(simulation, UncleanShutdown(1))
 
 
@@ -211,7 +211,7 @@ class TestRollingRestart:
 
     def test_all_must_be_up_before(self, simulation: Simulation) -> None:
         simulation.stop(3)
-        with pytest.raises(ValueError, match="'rolling_restart' wants a broker that is running, and broker 3 is stop"):
+        with pytest.raises(ValueError, match="'rolling_restart' needs a broker that is running, but broker 3 is stop"):
             arise(simulation, RollingRestart())
 
 

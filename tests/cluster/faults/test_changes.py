@@ -30,7 +30,7 @@ def test_a_coordinator_that_nobody_has_asked_for_cannot_move() -> None:
     kafka.add({"api": "DescribeGroups", "group": "g"}, "move_coordinator")
     kafka.connect().ask(15, 5, groups=("g",), include_authorized_operations=False)
     [warning] = kafka.warnings
-    assert "Nobody has asked for __consumer_offsets" in warning
+    assert "No client has requested __consumer_offsets" in warning
 
 
 @pytest.mark.parametrize(

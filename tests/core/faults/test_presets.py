@@ -56,7 +56,10 @@ def test_one_broker_need_be_no_list() -> None:
         ({"preset": "gc_pause", "broker": 1, "ms": 0}, "'ms' of 'gc_pause' must be 1 to 2147483647, not 0"),
         ({"preset": "gc_pause", "broker": "1", "ms": 1}, "'broker' of 'gc_pause' must be a whole number, not '1'"),
         ({"preset": "gc_pause", "brokr": 1}, "the preset 'gc_pause' has no 'brokr': 'broker' may be meant"),
-        ({"preset": "partition", "a": [1], "b": [1]}, "'partition' has broker 1 on both sides: it reaches itself"),
+        (
+            {"preset": "partition", "a": [1], "b": [1]},
+            "'partition' has broker 1 on both sides: no broker is cut off from itself",
+        ),
         ({"preset": "partition", "a": [], "b": [1]}, "'a' of 'partition' is an empty list"),
         ({"preset": "partition", "a": [1], "b": []}, "'b' of 'partition' is an empty list"),
         ({"preset": "partition", "a": [1], "b": [], "controller": "a"}, "'b' of 'partition' is an empty list"),

@@ -148,7 +148,7 @@ def test_a_script_for_everybody_holds_for_topics_made_later() -> None:
 def test_the_times_of_a_script_rise_from_now(times: list[int]) -> None:
     simulation = Simulation()
     simulation.topic()
-    with pytest.raises(ValueError, match="rising"):
+    with pytest.raises(ValueError, match="increasing"):
         simulation.script([(at_ms, "frozen") for at_ms in times])
 
 

@@ -79,7 +79,7 @@ def test_what_makes_no_sense_ends_the_connection() -> None:
         assert connections.take(0).disconnected == [1]
     connections = connected()
     assert connections.received(1, answer(0), 0), "nothing was asked"
-    assert connections.take_effects() == [Disconnect(1, "an answer came where nothing was asked")]
+    assert connections.take_effects() == [Disconnect(1, "a response came without a request")]
 
 
 def test_who_closes_hears_nothing_more() -> None:

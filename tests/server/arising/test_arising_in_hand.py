@@ -210,7 +210,7 @@ def test_in_an_event_loop_only_wait_is_awaited() -> None:
             with kafka.faults.partition([1], [2]) as cut:
                 assert not cut.is_over
             pause = kafka.faults.gc_pause(2, 60_000)
-            with pytest.raises(TimeoutError, match=r"a3 \(gc_pause broker=2 ms=60000\) was not done within 0.01 s"):
+            with pytest.raises(TimeoutError, match=r"a3 \(gc_pause broker=2 ms=60000\) did not end within 0.01 s"):
                 await pause.wait(0.01)
             kafka.faults.clear()
             await pause.wait()

@@ -83,7 +83,7 @@ def test_what_is_not_opened_is_told(listeners: str, place: tuple[str, int], note
     [
         ({"process.roles": "controller"}, "process.roles=controller: without a broker there is nothing to serve"),
         ({"broker.id": "8"}, "You must set `node.id` to the same value as `broker.id`: 7 and 8"),
-        ({"listeners": "CONTROLLER://:9093"}, "listeners are those of controllers only: there is nothing to serve"),
+        ({"listeners": "CONTROLLER://:9093"}, "all listeners are the controllers': there is nothing to serve"),
         ({"listeners": "X://:9093"}, "No security protocol defined for listener X"),
         ({"listeners": "PLAINTEXT://:99999"}, "99999 is no port"),
         ({"advertised.listeners": "PLAINTEXT://0.0.0.0:1"}, "cannot use the nonroutable meta-address 0.0.0.0"),

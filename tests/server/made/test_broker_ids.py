@@ -91,7 +91,7 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
     [
         ({"broker_ids": []}, ValueError, "a cluster has 1 to 100 brokers, not 0"),
         ({"broker_ids": range(101)}, ValueError, "a cluster has 1 to 100 brokers, not 101"),
-        ({"broker_ids": [1, 1]}, ValueError, "each broker has an id of its own: 1, 1"),
+        ({"broker_ids": [1, 1]}, ValueError, "each broker needs a different id, not 1, 1"),
         ({"broker_ids": [-1]}, ValueError, "a broker has an id from 0 to 2147483647, not -1"),
         ({"broker_ids": ["1"]}, TypeError, "each of broker_ids must be a whole number, not '1'"),
         ({"broker_ids": "12"}, TypeError, "broker_ids must be a list of whole numbers, not '12'"),

@@ -88,8 +88,8 @@ def test_a_gap_stands_in_the_journal_and_in_the_log(pipe: Path, caplog: pytest.L
     assert gaps[0][:2] == event(first)[:2]
     assert events[first + 1 :] == [event(first + gaps[0].events + after) for after in range(len(events) - first - 1)]
     assert [record.getMessage() for record in caplog.records] == [
-        f"the journal {pipe} is not read: events are missing from now on",
-        f"the journal {pipe} goes on: {gaps[0].events} events are missing",
+        f"the reader of the journal {pipe} is too slow: events are dropped from now on",
+        f"the journal {pipe} continues: {gaps[0].events} events are missing",
     ]
 
 
@@ -130,7 +130,7 @@ def test_a_reader_that_never_comes_is_waited_for_a_second(pipe: Path, caplog: py
         assert turns > 2  # the loop went on
 
     run(work)
-    assert caplog.messages == [f"the journal {pipe} ends too early: its last 62 bytes were not read"]
+    assert caplog.messages == [f"the journal {pipe} is incomplete: its reader did not take the last 62 bytes"]
 
 
 def test_a_reader_that_goes_ends_the_journal(pipe: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -122,7 +122,7 @@ def test_equal_records_that_the_test_writes_itself_are_no_finding() -> None:
 
 
 def test_a_run_that_hangs_is_broken_off() -> None:
-    with pytest.raises(TooLong, match="it was not over after 0 s"), time_limit(0.05):
+    with pytest.raises(TooLong, match="it did not end within 0 s"), time_limit(0.05):
         threading.Event().wait()
 
 

@@ -144,12 +144,12 @@ def test_settings(run: Run) -> None:
 SLIPS = {
     "topic='x'": "it has no argument 'topic'; 'topics' is meant?",
     "shards=3": "it has no argument 'shards'; it has brokers, clock, configs, *",
-    "3": "its arguments have names, as in brokers=3, and 3 has none",
+    "3": "its arguments need names, as in brokers=3: 3 has none",
     "brokers=0": "a cluster has 1 to 100 brokers, not 0",
     "brokers='3'": "brokers must be a whole number or None, not '3'",
     "clock='fast'": "a clock is real, manual or auto, not 'fast'",
     "topics={'o': {'replicas': 2}}": "topic 'o' has no 'replicas'; *replication_factor*",
-    "topics={'o': 1.5}": "of topic 'o' so many partitions are wanted, or a mapping: *not 1.5",
+    "topics={'o': 1.5}": "topic 'o' needs a number of partitions, or a mapping: *not 1.5",
     "topics=5": 'topics={"orders": 3} or *, not topics=5',
     "topics=['a b']": "*Topic name*",
     "topics={'o': {'replication_factor': 4}}": "Unable to replicate the partition 4 time(s): *",
@@ -157,9 +157,9 @@ SLIPS = {
     "configs={'message.max.byte': 5}": "Unknown configuration 'message.max.byte'*",
     "followers='asleep'": "*'asleep'*",
     "followers={'nobody': 'frozen'}": "*nobody*",
-    "followers=3": 'followers="frozen" of all topics, or {"orders": "frozen"} of one, not 3',
+    "followers=3": 'followers must be "frozen" for all topics, or {"orders": "frozen"} for one, not 3',
     "faults='drop'": "faults must be a list, not 'drop'",
-    "listeners=['x']": "listeners must be what Kafka's setting says, as in *",
+    "listeners=['x']": "listeners must have the form of Kafka's setting, as in *",
 }
 
 

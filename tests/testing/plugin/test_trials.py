@@ -62,9 +62,9 @@ def test_faults(run: Run) -> None:
     result = run(FAULTS)
 
     result.assert_outcomes(passed=3, failed=1, errors=2)
-    result.stdout.fnmatch_lines(['never acted, and so tested nothing (unfired="allowed" allows that):', "disconnect *"])
+    result.stdout.fnmatch_lines(['never fired, and so tested nothing (unfired="allowed" allows that):', "disconnect *"])
     result.stdout.fnmatch_lines(["@pytest.mark.kafka for test_it.py::test_slip: *'Prod'*"])
-    result.stdout.fnmatch_lines(["@pytest.mark.kafka for test_it.py::test_other_slip: unfired is *not 'maybe'"])
+    result.stdout.fnmatch_lines(["@pytest.mark.kafka for test_it.py::test_other_slip: unfired must be *not 'maybe'"])
 
 
 def test_unfired_faults_may_be_allowed_for_all(run: Run) -> None:

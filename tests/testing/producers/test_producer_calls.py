@@ -49,7 +49,7 @@ def test_what_is_certain_stays() -> None:
     each.ok(0, 7)
     each.unknown("late")
     assert each.outcome is Outcome.OK
-    with pytest.raises(ValueError, match=r"call 3 of client 'me' \(t, b'v'\) was told to be ok, and now failed"):
+    with pytest.raises(ValueError, match=r"call 3 of client 'me' \(t, b'v'\) is ok already, and cannot become failed"):
         each.refused()
     with pytest.raises(ValueError, match="and now ok"):
         each.ok(0, 8)
