@@ -24,7 +24,7 @@ _INTERRUPTED = 130
 COMMANDS = {
     "serve": "Run a cluster until SIGINT or SIGTERM.",
     "apis": "Show which APIs and versions are served.",
-    "configs": "Show the settings, and who acts on them.",
+    "configs": "Show the settings, and what applies them.",
     "demo": "The main job: acks=all against frozen followers, and a verdict.",
     "replay": "Run one simulation again; exit status 1 if it breaks a rule.",
     "timeline": "Show what became of one record, at both ends.",

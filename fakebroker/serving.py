@@ -84,10 +84,10 @@ def serve_until_signal(
     except OSError as error:
         return f"--scenario {scenario}: {error.strerror}"
     if exit_with_parent and not parent.is_a_pipe(parent.STDIN):
-        return "--exit-with-parent: stdin is no pipe, whose end would say that the parent has ended"
+        return "--exit-with-parent: stdin is not a pipe, so its end cannot show that the parent has ended"
     if cluster.clock.kind == "manual":
         if control is None:
-            return "a manual clock needs somebody who moves it: leave out --no-control, or take --clock auto"
+            return "a manual clock needs the HTTP control: leave out --no-control, or use --clock auto"
         control = control._replace(is_wanted=True)
     lacks = ""
     if (name := missing()) is not None:

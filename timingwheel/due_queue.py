@@ -112,7 +112,7 @@ class DueQueue:
         assert len(set(deadlines)) == len(deadlines) == len(self._lists), "a deadline twice, or without its list"
         for index, deadline_ms in enumerate(deadlines):
             assert index == 0 or deadlines[(index - 1) // 2] <= deadline_ms, "not a heap"
-        assert all(tasks.is_empty for tasks in self._spare), "a task where nobody looks"
+        assert all(tasks.is_empty for tasks in self._spare), "a task in a queue that is not looked at"
         size = 0
         for deadline_ms, tasks in self._lists.items():
             assert deadline_ms in deadlines

@@ -174,7 +174,9 @@ class SystemTimer:
     def check_invariants(self) -> None:
         """Raise AssertionError if any structure is broken or if they disagree."""
         self._queue.check_invariants()
-        assert self._running is not None or self._late.check_invariants() == 0, "a task in a queue nobody looks at"
+        assert self._running is not None or self._late.check_invariants() == 0, (
+            "a task in a queue that is not looked at"
+        )
         size = self._wheel.check_invariants() + self._due.check_invariants()
         if self._running is not None:
             size += self._running.check_invariants()

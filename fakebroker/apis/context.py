@@ -152,7 +152,7 @@ class RequestContext:
 
     @property
     def _asking(self) -> Connection:
-        assert self._connection is not None, f"request {self.correlation_id} is answered: nobody asks any more"
+        assert self._connection is not None, f"request {self.correlation_id} has a response already"
         return self._connection
 
     # The response.

@@ -297,7 +297,7 @@ class Cluster(Lives):
             try:
                 replicas.try_complete_actions(self.now)
             except Exception as error:
-                self._effects.append(InternalError("waking who waited for an append", error))
+                self._effects.append(InternalError("completing requests that waited for an append", error))
             if not replicas.has_actions:
                 return
 

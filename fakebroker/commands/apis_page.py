@@ -42,7 +42,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield f"Made by `{COMMAND} > docs/apis.md` from the registry that answers ApiVersions; not edited by hand."
     yield f"{count} that a broker of Apache Kafka {KAFKA_VERSION} advertises to clients are served."
-    yield "The others are not advertised; who asks one is disconnected, as by a Kafka that does not know it."
+    yield "The others are not advertised. A client that requests one is disconnected, as by a Kafka without that API."
     silent = " and ".join(api.name for api in apis if not api.is_advertised)
     yield f"{silent} are answered and not advertised, as by a Kafka without a reporter that takes what clients push."
     yield ""

@@ -83,7 +83,7 @@ class IdleExpiryManager:
         times_ms = [connection.last_active_ms for connection in self._lru_connections]
         assert times_ms == sorted(times_ms), "connections are not in the order of their activity"
         assert not any(connection.is_closed for connection in self._lru_connections)
-        assert self._check.is_pending or not times_ms or self._max_idle_ms < 0, "nobody waits for the idle ones"
+        assert self._check.is_pending or not times_ms or self._max_idle_ms < 0, "no check of idle connections"
 
 
 class _Check(TimerTask):

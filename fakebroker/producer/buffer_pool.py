@@ -155,8 +155,8 @@ class BufferPool:
         set_aside = sum(waiter.accumulated for waiter in self._waiters)
         assert self._free >= 0 <= self._non_pooled, "less than nothing is free"
         assert self.available_memory() + set_aside + self._handed_out == self.total_memory, "memory was lost or made"
-        assert all(waiter.accumulated < waiter.size for waiter in self._waiters), "somebody has enough and waits"
-        assert all(not waiter.accumulated for waiter in list(self._waiters)[1:]), "somebody took before its turn"
+        assert all(waiter.accumulated < waiter.size for waiter in self._waiters), "a waiter has enough memory and waits"
+        assert all(not waiter.accumulated for waiter in list(self._waiters)[1:]), "a waiter took memory before its turn"
 
     def _go_on(self, waiter: MemoryWaiter, has_elapsed: bool, now_ms: int) -> None:
         error: ProducerError | None = None

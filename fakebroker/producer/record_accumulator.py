@@ -309,9 +309,9 @@ class RecordAccumulator(Appender):
     def check_invariants(self) -> None:
         self.free.check_invariants()
         assert self._flushes_in_progress >= 0, "more flushes ended than began"
-        assert self._appends_in_progress >= self.free.queued(), "somebody waits and does not append"
+        assert self._appends_in_progress >= self.free.queued(), "a waiter does not append"
         for queue in self.queues():
-            assert self._may_be_undrained or not queue, "a batch waits that nobody looks for"
+            assert self._may_be_undrained or not queue, "a queued batch is not looked for"
             _check_queue(queue, self._incomplete)
         assert all(not batch.is_done for batch in self._incomplete), "a batch that is done is incomplete"
 

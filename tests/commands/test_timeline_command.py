@@ -126,7 +126,7 @@ def test_a_picture_is_written(journals: list[str], tmp_path: Path, capsys: pytes
         (["--record", "9"], "shop sent no record 9"),
         (["--key", "x"], "no record with the key 'x' was sent"),
         (["--offset", "orders"], "--offset 'orders' is not TOPIC-PARTITION@OFFSET, as in orders-0@17"),
-        (["--offset", "orders-0@1"], "no journal says who wrote offset 1 of orders-0"),
+        (["--offset", "orders-0@1"], "no journal has a request that wrote offset 1 of orders-0"),
         (["--offset", "orders-0@1", "--producer", "shop"], "leave out --producer"),
         (["--record", "1", "--producer", "x"], "there is no producer 'x', there is shop"),
     ],

@@ -77,6 +77,6 @@ def test_what_cannot_be_told_is_one_sentence(written: Controlled) -> None:
         error = written.refused("GET", path, status=404, request=99)
         assert error["message"] == "the journal has no request 99"
         error = written.refused("GET", path, status=404, topic="t", partition=0, offset=7)
-        assert error["message"] == "the journal does not say who wrote offset 7 of t-0"
+        assert error["message"] == "the journal has no request that wrote offset 7 of t-0"
     error = written.refused("GET", "/v1/journal/timeline.svg", request=other["request"])
     assert error["message"] == "only Produce requests have pictures"

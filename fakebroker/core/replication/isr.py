@@ -124,13 +124,13 @@ def check_invariants(partition: Partition) -> None:
     """Raise AssertionError if the partition, its ISR and its replicas disagree."""
     isr = partition.isr_ids
     assert isr or partition.leader_id == NO_LEADER, "an empty ISR"
-    assert not partition.elr or not set(isr).intersection(partition.elr), "somebody is in sync, and eligible besides"
+    assert not partition.elr or not set(isr).intersection(partition.elr), "a replica is in the ISR and in the ELR"
     assert partition.is_under_min_isr == (len(isr) < partition.effective_min_isr)
     for replica in partition.replicas.values():
         replica.check_invariants()
     if partition.leader_id == NO_LEADER:
-        assert not partition.brokers.active(isr), "somebody in the ISR could lead"
-        assert isr or not partition.brokers.active(partition.elr), "somebody eligible could lead"
+        assert not partition.brokers.active(isr), "a broker in the ISR could lead"
+        assert isr or not partition.brokers.active(partition.elr), "an eligible broker could lead"
         return
     assert partition.leader_id in isr
     assert len(partition.brokers.active(isr)) == len(isr), "a fenced broker in the ISR"

@@ -37,7 +37,7 @@ def transaction_record(
     if not is_tagged and transit.transaction_version > 0:
         raise KafkaError(
             ErrorCode.unsupported_version,
-            f"transaction.version is 0, whose records do not tell of version {transit.transaction_version}",
+            f"records of transaction.version 0 have no field for version {transit.transaction_version}",
         )
     value = encode_value(
         version,

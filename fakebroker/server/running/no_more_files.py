@@ -27,7 +27,7 @@ _NEAR = 256  # files that other parts of the process may have opened since
 _SPARE = 4  # an import opens two at a time
 _ERRORS = (errno.EMFILE, errno.ENFILE)
 _SENTENCE = (
-    "no more files can be opened: this process has as many as it may (ulimit -n); who connects now waits or is closed "
+    "no more files can be opened: this process has as many as it may (ulimit -n); new connections wait or are closed "
     "again, until others go"
 )
 

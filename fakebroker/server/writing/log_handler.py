@@ -45,7 +45,7 @@ class LogHandler(logging.Handler):
         super().close()
 
     def _note(self) -> bytes:
-        text = f"{self._dropped} lines were dropped here: nobody read them"
+        text = f"{self._dropped} lines were dropped here: stderr was not read"
         return self._encoded(logging.LogRecord("fakebroker", logging.WARNING, "", 0, text, None, None))
 
     def _encoded(self, record: logging.LogRecord) -> bytes:

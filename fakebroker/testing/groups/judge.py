@@ -105,7 +105,7 @@ class GroupHistory:
                 what = f"{member} is told that {committed} is committed, and {least} was acknowledged"
                 self._add(COMMIT_LOST, place, committed, what)
             elif least is None and committed >= 0 and committed not in tried:
-                self._add(COMMIT_LOST, place, committed, f"{member} is told a commit that nobody asked for")
+                self._add(COMMIT_LOST, place, committed, f"{member} got a commit that no member requested")
         if partition.began is None:
             partition.began = partition.read_to = offset
         baseline = least if committed is None else committed
@@ -123,7 +123,7 @@ class GroupHistory:
         elif offset < committed:
             self._add(TWICE, place, offset, f"{member} read it, and {committed} was committed when it began")
         if offset > partition.read_to:
-            self._add(SKIPPED, place, offset, f"{member} read it, and nobody has read {partition.read_to}")
+            self._add(SKIPPED, place, offset, f"{member} read it, and no member has read {partition.read_to}")
         partition.read_to = max(partition.read_to, offset + 1)
         partition.positions[member] = max(offset + 1, position), committed
 

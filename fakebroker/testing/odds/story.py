@@ -49,7 +49,7 @@ class Story(Listener):
     ) -> None:
         partition = topic_partition.partition
         if leader_id < 0:
-            self.tell(f"partition {partition}: nobody leads")
+            self.tell(f"partition {partition}: no leader")
         else:
             in_sync = ", ".join(map(str, isr))
             self.tell(f"partition {partition}: broker {leader_id} leads from offset {log_end_offset} on, ISR {in_sync}")

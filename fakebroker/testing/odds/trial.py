@@ -188,7 +188,7 @@ class Trial:
             answer = fetched(client.answers.pop()[1])
             batches = batches_in(answer.records)
             assert not answer.error, answer.error
-            assert batches, f"nothing is told of offset {offset}"
+            assert batches, f"offset {offset} cannot be fetched"
             found += [int(value) for batch in batches for value in batch.values]
             offset = batches[-1].last + 1
         return found

@@ -57,7 +57,7 @@ def steps_of_offset(told: Sequence[events.Event], topic: str, partition: int, of
             and event.base_offset <= offset <= event.last_offset
         ):
             return steps_of_request(told, event.request)
-    raise ValueError(f"the journal does not say who wrote offset {offset} of {topic}-{partition}")
+    raise ValueError(f"the journal has no request that wrote offset {offset} of {topic}-{partition}")
 
 
 def _step(event: events.Event, asked: events.Request) -> TimelineStep:

@@ -103,7 +103,7 @@ def _told_by_broker(event: broker.Event, partitions: Collection[tuple[str, int]]
             gone = {"dropped": "no answer, the client had gone", "none": "done, acks=0 has no answer"}
             return gone.get(event.outcome, "answered") + (f": {said}" if said else "")
         case broker.LeaderChanged(leader=-1):
-            return f"nobody leads {_place(event.topic, event.partition)}"
+            return f"no broker leads {_place(event.topic, event.partition)}"
         case broker.LeaderChanged():
             return f"leads {_place(event.topic, event.partition)} in epoch {event.leader_epoch}"
         case broker.IsrChanged():

@@ -103,7 +103,7 @@ class Timelines:
                 found = self._written_by(append, offset - append.base_offset)
                 if found is not None:
                     return self._steps(found)
-        raise ValueError(f"no journal says who wrote offset {offset} of {topic}-{partition}")
+        raise ValueError(f"no journal has a request that wrote offset {offset} of {topic}-{partition}")
 
     def of_request(self, correlation_id: int, producer: str | None = None) -> list[TimelineStep]:
         """Return the steps of a request, and of its batches until its response."""

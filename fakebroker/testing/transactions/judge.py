@@ -159,7 +159,7 @@ class TransactionHistory:
         record = self._records.get(value)
         if record is None:
             self.findings.append(
-                Finding(LOST_WRITE, *place, offset, f"{place} offset {offset}: nobody wrote {value!r}")
+                Finding(LOST_WRITE, *place, offset, f"{place} offset {offset}: no client wrote {value!r}")
             )
             return
         self._stands(record, offset, f"{reader} read it")
@@ -215,7 +215,7 @@ class TransactionHistory:
             what = "was aborted" if transaction.committed is False else "was given up by its producer"
             self._add(ABORTED_READ, record, f"{reader} read it, and {transaction.name} {what}")
         elif transaction.asked is None:
-            self._add(PRECOMMITTED_READ, record, f"{reader} read it, and nobody has asked to commit {transaction.name}")
+            self._add(PRECOMMITTED_READ, record, f"{reader} read {transaction.name} before its commit was requested")
 
     def _judge_part(self, reader: str, record: _Record, transaction: _Transaction, watermark: int) -> None:
         if watermark < transaction.cuts.get(record.place, (watermark + 1, ""))[0]:

@@ -90,7 +90,7 @@ def test_an_answer_tells_its_partitions_by_name() -> None:
     ],
 )
 def test_a_line_that_is_no_event_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="this is no event of a journal"):
+    with pytest.raises(ValueError, match="this is not an event of a journal"):
         from_json(line)
 
 

@@ -27,7 +27,7 @@ def test_what_was_written_is_read_again() -> None:
 
 @pytest.mark.parametrize("line", ["", "{}", "[]", '{"event":"append"}', '{"event":"record_blocked","mono_ms":5}', "x"])
 def test_what_is_no_event_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="this is no event of a producer's journal"):
+    with pytest.raises(ValueError, match="this is not an event of a producer's journal"):
         from_json(line)
 
 

@@ -84,7 +84,7 @@ def test_a_request_is_found_by_what_it_wrote(journal: Journal) -> None:
     assert steps_of_offset(journal.events(), "t", 0, 1) == steps_of_request(journal, found[12])
     assert steps_of_offset(journal.events(), "u", 0, 0) == steps_of_request(journal, found[21])
     for place in (("t", 0, 99), ("t", 1, 0), ("v", 0, 0)):
-        with pytest.raises(ValueError, match=f"who wrote offset {place[2]} of {place[0]}-{place[1]}"):
+        with pytest.raises(ValueError, match=f"that wrote offset {place[2]} of {place[0]}-{place[1]}"):
             steps_of_offset(journal.events(), *place)
     with pytest.raises(ValueError, match="the journal has no request 99"):
         steps_of_request(journal, 99)

@@ -163,7 +163,7 @@ def test_what_is_not_there_is_said_in_a_sentence() -> None:
     mistakes: list[tuple[str, Callable[[], object]]] = [
         ("shop sent no record 7", lambda: timelines.of_record(7)),
         ("no record with the key 'x' was sent", lambda: timelines.of_key("x")),
-        ("no journal says who wrote offset 7 of orders-0", lambda: timelines.of_offset("orders", 0, 7)),
+        ("no journal has a request that wrote offset 7 of orders-0", lambda: timelines.of_offset("orders", 0, 7)),
         ("shop sent no request with the correlation id 99", lambda: timelines.of_request(99)),
         ("there is no producer 'y', there is shop", lambda: timelines.of_record(1, "y")),
         ("the producer's journal is empty", lambda: Timelines([], []).of_record(1)),

@@ -98,4 +98,4 @@ class _Homogeneous:
                 **kept,
                 **{topic_id: kept.get(topic_id, frozenset()) | partitions for topic_id, partitions in more.items()},
             }
-        assert start >= len(self._unassigned), "partitions were left to nobody"
+        assert start >= len(self._unassigned), "partitions were left without a member"
