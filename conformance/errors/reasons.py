@@ -7,7 +7,7 @@ from typing import Final
 from fakebroker.core.faults.table import TABLE
 
 AUTHORIZER: Final = "needs an authorizer"
-BUG: Final = "needs a failure that nobody foresaw"
+BUG: Final = "needs an unforeseen failure"
 DISK: Final = "needs a disk that fails"
 KNOWN: Final = "of other versions of Kafka: 4.4 has no code for it, clients do"
 LOADING: Final = "needs a coordinator in the middle of loading"

@@ -44,7 +44,7 @@ def _lines() -> Iterator[str]:
     yield f"{count} that a broker of Apache Kafka {KAFKA_VERSION} advertises to clients are served."
     yield "The others are not advertised. A client that requests one is disconnected, as by a Kafka without that API."
     silent = " and ".join(api.name for api in apis if not api.is_advertised)
-    yield f"{silent} are answered and not advertised, as by a Kafka without a reporter that takes what clients push."
+    yield f"{silent} are served and not advertised, as by a Kafka without a reporter for the metrics of clients."
     yield ""
     yield f"| key | API | versions | Kafka {KAFKA_VERSION} | known differences |"
     yield "|---:|---|---|---|---|"
@@ -65,9 +65,7 @@ def _lines() -> Iterator[str]:
     yield "## Not served"
     yield ""
     missing = [key for key in KAFKA_APIS if key not in load()]
-    yield fill(
-        ", ".join(f"{NAMES.get(key) or api_name(key)} ({key})" for key in missing) + ".", _WIDTH, break_on_hyphens=False
-    )
+    yield from (f"- {NAMES.get(key) or api_name(key)} ({key})" for key in missing)
     yield ""
 
 

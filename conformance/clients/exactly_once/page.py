@@ -17,9 +17,9 @@ _KINDS = """\
 | programs die | after each of their steps; before a broker has a request, or they have the answer |
 | workers come and go | two of one group: one joins within a transaction of the other, then each dies and comes back |
 | brokers go | each leader that a transaction needs moves, or stops and starts, before and after each request |
-| the coordinator of groups restarts | of these that one, five times; whoever is silent for 75 s then is killed |
+| the coordinator of groups restarts | five times; programs that are silent for 75 s after that are killed |
 | brokers are killed | the coordinators and the leader of `out`, by SIGKILL, while a request or its answer is held |
-| marks wait | a follower stands still for 33 s from a commit on; then the coordinator is killed as well |
+| marks wait | a follower is paused for 33 s from a commit on; then the coordinator is killed as well |
 """
 
 
@@ -39,8 +39,8 @@ def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
         "",
         *_KINDS.splitlines(),
         "",
-        "Here, and on Kafka; a dash is what was not run. Places are where something happened; what is left aborted",
-        "only read_uncommitted sees; who gave up told an error, or was silent and was killed.",
+        "Pairs are here, and on Kafka; a dash was not run. Places are points at which something was done. Aborted",
+        "records are visible to read_uncommitted only. A program gave up with an error, or was silent and was killed.",
         "",
         "| client | transactions | what | places | leave aborted records | programs gave up | not exactly once "
         "| points that differ | without a reason |",
@@ -73,9 +73,9 @@ def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
             yield f"- {client}, version {version}: {', '.join(kinds)}"
     yield from (
         "",
-        "## While marks wait",
+        "## While transaction markers wait",
         "",
-        "Records in each partition of `out`, and marks.",
+        "Records and transaction markers in each partition of `out`.",
         "",
     )
     for what, ours, theirs in notes:

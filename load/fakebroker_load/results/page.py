@@ -22,7 +22,7 @@ lists its files. Each name below is a folder of Parquet files; tools read it as 
 Rows of one request are joined by `run`, `connection` and `sequence`.
 
 Names end in their unit. `*_us` is microseconds after the common start of the run, on the load's clock.
-`*_mono_ms` is milliseconds of the broker's monotonic clock, whose start is arbitrary.
+`*_mono_ms` is milliseconds of the broker's monotonic clock. Its zero is arbitrary.
 """
 _EXAMPLES: Final = """
 ## Examples
