@@ -421,7 +421,7 @@ def test_an_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["apis"], ["serve", "--help"], ["--version"], ["replay", "1", "--journal", "-"]]
 )
-def test_output_that_nobody_reads_is_no_traceback(arguments: list[str]) -> None:
+def test_output_that_is_not_read_is_no_traceback(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -153,12 +153,12 @@ def test_an_api_is_registered_once(api: registry.Api) -> None:
 
 
 @pytest.mark.parametrize(("lowest", "highest"), [(2, 1), (0, 99), (-1, 0)])
-def test_versions_that_nobody_knows_are_not_registered(lowest: int, highest: int) -> None:
+def test_unknown_versions_are_not_registered(lowest: int, highest: int) -> None:
     with pytest.raises(ValueError, match="Vote cannot be served as"):
         registry.api(52, lowest, highest, error_response=lambda *_: None)
 
 
-def test_a_key_that_nobody_knows_is_not_registered() -> None:
+def test_an_unknown_key_is_not_registered() -> None:
     with pytest.raises(ValueError, match=r"UNKNOWN\(999\) cannot be served"):
         registry.api(999, 0, 0, error_response=lambda *_: None)
 

@@ -117,7 +117,7 @@ def test_with_acks_1_a_leader_dies_and_with_it_what_was_acknowledged(send: Clien
 
 
 @CLIENTS
-def test_with_acks_0_nobody_knows(send: Client) -> None:
+def test_with_acks_0_the_outcome_is_unknown(send: Client) -> None:
     history = ProducerHistory()
     with FakeCluster() as kafka:
         kafka.create_topic("t", partitions=1)

@@ -204,7 +204,7 @@ def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
 
 
 @pytest.mark.parametrize("version", kafka_clients(SINCE))
-def test_who_expires_in_the_queue_is_called_back_before_who_is_in_flight(version: str) -> None:
+def test_a_batch_that_expires_in_the_queue_is_called_back_before_one_in_flight(version: str) -> None:
     """All are over in one turn of the sender, since a callback has held it up until then. (Ours has futures: nobody
     holds up its turn.)"""
     settings = {"acks": "1", "retries": 0, "batch_size": 1, "max_in_flight_requests_per_connection": 1, "linger_ms": 0}

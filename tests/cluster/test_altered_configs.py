@@ -95,7 +95,7 @@ def below_min_isr(simulation: Simulation, timeout_ms: int) -> SimulatedClient:
     return client
 
 
-def test_a_lower_minimum_wakes_nobody() -> None:
+def test_a_lower_minimum_completes_no_parked_request() -> None:
     """UnifiedLog.updateConfig tells no partition; the watermark is looked at when a follower has something new."""
     simulation = Simulation()
     client = below_min_isr(simulation, 4 * HALF_MINUTE_MS)
@@ -235,7 +235,7 @@ def test_retention_of_the_brokers_in_any_unit() -> None:
     assert told(simulation, "retention.ms") == ("1000", 3)
 
 
-def test_more_connections_let_in_who_waits_and_fewer_close_nobody() -> None:
+def test_a_higher_limit_admits_waiting_connections_and_a_lower_one_closes_none() -> None:
     simulation = Simulation(config={"max.connections": "1"})
     simulation.topic()
     clients = [simulation.connect() for _ in range(4)]

@@ -78,7 +78,7 @@ def test_a_stopped_leader_is_followed_by_the_next_in_sync() -> None:
         ((2, 1), (9, 3, (3,), (3,))),
     ],
 )
-def test_the_first_version_of_metadata_leaves_out_who_is_stopped(stopped: tuple[int, ...], told_in_v0: object) -> None:
+def test_the_first_version_of_metadata_leaves_out_stopped_brokers(stopped: tuple[int, ...], told_in_v0: object) -> None:
     simulation = Simulation()
     simulation.topic()
     for broker in stopped:
@@ -145,7 +145,7 @@ def test_a_connection_that_comes_too_late_is_closed() -> None:
     assert client.closed == "broker 2 has stopped"
 
 
-def test_who_waits_to_be_let_in_is_closed_too_and_not_let_in() -> None:
+def test_a_waiting_connection_is_closed_when_the_broker_stops() -> None:
     simulation = Simulation(config={"max.connections": "1"})
     clients = [simulation.connect(2) for _ in range(3)]
     elsewhere = simulation.connect(1)
@@ -190,7 +190,7 @@ def test_a_restarted_broker_follows_by_its_behaviour() -> None:
     assert simulation.partition().isr == {1, 2, 3}
 
 
-def test_without_an_in_sync_replica_nobody_leads_until_the_last_one_is_back() -> None:
+def test_without_an_in_sync_replica_there_is_no_leader_until_the_last_one_is_back() -> None:
     simulation = Simulation()
     simulation.topic()
     simulation.stop(2)
@@ -240,7 +240,7 @@ def test_an_unclean_election_keeps_the_partition_going_and_loses_data() -> None:
     assert [values(simulation, broker) for broker in (1, 2, 3)] == [[b"a", b"b"]] * 3
 
 
-def test_an_unclean_election_waits_for_anybody_to_start() -> None:
+def test_an_unclean_election_waits_until_any_replica_starts() -> None:
     simulation = Simulation()
     simulation.topic(unclean_leader_election_enable="true")
     for broker in (1, 2, 3):

@@ -45,7 +45,7 @@ def test_the_only_replica_is_killed_and_comes_back_as_the_last_known_leader() ->
     ]
 
 
-def test_who_leaves_below_the_minimum_is_eligible_until_it_is_back() -> None:
+def test_a_replica_that_leaves_below_the_minimum_is_eligible_until_it_returns() -> None:
     simulation = Simulation()
     simulation.topic(min_insync_replicas=3)
     simulation.stop(2)
@@ -54,7 +54,7 @@ def test_who_leaves_below_the_minimum_is_eligible_until_it_is_back() -> None:
     assert shown(simulation) == (1, 0, [1, 2, 3], [], [])
 
 
-def test_at_the_minimum_nobody_is() -> None:
+def test_at_the_minimum_no_replica_is_eligible() -> None:
     simulation = Simulation()
     simulation.topic(min_insync_replicas=2)
     simulation.stop(1)
@@ -73,7 +73,7 @@ def test_an_eligible_one_leads_before_the_last_leader_is_back() -> None:
     assert shown(simulation) == (2, 2, [2, 3], [], [])
 
 
-def test_who_was_killed_is_not_eligible_any_more() -> None:
+def test_a_killed_replica_is_no_longer_eligible() -> None:
     simulation = Simulation()
     simulation.topic(min_insync_replicas=2)
     simulation.stop(3)

@@ -47,7 +47,7 @@ class TestKill:
         told.append(_brokers(simulation))
         assert told == [[1, 2, 3], [2, 3]]
 
-    def test_who_needs_a_dead_follower_waits_until_it_is_fenced(self, simulation: Simulation) -> None:
+    def test_acks_all_waits_for_a_killed_follower_until_it_is_fenced(self, simulation: Simulation) -> None:
         client = simulation.connect()
         simulation.kill(3)
         client.send(produce("t", timeout_ms=30_000))
@@ -133,7 +133,7 @@ class TestPause:
         simulation.resume(1)
         assert answers(client) == [(3_000, TIMED_OUT, 0)]
 
-    def test_who_connects_meanwhile_is_let_in_then(self, simulation: Simulation) -> None:
+    def test_a_client_that_connects_during_a_pause_is_accepted_afterwards(self, simulation: Simulation) -> None:
         simulation.pause(2)
         client = simulation.connect(2)
         client.send(metadata(None))
@@ -295,7 +295,7 @@ class TestStop:
         assert simulation.cluster.state_of(1) == "stopped"
         assert not simulation.cluster.registry[2].is_fenced
 
-    def test_who_leads_nothing_waits_for_nobody(self, simulation: Simulation) -> None:
+    def test_a_broker_without_leaderships_stops_without_waiting(self, simulation: Simulation) -> None:
         simulation.kill(1)
         simulation.stop(3)
         assert simulation.cluster.state_of(3) == "stopped"
@@ -325,7 +325,7 @@ class TestStop:
         assert [simulation.cluster.state_of(broker) for broker in (1, 2)] == ["stopped"] * 2
         assert leads(simulation) == (3, [3])
 
-    def test_without_a_controlled_shutdown_nobody_moves_its_leaders(self) -> None:
+    def test_without_a_controlled_shutdown_its_leaderships_do_not_move_first(self) -> None:
         simulation = Simulation(config={"controlled.shutdown.enable": "false"})
         simulation.topic()
         simulation.stop(1)

@@ -335,7 +335,7 @@ class TestFrozenFollowersOfTheStateTopic:
         assert (world.state, world.read(0)) == ("CompleteCommit", [b"a"])
 
 
-def test_an_open_transaction_holds_back_whoever_reads_what_is_committed() -> None:
+def test_an_open_transaction_holds_back_read_committed_consumers() -> None:
     """The journal tells where they stand."""
     world = World()
     assert world.write(b"a", 0) == NONE

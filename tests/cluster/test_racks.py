@@ -62,6 +62,6 @@ def test_a_rack_survives_the_broker() -> None:
     assert simulation.cluster.endpoint(2).rack == "b"
 
 
-def test_a_rack_of_nobody_is_refused() -> None:
+def test_a_rack_of_an_unknown_broker_is_refused() -> None:
     with pytest.raises(ValueError, match=r"there is no broker 4: the ids are 1 to 3"):
         Simulation(brokers=3, racks={4: "d"})

@@ -180,7 +180,9 @@ def test_requests_and_connections_are_numbered_in_order(simulation: Recorded) ->
     assert [(a.request, a.connection) for a in simulation.of(Answer)] == [(1, 2), (2, 1)]
 
 
-def test_a_partition_that_nobody_knows_is_asked_for_and_answered_but_not_appended(simulation: Recorded) -> None:
+def test_an_unknown_partition_is_in_the_journal_as_requested_and_answered_but_not_appended(
+    simulation: Recorded,
+) -> None:
     simulation.connect().send(produce("nobody"))
 
     assert simulation.of(Produce)[0].partitions == (("nobody", 0),)
@@ -317,7 +319,7 @@ def test_a_broker_that_stops(simulation: Recorded) -> None:
     assert simulation.of(LeaderChanged) == [LeaderChanged(*at(0), "t", 0, 2, 1, (2, 3), 0, 0)]
 
 
-def test_a_broker_that_dies_answers_nobody(simulation: Recorded) -> None:
+def test_a_crashed_broker_sends_no_response(simulation: Recorded) -> None:
     simulation.followers("frozen")
     simulation.connect().send(produce("t"))
     simulation.kill(1)

@@ -29,7 +29,7 @@ def simulation() -> Simulation:
     return running
 
 
-def test_nothing_is_skipped_if_nobody_waits(simulation: Simulation) -> None:
+def test_nothing_is_skipped_without_a_waiting_client(simulation: Simulation) -> None:
     simulation.connect()
 
     assert not skip(simulation)

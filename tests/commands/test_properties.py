@@ -77,7 +77,7 @@ def settings(folder: Path, data: bytes) -> tuple[dict[str, str], list[str]]:
     return server_settings(path)
 
 
-def test_settings_are_kept_and_names_that_nobody_knows_are_told(tmp_path: Path) -> None:
+def test_settings_are_kept_and_unknown_names_are_logged(tmp_path: Path) -> None:
     data = b"num.partitions=3\nzookeeper.connect=localhost:2181\nnum.partitions=4\nlog.dirs=/tmp/a,/tmp/b\n"
     assert settings(tmp_path, data) == ({"num.partitions": "4", "log.dirs": "/tmp/a,/tmp/b"}, ["zookeeper.connect"])
 

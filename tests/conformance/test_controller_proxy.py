@@ -62,7 +62,7 @@ def connect(port: int, client_id: str) -> tuple[socket.socket, bytes]:
         return client, b""
 
 
-def test_who_is_cut_off_loses_its_connections_and_gets_no_others(ports: tuple[int, int]) -> None:
+def test_a_cut_off_broker_loses_its_connections_and_gets_no_new_ones(ports: tuple[int, int]) -> None:
     proxy = ControllerProxy(*ports)
     two, answer = connect(ports[0], "raft-client-2")
     assert answer == hello("raft-client-2")

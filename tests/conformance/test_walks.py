@@ -89,7 +89,7 @@ def test_a_round_over_three_brokers() -> None:
     assert ("JoinGroup", "NOT_COORDINATOR(16)") in result.codes
 
 
-def test_rounds_stop_nobody_who_coordinates() -> None:
+def test_rounds_stop_no_broker_that_coordinates() -> None:
     rounds = [make_round(seed) for seed in range(20)]
     assert {len(each.events) for each in rounds} == {2, 3}
     for each in rounds:

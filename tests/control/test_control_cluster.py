@@ -144,7 +144,7 @@ def test_reset(controlled: Controlled) -> None:
     assert [event["event"] for event in controlled.get("/v1/journal")["events"]] == ["topic_created", "leader_changed"]
 
 
-def test_nothing_listens_to_the_cluster_until_somebody_asks() -> None:
+def test_nothing_listens_to_the_cluster_before_the_first_request() -> None:
     with Controlled(is_loaded=False, journal=0) as controlled:
         cluster = controlled.kafka._cluster._running.cluster
         controlled.kafka.create_topic("before")

@@ -88,7 +88,7 @@ def test_a_reset_is_done_with_the_topics_before_any_client_comes() -> None:
             assert len(topic["partitions"]) == 3, "as the option says, not as brokers make it for a client"
 
 
-def test_nobody_sees_a_cluster_that_is_reset_without_its_topics() -> None:
+def test_a_reset_cluster_always_has_its_topics() -> None:
     """Looks at it in each turn of its loop, as a client might come in any."""
     with Controlled() as controlled:
         made = controlled.ask("POST", "/v1/clusters", {"topics": [{"name": TOPIC}]}, status=201)["id"]

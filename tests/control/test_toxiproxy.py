@@ -180,7 +180,7 @@ def test_a_proxy_that_is_disabled_refuses_and_drops_and_is_there_again_on_its_po
         toxic.seconds(client)
 
 
-def test_a_proxy_that_somebody_makes(toxic: Toxic) -> None:
+def test_a_proxy_that_a_client_creates(toxic: Toxic) -> None:
     upstream = toxic.ask("GET", "/proxies/kafka1")["upstream"]
 
     made = toxic.ask("POST", "/proxies", {"name": "mine", "upstream": upstream, "listen": "127.0.0.1:0"}, status=201)

@@ -30,5 +30,5 @@ def test_a_timeline() -> None:
     assert timeline_order("cadbe") == list("cebda")
 
 
-def test_who_is_named_twice_is_there_once() -> None:
+def test_a_key_that_is_named_twice_is_there_once() -> None:
     assert sorted(hash_map_order(["a", "b", "a"])) == sorted(timeline_order(["a", "b", "a"])) == ["a", "b"]

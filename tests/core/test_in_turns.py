@@ -65,7 +65,7 @@ def test_a_bug_ends_its_own_work_only() -> None:
     assert harness.done == ["a0", "b0", "c0", "a1", "b1", "b2"]
 
 
-def test_when_the_broker_stops_nobody_goes_on() -> None:
+def test_work_ends_when_the_broker_stops() -> None:
     harness = Harness()
     harness.begin("a", 3)
     harness.in_turns.close()

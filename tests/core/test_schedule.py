@@ -7,7 +7,7 @@ import pytest
 from fakebroker.core.schedule import order_of
 
 
-def test_first_come_nobody_draws() -> None:
+def test_first_come_draws_no_random_number() -> None:
     assert order_of("first-come", 7) is None
 
 

@@ -31,7 +31,7 @@ def states(clients: list[SimulatedClient]) -> list[State]:
     return [client.connection.state for client in clients]
 
 
-def test_who_comes_too_soon_after_others_waits_and_is_served_then() -> None:
+def test_a_connection_above_the_rate_waits_and_is_served_later() -> None:
     simulation = of_broker(2)  # twenty at once are two a second, in ten windows
     connected(simulation, 20)
     late, later = connected(simulation, 2)
@@ -43,7 +43,7 @@ def test_who_comes_too_soon_after_others_waits_and_is_served_then() -> None:
     assert [[at_ms for at_ms, _ in client.answers] for client in (late, later)] == [[500], [1_000]]
 
 
-def test_nobody_waits_for_longer_than_a_window() -> None:
+def test_no_connection_waits_for_longer_than_a_window() -> None:
     simulation = of_broker(0)
     [client] = connected(simulation, 1)
     client.send(metadata([]))
@@ -104,7 +104,7 @@ def test_an_address_that_connects_too_often_is_left_unread_and_closed() -> None:
     assert late.answers == []
 
 
-def test_who_is_refused_by_its_address_does_not_count() -> None:
+def test_a_connection_refused_for_its_address_does_not_count() -> None:
     simulation = of_broker(3)
     of_address(simulation, 1)
     connected(simulation, 10)

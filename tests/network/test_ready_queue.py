@@ -29,7 +29,7 @@ def test_first_come_first_served() -> None:
     assert len(queue) == 0
 
 
-def test_who_had_nothing_to_do_comes_before_those_who_have_more() -> None:
+def test_an_idle_connection_comes_before_busy_ones() -> None:
     queue = ReadyQueue()
     *busy, fresh = connections(1_001)
     for connection in busy:
@@ -66,7 +66,7 @@ def test_each_waits_once() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "fresh", "pop"]), st.integers(0, 9)), max_size=60))
-def test_nobody_is_lost_and_nobody_waits_for_more_than_two_rounds(steps: list[tuple[str, int]]) -> None:
+def test_no_connection_is_lost_or_waits_for_more_than_two_rounds(steps: list[tuple[str, int]]) -> None:
     queue = ReadyQueue()
     all_of_them = connections(10)
     waiting: dict[int, int] = {}  # and how many turns others have had meanwhile

@@ -31,7 +31,7 @@ def answered(client: SimulatedClient) -> int:
     return len(client.answers)
 
 
-def test_nobody_is_read_whose_request_finds_no_memory() -> None:
+def test_a_connection_without_memory_for_its_request_is_not_read() -> None:
     simulation = simulated()
     first, second, third = (simulation.connect() for _ in range(3))
     first.send(LARGE[:100])
@@ -47,7 +47,7 @@ def test_nobody_is_read_whose_request_finds_no_memory() -> None:
     assert not paused(third)
 
 
-def test_who_goes_gives_its_memory_back() -> None:
+def test_a_disconnected_client_gives_its_memory_back() -> None:
     simulation = simulated()
     first, second, third = (simulation.connect() for _ in range(3))
     for client in (first, second):
@@ -60,7 +60,7 @@ def test_who_goes_gives_its_memory_back() -> None:
     assert answered(third) == 1
 
 
-def test_who_waits_for_memory_may_go() -> None:
+def test_a_client_that_waits_for_memory_may_disconnect() -> None:
     simulation = simulated()
     first, second, third = (simulation.connect() for _ in range(3))
     for client in (first, second, third):
@@ -110,7 +110,7 @@ def test_each_broker_has_its_own() -> None:
     assert answered(elsewhere) == 1
 
 
-def test_without_a_bound_nobody_waits() -> None:
+def test_without_a_limit_no_request_waits() -> None:
     simulation = Simulation()
     simulation.topic()
     clients = [simulation.connect() for _ in range(50)]

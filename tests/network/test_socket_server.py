@@ -130,7 +130,7 @@ def test_one_timer_serves_all_connections_in_the_order_of_their_activity() -> No
 
 
 @pytest.mark.slow
-def test_a_negative_maximum_closes_nobody() -> None:
+def test_a_negative_maximum_idle_time_closes_no_connection() -> None:
     simulation = simulated(connections_max_idle_ms=-1)
     client = simulation.connect()
     simulation.advance(10**8)

@@ -108,7 +108,7 @@ class Waiting(Turn):
         return not self.is_open
 
 
-def test_who_sends_ahead_is_not_read_until_that_is_handled() -> None:
+def test_a_client_that_pipelines_is_not_read_until_its_requests_are_handled() -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
     cluster.receive(client, ask(1) * 65, now())
@@ -118,7 +118,7 @@ def test_who_sends_ahead_is_not_read_until_that_is_handled() -> None:
     assert [effect for effect in cluster.take_effects() if not isinstance(effect, Send)] == [ResumeReading(client)]
 
 
-def test_who_comes_afresh_waits_for_one_of_those_who_have_more() -> None:
+def test_a_new_client_waits_for_one_busy_client() -> None:
     cluster, order = new_cluster()
     *busy, fresh = (cluster.open_connection(1, "client", now()) for _ in range(101))
     for client in busy:
@@ -129,7 +129,7 @@ def test_who_comes_afresh_waits_for_one_of_those_who_have_more() -> None:
     assert [order.connections.count(number) for number in set(order.connections)].count(16) >= 3
 
 
-def test_who_asks_now_and_then_does_not_wait_for_those_who_begin_with_much() -> None:
+def test_an_occasional_client_does_not_wait_for_clients_that_begin_with_many_requests() -> None:
     """They have said nothing either."""
     cluster, order = new_cluster(new_turn=Waiting)
     *busy, quiet = (cluster.open_connection(1, "client", now()) for _ in range(101))

@@ -97,7 +97,7 @@ def test_the_first_to_wait_takes_what_there_is_and_waits_on() -> None:
         (NEW, BufferExhaustedError, ("25 bytes", "100 ms", "Total memory: 30 bytes", "Poolable size: 10 bytes")),
     ],
 )
-def test_who_waits_too_long_gives_back_what_it_had(
+def test_a_waiter_that_times_out_gives_its_memory_back(
     generation: Generation, kind: type[ProducerError], numbers: tuple[str, ...]
 ) -> None:
     pool = BufferPool(30, BATCH, generation)
@@ -130,7 +130,7 @@ def test_what_is_woken_at_its_deadline_and_has_not_enough_is_over() -> None:
     assert pool.available_memory() == BATCH
 
 
-def test_who_will_not_wait_is_told_at_once() -> None:
+def test_a_caller_that_will_not_wait_gets_an_error_at_once() -> None:
     pool = BufferPool(BATCH, BATCH, NEW)
     assert pool.allocate(Waiter(), BATCH, 0, 0)
     with pytest.raises(BufferExhaustedError):
@@ -143,7 +143,7 @@ def test_more_than_all_is_never_to_be_had() -> None:
         BufferPool(10, BATCH, NEW).allocate(Waiter(), 11, 100, 0)
 
 
-def test_who_waits_hears_of_the_end() -> None:
+def test_waiters_get_an_error_when_the_pool_is_closed() -> None:
     pool = BufferPool(BATCH, BATCH, NEW)
     assert pool.allocate(Waiter(), BATCH, 0, 0)
     one, other = waiting(pool, 1), waiting(pool, 2)

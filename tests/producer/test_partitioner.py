@@ -40,7 +40,7 @@ def test_murmur2_is_kafkas(text: str, wanted: int) -> None:
 
 
 @pytest.mark.parametrize("generation", ["2.0", "2.4", "3.3", "4.3"])
-def test_who_names_a_partition_gets_it_and_a_key_decides_else(generation: str) -> None:
+def test_a_named_partition_is_used_and_otherwise_the_key_decides(generation: str) -> None:
     partitioner = Partitioner(Generation(generation), numbers(1))
     assert partitioner.partition("t", 7, b"abc", cluster(1, 1)) == 7
     assert partitioner.partition("t", None, b"abc", cluster(1, NO_LEADER, 1)) == partition_for_key(b"abc", 3)

@@ -83,7 +83,7 @@ def test_before_4_0_many_in_flight_cost_a_default_idempotence() -> None:
     assert not ProducerConfig("3.9", {"max.in.flight.requests.per.connection": 6}).enable_idempotence
 
 
-def test_a_delivery_timeout_that_nobody_set_gives_way() -> None:
+def test_a_default_delivery_timeout_is_raised_if_it_is_too_short() -> None:
     assert ProducerConfig("4.3", {"request.timeout.ms": 200_000}).delivery_timeout_ms == 200_005
 
 

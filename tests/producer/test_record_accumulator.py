@@ -184,7 +184,7 @@ def test_memory_of_what_is_in_flight_stays_taken_until_it_is_answered() -> None:
     assert not records.has_undrained()
 
 
-def test_in_4_3_who_waits_hears_that_the_producer_is_closed() -> None:
+def test_in_4_3_a_blocked_caller_gets_an_error_when_the_producer_is_closed() -> None:
     records = accumulator("4.3", batch_size=100, buffer_memory=100)
     append(records, b"one")
     waits = append(records, b"two", partition=1)

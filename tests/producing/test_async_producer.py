@@ -106,7 +106,7 @@ def test_a_broker_that_cannot_be_reached_ends_the_wait_for_metadata() -> None:
     run(work())
 
 
-def test_who_is_cancelled_while_waiting_takes_the_record_back(kafka: FakeCluster) -> None:
+def test_a_cancelled_send_withdraws_its_record(kafka: FakeCluster) -> None:
     async def work() -> None:
         sender = producer(kafka)
         await sender.start()

@@ -109,7 +109,7 @@ def test_a_commit_without_its_caller_still_commits() -> None:
         assert [value for value in read_values(kafka, "t") if value in (b"first", b"second")] == [b"first", b"second"]
 
 
-def test_a_mistake_of_the_machine_fails_everybody_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_machine_fails_all_blocked_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(kafka: FakeCluster) -> None:
         told: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))

@@ -197,14 +197,16 @@ def test_no_broker_and_no_client_is_accused() -> None:
 
 
 @pytest.mark.parametrize("error", ["REQUEST_TIMED_OUT", "NOT_LEADER_OR_FOLLOWER"])
-def test_who_takes_an_open_error_for_a_definite_one_is_found(error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_takes_an_open_error_for_a_definite_one_is_found(
+    error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The slip: a client, or a table, that says it is not written."""
     monkeypatch.setitem(CERTAINTY, error, Row(True, "a slip"))
     with pytest.raises(AssertionError, match=f"written: .* is not written .{error}.*, and it stands here"):
         play_all(60)
 
 
-def test_who_forgets_that_he_has_tried_before_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_forgets_earlier_tries_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "is_definite", lambda error, tries: is_definite(error))
     with pytest.raises(AssertionError, match=r"written: .* client 'producer \d+' was told that it is not written"):
         play_all(200)

@@ -89,7 +89,7 @@ def test_a_large_frame_is_received_in_its_place() -> None:
 
 
 @pytest.mark.parametrize("begun", [0, 1, 65_535])
-def test_who_only_announces_a_large_frame_is_given_no_memory(begun: int) -> None:
+def test_a_client_that_only_announces_a_large_frame_gets_no_memory(begun: int) -> None:
     decoder = FrameDecoder()
     decoder.feed((100_000_000).to_bytes(4, "big") + bytes(begun))
     assert decoder.next_frame() is None

@@ -84,7 +84,7 @@ def test_a_request_is_read_as_it_was_written(
 
 
 @given(version=st.sampled_from(range(9, 14)), request=produce_requests, tags=unknown_tags)
-def test_tagged_fields_nobody_knows_are_skipped(
+def test_unknown_tagged_fields_are_skipped(
     version: int, request: ProduceRequest, tags: tuple[dict[str, object], ...]
 ) -> None:
     received = BODIES[version].build(request_as_declared(version, request, tags))

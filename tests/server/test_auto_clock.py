@@ -240,7 +240,7 @@ def test_housekeeping_is_done_on_the_way() -> None:
     assert 30_000 < entry.waited_ms <= 45_000
 
 
-def test_each_skip_ends_where_somebody_is_told(kafka: FakeCluster) -> None:
+def test_each_skip_ends_when_a_response_is_sent(kafka: FakeCluster) -> None:
     clients = [RawClient(kafka.endpoints[0]) for _ in range(4)]
     for number, client in enumerate(clients, 1):
         client.send(produce("t", timeout_ms=number * 10_000))

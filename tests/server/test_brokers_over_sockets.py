@@ -78,7 +78,7 @@ def test_a_broker_stops_and_starts_on_its_port(kafka: FakeCluster) -> None:
     assert produced(kafka, 1) == (NONE, 2)
 
 
-def test_nobody_takes_the_port_of_a_stopped_broker(kafka: FakeCluster) -> None:
+def test_no_program_takes_the_port_of_a_stopped_broker(kafka: FakeCluster) -> None:
     kafka.brokers[2].stop()
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind((kafka.brokers[2].endpoint.host, kafka.brokers[2].endpoint.port))
@@ -220,7 +220,7 @@ def test_brokers_of_a_cluster_that_does_not_run() -> None:
             use()
 
 
-def test_nobody_ever_gets_the_port_of_a_broker_that_stops_and_starts(kafka: FakeCluster) -> None:
+def test_no_program_ever_gets_the_port_of_a_broker_that_stops_and_starts(kafka: FakeCluster) -> None:
     """Neither a program that listens there, nor a client as the port at its own end."""
     endpoint, over, got = kafka.brokers[2].endpoint, threading.Event(), []
 
@@ -263,7 +263,7 @@ def test_a_port_that_cannot_be_opened_is_told(kafka: FakeCluster, monkeypatch: p
     assert leader(kafka, 2) == (1, [1, 2, 3])
 
 
-def test_who_connects_while_brokers_restart_holds_up_nobody(kafka: FakeCluster) -> None:
+def test_clients_that_connect_while_brokers_restart_stall_no_other_client(kafka: FakeCluster) -> None:
     """A connection that was accepted for a life of a broker, and is served by its next one, is not waited for."""
     over = threading.Event()
 

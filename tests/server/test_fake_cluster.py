@@ -115,7 +115,7 @@ def test_metadata_tells_the_endpoints(kafka: FakeCluster) -> None:
     assert told == [(endpoint.node_id, endpoint.host, endpoint.port) for endpoint in kafka.endpoints]
 
 
-def test_nobody_listens_after_stop(new_loop: NewLoop) -> None:
+def test_no_port_listens_after_stop(new_loop: NewLoop) -> None:
     with FakeCluster() as cluster:
         endpoints = cluster.endpoints
 
@@ -533,7 +533,7 @@ def test_a_lag_is_what_resume_goes_back_to(kafka: FakeCluster) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("change", ["freeze", "instant", "resume"])
-def test_a_change_that_concerns_nobody_is_refused(
+def test_a_followers_change_that_matches_nothing_is_refused(
     kafka: FakeCluster, change: str, chosen: dict[str, Any], sentence: str
 ) -> None:
     kafka.create_topic("t", partitions=1)
@@ -632,7 +632,7 @@ def test_a_client_that_reads_again_gets_every_answer(new_loop: NewLoop) -> None:
     assert answers == list(range(count))
 
 
-def test_a_client_that_reads_nothing_holds_up_nobody_else(new_loop: NewLoop) -> None:
+def test_a_client_that_reads_nothing_stalls_no_other_client(new_loop: NewLoop) -> None:
     with FakeCluster(brokers=1) as cluster, RawClient(cluster.endpoints[0]) as client:
         cluster.create_topic("t")
         client.ask(produce("t", records=batch(b"x" * 300_000)))

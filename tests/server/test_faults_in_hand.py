@@ -67,7 +67,7 @@ def test_a_fault_is_added_acts_is_waited_for_and_removed() -> None:
         assert len(kafka.faults) == 0
 
 
-def test_who_waits_in_vain_is_told_how_it_stands() -> None:
+def test_a_wait_that_times_out_reports_hits_and_matches() -> None:
     with FakeCluster(brokers=1) as kafka:
         fault = kafka.faults.add(when={"api": "Produce"}, do="disconnect")
         with pytest.raises(TimeoutError) as raised:
@@ -78,7 +78,7 @@ def test_who_waits_in_vain_is_told_how_it_stands() -> None:
         )
 
 
-def test_what_can_never_act_is_refused() -> None:
+def test_a_fault_that_can_never_fire_is_refused() -> None:
     with FakeCluster(brokers=1) as kafka:
         with pytest.raises(ValueError, match="Metadata has no 'partition'"):
             kafka.faults.add(when={"api": "Metadata", "partition": 0}, do="drop")
@@ -86,7 +86,7 @@ def test_what_can_never_act_is_refused() -> None:
             kafka.faults.add(Fault(do="disconnect"), do="drop")
 
 
-def test_one_that_never_acted_is_told_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_that_never_fired_is_logged_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "fakebroker"):
         with FakeCluster(brokers=1) as kafka:
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")
@@ -94,7 +94,7 @@ def test_one_that_never_acted_is_told_at_the_end(caplog: pytest.LogCaptureFixtur
         assert [fault.id for fault in kafka.faults.unfired()] == ["f1"]
 
 
-def test_of_very_many_faults_that_never_acted_the_first_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_of_very_many_unfired_faults_the_first_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with FakeCluster(brokers=1) as kafka:
         for _ in range(500):
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")

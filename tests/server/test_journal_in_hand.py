@@ -209,7 +209,7 @@ def test_a_full_disk_ends_the_journal_and_nothing_else(caplog: pytest.LogCapture
     ]
 
 
-def test_a_pipe_that_nobody_reads_holds_up_neither_start_nor_stop(
+def test_a_pipe_without_a_reader_delays_neither_start_nor_stop(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "journal"

@@ -61,7 +61,7 @@ def test_it_comes_whole_and_what_is_behind_it_in_order(kafka: FakeCluster) -> No
     assert records.endswith(records_of(rest))
 
 
-def test_nobody_reads_it_and_it_takes_little(kafka: FakeCluster) -> None:
+def test_a_large_response_that_is_not_read_takes_little_memory(kafka: FakeCluster) -> None:
     clients = [RawClient(kafka.endpoints[0]) for _ in range(5)]
     try:
         for client in clients:
@@ -79,7 +79,7 @@ def test_nobody_reads_it_and_it_takes_little(kafka: FakeCluster) -> None:
     wait_until(lambda: unwritten(kafka) == 0, "the end of what nobody reads")
 
 
-def test_a_broker_stops_although_nobody_reads(kafka: FakeCluster) -> None:
+def test_a_broker_stops_although_no_client_reads(kafka: FakeCluster) -> None:
     with RawClient(kafka.endpoints[0]) as client:
         client.send(fetch("t", max_bytes=ALL))
         wait_until(lambda: unwritten(kafka) > 0, "an answer that is not read")

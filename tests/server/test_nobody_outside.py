@@ -68,7 +68,7 @@ def cause_log_lines(serving: Serving, count: int = 30) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_log_that_nobody_reads(number: signal.Signals) -> None:
+def test_a_log_that_is_not_read(number: signal.Signals) -> None:
     with full_pipe() as stderr, Serving(*ARGUMENTS, stderr=stderr) as serving:
         cause_log_lines(serving)
         check_it_serves(serving)
@@ -76,7 +76,7 @@ def test_a_log_that_nobody_reads(number: signal.Signals) -> None:
         assert sleeps_before_its_end(serving, number) < END_S
 
 
-def test_a_stdout_that_nobody_reads() -> None:
+def test_a_stdout_that_is_not_read() -> None:
     with full_pipe() as stdout, Serving(*ARGUMENTS, stdout=stdout) as serving:
         check_it_serves(serving)
 
@@ -137,7 +137,7 @@ def reading(path: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_a_journal_in_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
+def test_a_journal_in_a_pipe_that_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     os.mkfifo(path)
     with Serving(*ARGUMENTS, "--journal", str(path)) as serving:
@@ -165,7 +165,7 @@ def test_a_journal_in_a_pipe_that_is_open_and_not_read(tmp_path: Path) -> None:
         os.close(reader)
 
 
-def test_who_reads_the_journal_from_a_pipe_later_misses_nothing(tmp_path: Path) -> None:
+def test_a_late_reader_of_the_journal_pipe_misses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     os.mkfifo(path)
     with Serving(*ARGUMENTS, "--journal", str(path)) as serving, RawClient(serving.endpoint(1)) as client:
@@ -276,7 +276,7 @@ def run_until_ready(ready: Path) -> tuple[int, str, str]:
     return process.returncode, first + rest, err
 
 
-def test_a_ready_file_that_is_a_pipe_which_nobody_reads(tmp_path: Path) -> None:
+def test_a_ready_file_that_is_a_pipe_without_a_reader(tmp_path: Path) -> None:
     path = tmp_path / "ready"
     os.mkfifo(path)
     status, out, _ = run_until_ready(path)

@@ -156,7 +156,7 @@ def test_what_a_leader_in_name_only_lacks_is_there_again(
     assert kinds(journal) == found
 
 
-def test_an_answer_that_nobody_got_promises_nothing() -> None:
+def test_a_response_that_no_client_received_promises_nothing() -> None:
     made, journal = simulation(unclean_leader_election_enable="true", retention_ms=-1)
     made.followers("lagging:50")
     writer = Writer(made)

@@ -61,7 +61,7 @@ def test_it_may_be_asked_between_other_requests(client: SimulatedClient) -> None
         ("here", -1, 42),
     ],
 )
-def test_who_means_another_cluster_or_broker_is_told(
+def test_a_client_that_names_another_cluster_or_broker_gets_an_error(
     client: SimulatedClient, cluster: str | None, node: int, error: int
 ) -> None:
     """And is served on."""

@@ -72,7 +72,7 @@ def test_a_broker_that_runs_again_is_not_fenced(simulation: Simulation, client: 
         (-1, 115, "Unsupported endpoint type -1"),
     ],
 )
-def test_nobody_else_than_brokers_listens_here(
+def test_only_broker_endpoints_are_described(
     client: SimulatedClient, version: int, endpoint_type: int, error: int, text: str
 ) -> None:
     answer = ask(client, DESCRIBE_CLUSTER, version, **REQUEST | {"endpoint_type": endpoint_type})

@@ -74,7 +74,7 @@ def test_metadata_tells_the_topics_that_there_were_when_it_was_asked(simulation:
     assert 2 not in [p.leader_id for p in answer.topics[COUNT - 2].partitions]
 
 
-def test_one_that_somebody_else_deletes_meanwhile_is_unknown(simulation: Simulation) -> None:
+def test_a_topic_that_is_deleted_meanwhile_is_unknown(simulation: Simulation) -> None:
     handling = Handling(simulation, DELETE_TOPICS, 6, {"topics": NAMED, "timeout": SECOND})
     handling.step(10)
     simulation.delete_topic(name(COUNT - 1))
@@ -87,7 +87,7 @@ def test_one_that_somebody_else_deletes_meanwhile_is_unknown(simulation: Simulat
     assert simulation.cluster.metadata.topic_names() == [name(COUNT - 1)]
 
 
-def test_one_that_somebody_else_makes_meanwhile_is_there_already() -> None:
+def test_a_topic_that_is_created_meanwhile_exists_already() -> None:
     simulation = Simulation()
     topics = [new(name(number)) for number in range(100)]
     handling = Handling(simulation, CREATE_TOPICS, 7, {"topics": topics, "timeout": SECOND, "validate_only": False})

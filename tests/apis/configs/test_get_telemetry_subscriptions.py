@@ -60,7 +60,7 @@ def test_without_a_subscription_there_is_nothing_to_push(client: SimulatedClient
     assert (answer.telemetry_max_bytes, answer.delta_temporality) == (1_048_576, True)
 
 
-def test_who_has_no_id_is_given_one(client: SimulatedClient) -> None:
+def test_a_client_without_an_id_gets_one(client: SimulatedClient) -> None:
     first, second = get(client, None), get(client, None)
 
     assert None not in (first.client_instance_id, second.client_instance_id)
@@ -77,7 +77,7 @@ def test_the_union_of_what_matches_at_the_shortest_interval(simulation: Simulati
     assert answer.push_interval.total_seconds() == 50
 
 
-def test_who_is_to_push_all_is_told_so_alone(simulation: Simulation, client: SimulatedClient) -> None:
+def test_a_subscription_to_all_metrics_lists_nothing_else(simulation: Simulation, client: SimulatedClient) -> None:
     subscribe(simulation, "one", metrics="a,b")
     subscribe(simulation, "two", metrics="*")
 
@@ -130,7 +130,7 @@ def test_another_subscription_is_unknown_and_then_it_may_ask_at_once(client: Sim
     assert get(client).error_code == THROTTLED
 
 
-def test_who_has_said_that_it_ends_is_not_heard_once_more(client: SimulatedClient) -> None:
+def test_no_push_is_accepted_after_the_terminating_one(client: SimulatedClient) -> None:
     subscription_id = get(client).subscription_id
 
     assert push(client, subscription_id) == 0

@@ -30,7 +30,7 @@ def told(answer: Any) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("version", served_versions(FIND_COORDINATOR))
-def test_the_first_who_asks_makes_the_topic(simulation: Simulation, client: SimulatedClient, version: int) -> None:
+def test_the_first_request_creates_the_topic(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     assert told(find(client, "g", version=version)) == [(NOT_AVAILABLE, -1)]
     simulation.settle()
 
@@ -75,7 +75,7 @@ def test_it_moves_with_the_leader(simulation: Simulation, client: SimulatedClien
     assert told(find(client, "a")) == [(0, 2)]
 
 
-def test_nobody_leads(simulation: Simulation) -> None:
+def test_a_coordinator_partition_without_a_leader(simulation: Simulation) -> None:
     with_coordinator(simulation, replicas=1)
     client = simulation.connect(2)
     simulation.stop(1)

@@ -20,7 +20,7 @@ def client() -> SimulatedClient:
 
 
 @pytest.mark.parametrize("version", served_versions(SYNC_GROUP))
-def test_sync_of_nobody(client: SimulatedClient, version: int) -> None:
+def test_sync_of_an_unknown_member(client: SimulatedClient, version: int) -> None:
     assert ask(client, SYNC_GROUP, version, **NOBODY | PROTOCOL).error_code == UNKNOWN_MEMBER_ID
     assert ask(client, SYNC_GROUP, version, **NOBODY | PROTOCOL | {"group_id": ""}).error_code == INVALID_GROUP_ID
 
@@ -32,13 +32,13 @@ def test_sync_needs_a_protocol_since_v5(client: SimulatedClient) -> None:
 
 
 @pytest.mark.parametrize("version", served_versions(HEARTBEAT))
-def test_heartbeat_of_nobody(client: SimulatedClient, version: int) -> None:
+def test_heartbeat_of_an_unknown_member(client: SimulatedClient, version: int) -> None:
     assert ask(client, HEARTBEAT, version, **NOBODY).error_code == UNKNOWN_MEMBER_ID
     assert ask(client, HEARTBEAT, version, **NOBODY | {"group_id": ""}).error_code == INVALID_GROUP_ID
 
 
 @pytest.mark.parametrize("version", served_versions(LEAVE_GROUP))
-def test_nobody_leaves(client: SimulatedClient, version: int) -> None:
+def test_unknown_members_cannot_leave(client: SimulatedClient, version: int) -> None:
     members = [{"member_id": name, "group_instance_id": None, "reason": None} for name in ("nobody", "neither")]
     values = {"group_id": "g", "member_id": "nobody", "members": members}
     answer = ask(client, LEAVE_GROUP, version, **values)

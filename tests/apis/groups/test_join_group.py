@@ -80,7 +80,7 @@ def test_many_protocols_are_read_in_slices(simulation: Simulation) -> None:
     assert answer.error_code == MEMBER_ID_REQUIRED
 
 
-def test_who_goes_while_he_waits_hurts_nobody(simulation: Simulation) -> None:
+def test_a_member_that_disconnects_during_a_join_does_not_disturb_the_others(simulation: Simulation) -> None:
     client = simulation.connect()
     client.send(request(JOIN_GROUP, 0, REQUEST))
     client.disconnect()

@@ -83,7 +83,7 @@ class TestEachVersion:
         assert commit(simulation, client, "g", offsets, version) == {("t", 0): TOO_LARGE, ("t", 1): 0}
         assert list(fetch(simulation, client, {"g": None})["g"]) == [("t", 1)]
 
-    def test_a_generation_of_nobody(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
+    def test_a_commit_of_an_unknown_member(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
         values: dict[str, Any] = {"generation_id_or_member_epoch": 1, "member_id": "m"}
         expected = GROUP_ID_NOT_FOUND if version >= 9 else ILLEGAL_GENERATION
         assert commit(simulation, client, "g", {("t", 0): 5}, version, **values) == {("t", 0): expected}
@@ -171,7 +171,7 @@ class TestReplication:
         assert self._answer(simulation, client) == (5_000, {("t", 0): NOT_AVAILABLE})
 
 
-def test_nobody_makes_the_topic_for_a_commit() -> None:
+def test_a_commit_does_not_create_the_offsets_topic() -> None:
     simulation = Simulation(brokers=1)
     simulation.topic("t", replicas=1)
     assert commit(simulation, simulation.connect(), "g", {("t", 0): 5}) == {("t", 0): NOT_COORDINATOR}

@@ -111,7 +111,7 @@ def test_it_can_be_taken_back(simulation: Simulation, client: SimulatedClient) -
     simulation.cluster.check_invariants()
 
 
-def test_who_waits_for_a_replica_that_goes_is_answered(simulation: Simulation, client: SimulatedClient) -> None:
+def test_a_request_that_waits_for_a_removed_replica_completes(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.followers("frozen")
     client.send(produce("t", timeout_ms=5_000))
     assert client.answers == []
@@ -121,7 +121,7 @@ def test_who_waits_for_a_replica_that_goes_is_answered(simulation: Simulation, c
     assert (at, Produced(frame).partitions) == (5, {0: (NONE, 1)})
 
 
-def test_who_waits_at_a_leader_that_goes_is_told(simulation: Simulation, client: SimulatedClient) -> None:
+def test_a_request_parked_at_a_removed_leader_gets_an_error(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.followers("frozen")
     client.send(produce("t", timeout_ms=5_000, version=10))
     reassign(simulation.connect(), [2])

@@ -61,7 +61,7 @@ def test_an_offset(version: int, offset: int, expected: tuple[int, int]) -> None
     simulation.cluster.check_invariants()
 
 
-def test_who_may_not() -> None:
+def test_only_the_leader_of_a_partition_deletes_its_records() -> None:
     simulation, client = filled()
     assert result(ask(client, DELETE_RECORDS, 2, **values(1, partition=1))) == (UNKNOWN_TOPIC, -1)
     assert result(ask(simulation.connect(2), DELETE_RECORDS, 2, **values(1))) == (NOT_LEADER, -1)

@@ -60,7 +60,9 @@ def test_a_preferred_replica_that_may_not_lead(simulation: Simulation, client: S
     assert elect(client) == {"t": {0: NONE}}  # it has everything, and so is in the ISR
 
 
-def test_an_unclean_election_is_for_who_has_no_leader(simulation: Simulation, client: SimulatedClient) -> None:
+def test_an_unclean_election_is_for_partitions_without_a_leader(
+    simulation: Simulation, client: SimulatedClient
+) -> None:
     assert elect(client, UNCLEAN) == {"t": {0: NOT_NEEDED}}
     simulation.stop(1)
     simulation.stop(2)

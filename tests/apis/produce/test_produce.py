@@ -132,7 +132,7 @@ def test_no_coordinator_can_be_asked_about_a_transaction() -> None:
     assert failures(frame) == [{0: (NOT_ENOUGH_REPLICAS, message), 1: (NOT_LEADER, None)}]
 
 
-def test_a_transactional_batch_of_nobody_is_a_batch_like_others() -> None:
+def test_a_transactional_batch_without_a_producer_id_is_an_ordinary_batch() -> None:
     assert failures(produce("t", records=transactional(-1, -1), transactional_id="x")) == [{0: (NONE, None)}]
 
 

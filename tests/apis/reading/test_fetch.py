@@ -272,7 +272,7 @@ def test_too_few_bytes_are_answered_when_the_time_is_over(simulation: Simulation
 
 
 @pytest.mark.parametrize("values", [{"min_bytes": 0} | waits_ms(300), waits_ms(0)], ids=["min_bytes=0", "max_wait=0"])
-def test_who_does_not_want_to_wait_does_not(simulation: Simulation, values: dict[str, Any]) -> None:
+def test_a_fetch_without_a_wait_time_is_not_parked(simulation: Simulation, values: dict[str, Any]) -> None:
     assert Consumer(simulation, 11).read(**values) == [NOTHING]
 
 

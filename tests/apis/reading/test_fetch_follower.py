@@ -117,7 +117,7 @@ def test_followers_must_ask_the_leader() -> None:
     assert ExternalFollower(simulation, 3, broker=2).fetch(0).error == NOT_LEADER
 
 
-def test_a_partition_that_nobody_has() -> None:
+def test_a_partition_that_does_not_exist() -> None:
     simulation = external()
     assert ExternalFollower(simulation, 2).fetch(0, partition=5).error == 3
 

@@ -59,7 +59,7 @@ def test_of_two_the_one_with_more_is_preferred() -> None:
     assert fetched(simulation, "b") == (3, 0, 0)
 
 
-def test_who_lacks_the_offset_is_not_preferred() -> None:
+def test_a_replica_without_the_offset_is_not_preferred() -> None:
     simulation = cluster()
     simulation.followers("frozen", broker=4)
     simulation.connect().send(produce("t", acks=1, records=batch(b"b")))
@@ -67,13 +67,13 @@ def test_who_lacks_the_offset_is_not_preferred() -> None:
     assert fetched(simulation, "c", 2) == (-1, 0, 0)
 
 
-def test_who_has_stopped_is_not_preferred() -> None:
+def test_a_stopped_replica_is_not_preferred() -> None:
     simulation = cluster()
     simulation.stop(4)
     assert fetched(simulation, "c") == (-1, 0, SIZE)
 
 
-def test_who_is_out_of_the_isr_is_not_preferred() -> None:
+def test_a_replica_outside_the_isr_is_not_preferred() -> None:
     simulation = cluster()
     simulation.followers("frozen", broker=4)
     simulation.connect().send(produce("t", acks=1, records=batch(b"b")))
@@ -82,6 +82,6 @@ def test_who_is_out_of_the_isr_is_not_preferred() -> None:
     assert fetched(simulation, "c") == (-1, 0, 2 * SIZE)
 
 
-def test_a_follower_serves_up_to_its_own_watermark_and_sends_nobody_on() -> None:
+def test_a_follower_serves_up_to_its_own_watermark_and_redirects_no_consumer() -> None:
     simulation = cluster()
     assert fetched(simulation, "c", broker=2) == (-1, 0, SIZE)

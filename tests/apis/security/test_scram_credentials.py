@@ -68,7 +68,7 @@ def test_they_are_deleted_one_by_one(client: SimulatedClient) -> None:
     assert described(client) == {}
 
 
-def test_who_is_named_twice_loses_both(client: SimulatedClient) -> None:
+def test_a_user_named_twice_is_not_altered(client: SimulatedClient) -> None:
     alter(client, upsertion("a"))
     assert alter(client, upsertion("u"), upsertion("v"), upsertion("u", 2)) == {"v": 0, "u": DUPLICATE}
     assert alter(client, upsertion("a", 2), delete=(("a", 1),)) == {"a": DUPLICATE}

@@ -78,7 +78,7 @@ def test_topics_are_deleted_by_id(simulation: Simulation) -> None:
         ("an id twice", [(None, NOBODY), (None, NOBODY)], "Duplicate topic id."),
     ],
 )
-def test_what_is_asked_wrongly_is_refused_once_and_harms_nobody(
+def test_a_wrong_request_is_refused_once_and_deletes_nothing(
     simulation: Simulation, name: str, asked: list[Asked], message: str
 ) -> None:
     answer: Any = ask(
@@ -98,7 +98,7 @@ def test_the_same_topic_by_name_and_by_id(simulation: Simulation) -> None:
     assert simulation.cluster.metadata.topic_names() == ["a", "b", "c"]
 
 
-def test_who_waits_is_answered_before_who_deleted(simulation: Simulation) -> None:
+def test_parked_requests_complete_before_the_deletion(simulation: Simulation) -> None:
     simulation.followers("frozen")
     waiting = simulation.connect()
     waiting.send(produce("a", timeout_ms=5_000))

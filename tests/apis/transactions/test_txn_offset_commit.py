@@ -137,7 +137,7 @@ def test_another_broker(version: int) -> None:
     assert txn_commit(simulation, simulation.connect(2), producer, version) == NOT_COORDINATOR
 
 
-def test_who_wants_what_is_stable_waits(simulation: Simulation, client: SimulatedClient) -> None:
+def test_a_read_of_stable_offsets_waits(simulation: Simulation, client: SimulatedClient) -> None:
     producer = begun(client, 5)
     txn_commit(simulation, client, producer, 5)
     group = {

@@ -162,7 +162,7 @@ def test_groups(given: Administered, admin: KafkaAdminClient) -> None:
     assert listed() == []
 
 
-def test_who_is_no_member_is_not_removed(given: Administered, admin: KafkaAdminClient) -> None:
+def test_an_unknown_member_is_not_removed(given: Administered, admin: KafkaAdminClient) -> None:
     [error] = admin.remove_group_members(given.group, [MemberToRemove(group_instance_id="nobody")]).values()
     assert error is UnknownMemberIdError
 

@@ -83,7 +83,7 @@ def test_a_group_resumes_where_it_has_committed(
 
 
 @pytest.mark.parametrize(("client", "given"), WAYS)
-def test_who_reads_the_earliest_gets_all_that_is_there_once(
+def test_a_group_that_starts_at_the_earliest_offset_reads_each_record_once(
     brokers: Brokers, group: str, client: str, given: dict[str, Any]
 ) -> None:
     topic = brokers.topic(2)
@@ -97,7 +97,9 @@ def test_who_reads_the_earliest_gets_all_that_is_there_once(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_who_reads_the_latest_gets_what_comes_after(brokers: Brokers, group: str, client: str) -> None:
+def test_a_group_that_starts_at_the_latest_offset_reads_later_records(
+    brokers: Brokers, group: str, client: str
+) -> None:
     topic = brokers.topic(1)
     brokers.produce(topic, 1, 5, "before")
     latest = {"auto.offset.reset" if client == "confluent" else "auto_offset_reset": "latest"}

@@ -61,7 +61,7 @@ def test_a_follower_on_the_leaders_side_goes_on(simulation: Simulation) -> None:
     assert [partition.replicas[id_].log.log_end_offset for id_ in (1, 2, 3)] == [1, 1, 0]
 
 
-def test_healed_they_catch_up_and_who_waits_is_answered(simulation: Simulation) -> None:
+def test_after_healing_followers_catch_up_and_parked_requests_complete(simulation: Simulation) -> None:
     client = simulation.connect()
     arisen = cut(simulation, (1,), (2, 3))
     client.send(produce("t", timeout_ms=60_000))
@@ -80,7 +80,7 @@ def test_healed_late_they_join_the_isr_again(simulation: Simulation) -> None:
     assert leads(simulation) == (1, [1, 2, 3])
 
 
-def test_who_does_not_reach_the_controller_loses_its_session(simulation: Simulation) -> None:
+def test_a_broker_that_does_not_reach_the_controller_loses_its_session(simulation: Simulation) -> None:
     cut(simulation, (1,), (2, 3), controller="b")
     simulation.advance(SESSION_MS - 1)
     assert leads(simulation) == (1, [1, 2, 3])
@@ -153,7 +153,7 @@ def test_two_that_overlap_are_healed_one_by_one(simulation: Simulation) -> None:
     assert all(registry[broker_id].is_heard for broker_id in (1, 2, 3))
 
 
-def test_who_does_not_reach_the_controller_cannot_stop_in_order_nor_start(simulation: Simulation) -> None:
+def test_a_broker_that_does_not_reach_the_controller_can_neither_stop_nor_start(simulation: Simulation) -> None:
     arisen = cut(simulation, (1,), (2, 3), controller="b")
     with pytest.raises(ValueError, match="is cut off from the controller"):
         simulation.stop(1)
@@ -219,7 +219,7 @@ def test_a_leader_that_is_heard_again_takes_into_the_isr_who_has_caught_up() -> 
     ("a", "b", "words"),
     [((1,), (4,), "there is no broker 4: the ids are 1 to 3"), ((9,), (1,), "there is no broker 9")],
 )
-def test_brokers_that_nobody_has(simulation: Simulation, a: tuple[int, ...], b: tuple[int, ...], words: str) -> None:
+def test_unknown_brokers(simulation: Simulation, a: tuple[int, ...], b: tuple[int, ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         cut(simulation, a, b)
     assert simulation.cluster.faults.arising.arisen == []

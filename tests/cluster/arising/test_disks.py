@@ -24,7 +24,7 @@ def simulation() -> Simulation:
 
 class TestFull:
     @pytest.mark.parametrize("acks", [1, -1])
-    def test_who_writes_is_answered_and_the_broker_is_dead(self, simulation: Simulation, acks: int) -> None:
+    def test_a_write_to_a_full_disk_gets_an_error_and_the_broker_dies(self, simulation: Simulation, acks: int) -> None:
         client = simulation.connect()
         arisen = arise(simulation, FullDisk(1))
         assert (arisen.is_done, arisen.hits) == (False, 0)

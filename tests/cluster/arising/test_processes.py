@@ -141,7 +141,7 @@ class TestRollingRestart:
         assert simulation.partition().isr_ids == [1, 2, 3]
         assert simulation.cluster.probe.listeners == simulation.cluster.probe.listeners[:1]  # nobody listens any more
 
-    def test_who_is_not_in_all_isrs_is_waited_for(self, simulation: Simulation) -> None:
+    def test_a_rolling_restart_waits_until_a_broker_is_in_all_isrs(self, simulation: Simulation) -> None:
         simulation.followers("lagging:5000", broker=1)
         arise(simulation, RollingRestart(100))
         simulation.connect(2).send(produce("t", acks=1))
@@ -180,7 +180,7 @@ class TestRollingRestart:
         assert [state(simulation, broker_id) for broker_id in (1, 2, 3)] == ["running"] * 3
         assert (arisen.hits, arisen.is_done, arisen.is_over) == (0, False, True)
 
-    def test_who_was_stopped_or_killed_by_others_is_started_in_its_turn(self, simulation: Simulation) -> None:
+    def test_a_rolling_restart_starts_a_stopped_or_killed_broker_in_its_turn(self, simulation: Simulation) -> None:
         arisen = arise(simulation, RollingRestart(100))
         simulation.kill(2)
         simulation.advance(100)
@@ -190,7 +190,7 @@ class TestRollingRestart:
         assert [state(simulation, broker_id) for broker_id in (1, 2, 3)] == ["running"] * 3
         assert (arisen.is_done, arisen.hits) == (True, 3)
 
-    def test_who_stands_still_is_left_out(self, simulation: Simulation) -> None:
+    def test_a_rolling_restart_leaves_out_a_paused_broker(self, simulation: Simulation) -> None:
         arisen = arise(simulation, RollingRestart(100))
         simulation.pause(3)
         simulation.advance(SESSION_MS)

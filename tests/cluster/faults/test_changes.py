@@ -25,7 +25,7 @@ def test_the_coordinator_of_a_group_moves() -> None:
     assert partition.leader_id != before
 
 
-def test_a_coordinator_that_nobody_has_asked_for_cannot_move() -> None:
+def test_a_coordinator_that_no_client_has_requested_cannot_move() -> None:
     kafka = FaultyCluster()
     kafka.add({"api": "DescribeGroups", "group": "g"}, "move_coordinator")
     kafka.connect().ask(15, 5, groups=("g",), include_authorized_operations=False)

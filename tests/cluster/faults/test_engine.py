@@ -200,7 +200,7 @@ def test_a_held_request_of_a_client_that_has_gone_is_done_all_the_same() -> None
 # What changes the cluster.
 
 
-def test_the_leader_moves_after_the_append_and_who_waits_is_told() -> None:
+def test_a_leader_move_after_the_append_completes_the_parked_request() -> None:
     kafka = FaultyCluster()
     kafka.add({**TO_T0, "at": "after_append"}, "move_leader")
     client = kafka.connect()

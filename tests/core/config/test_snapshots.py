@@ -86,7 +86,7 @@ def test_the_first_name_that_is_given_counts() -> None:
     assert BrokerConfig().with_text({"log.retention.hours": "-5"}).topic_defaults.retention_ms == -1
 
 
-def test_only_who_asked_for_what_changed_is_told() -> None:
+def test_only_readers_of_a_changed_setting_are_notified() -> None:
     configs = DynamicBrokerConfig(BrokerConfig(message_max_bytes=5))
     told: list[tuple[str, BrokerConfig]] = []
     configs.on_change(["message.max.bytes", "min.insync.replicas"], lambda config: told.append(("topics", config)))

@@ -165,12 +165,12 @@ def attribute_read(key: Setting[Any]) -> str:
     return key.attribute if key.topic is None else TopicConfig.SETTINGS[key.topic].attribute
 
 
-def test_who_is_said_to_apply_it_reads_it() -> None:
+def test_each_setting_is_read_by_the_module_that_applies_it() -> None:
     applied = [key for key in entries() if key.applied_by is not None]
     assert len(applied) > 40
     assert not [key.name for key in applied if attribute_read(key) not in reads().get(str(key.applied_by), set())]
 
 
-def test_whatever_is_read_says_who_applies_it() -> None:
+def test_each_setting_that_is_read_names_its_module() -> None:
     read = {attribute for attributes in reads().values() for attribute in attributes}
     assert not [key.name for key in entries() if key.attribute in read and key.applied_by is None]

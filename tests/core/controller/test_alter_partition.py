@@ -40,7 +40,7 @@ def test_until_the_controller_has_decided_the_isr_is_what_it_was(simulation: Sim
     assert seen == [([1, 2, 3], 0, []), ([1, 2], 2, [(decided_ms, NONE, 1)])]
 
 
-def test_who_has_caught_up_joins_when_it_has(simulation: Simulation) -> None:
+def test_a_follower_joins_the_isr_when_it_has_caught_up(simulation: Simulation) -> None:
     out_of_sync(simulation)
     simulation.advance(DELAY_MS)
     simulation.followers("instant", broker=3)
@@ -69,7 +69,7 @@ def test_another_leader_by_then_is_not_told(simulation: Simulation) -> None:
     simulation.cluster.check_invariants()
 
 
-def test_who_is_gone_by_then_does_not_join(simulation: Simulation) -> None:
+def test_a_follower_that_stopped_meanwhile_does_not_join_the_isr(simulation: Simulation) -> None:
     out_of_sync(simulation)
     simulation.advance(DELAY_MS)
     simulation.followers("instant", broker=3)

@@ -41,7 +41,7 @@ def partition(leader: int, isr: set[int], alive: set[int], unclean: bool) -> Par
         ("somebody else comes back, unclean", NO_LEADER, {2}, {2}, {1}, True, 1, (1,)),
     ],
 )
-def test_who_leads(
+def test_the_elected_leader(
     name: str,
     leader: int,
     isr: set[int],
@@ -73,7 +73,7 @@ def test_who_leads(
         ("nor if it is not alive", NO_LEADER, set(), (), (3,), set(), {1}, False, Elected(NO_LEADER, ())),
     ],
 )  # fmt: skip
-def test_who_leads_with_eligible_leader_replicas(
+def test_the_elected_leader_with_eligible_leader_replicas(
     name: str,
     leader: int,
     isr: set[int],
@@ -88,7 +88,7 @@ def test_who_leads_with_eligible_leader_replicas(
     assert elect_leader(made, target_isr, Election.UNCLEAN if unclean else Election.ONLINE) == elected
 
 
-def test_who_went_uncleanly_is_not_eligible() -> None:
+def test_a_replica_that_crashed_is_not_eligible() -> None:
     made = with_elr(NO_LEADER, set(), (1, 2), (2,), {3})
     assert elect_leader(made, (), Election.ONLINE, unclean=(2,)) == Elected(NO_LEADER, (), (1,))
 

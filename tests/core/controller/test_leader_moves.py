@@ -24,7 +24,7 @@ def parked(version: int = 10) -> tuple[Simulation, SimulatedClient]:
 
 
 @pytest.mark.parametrize("version", [9, 10, 12])
-def test_a_parked_produce_is_told_who_leads_now(version: int) -> None:
+def test_a_parked_produce_gets_the_new_leader_as_a_hint(version: int) -> None:
     simulation, client = parked(version)
     simulation.move_leader(3)
     # The base offset is the one that the record got: only the error is replaced.
@@ -115,7 +115,7 @@ def test_moving_to_the_leader_changes_nothing() -> None:
         (1, 5, "There is no partition t-5", ErrorCode.unknown_topic_or_partition),
     ],
 )
-def test_who_may_not_lead(broker: int, partition: int, words: str, code: ErrorCode) -> None:
+def test_brokers_that_may_not_lead(broker: int, partition: int, words: str, code: ErrorCode) -> None:
     simulation = Simulation(brokers=4)
     simulation.topic()
     simulation.stop(2)
@@ -144,7 +144,7 @@ def test_a_follower_that_becomes_leader_waits_for_the_others_before_it_tells_the
     assert partition.high_watermark == 1
 
 
-def test_who_is_out_of_sync_does_not_hold_a_new_leader_back() -> None:
+def test_a_replica_outside_the_isr_does_not_hold_a_new_leader_back() -> None:
     simulation = Simulation()
     simulation.topic()
     simulation.followers("frozen", broker=3)
@@ -255,7 +255,7 @@ def test_a_preferred_replica_that_is_back_in_the_isr_leads_again_when_the_balanc
     assert simulation.partition().isr == {1, 2, 3}
 
 
-def test_a_partition_that_nobody_leads_is_left_alone_by_the_balance() -> None:
+def test_a_partition_without_a_leader_is_not_rebalanced() -> None:
     simulation = Simulation(brokers=2)
     simulation.topic(replicas=2)
     simulation.stop(1)

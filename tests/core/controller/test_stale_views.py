@@ -312,7 +312,7 @@ class TestOnlyTheController:
         heal(simulation, arisen)
         assert ends(simulation) == [1, 1, 1]
 
-    def test_marks_go_to_who_leads_now_and_not_to_who_led(self) -> None:
+    def test_transaction_markers_go_to_the_new_leader(self) -> None:
         simulation = with_transactions(3)
         coordinator = simulation.connect(1)
         error, producer_id, epoch = init(coordinator)

@@ -44,7 +44,7 @@ def test_a_topic_is_there_with_all_its_partitions_or_not_at_all() -> None:
     assert isinstance(finish(slices)[0], Topic)
 
 
-def test_one_that_somebody_else_makes_meanwhile_was_there_before() -> None:
+def test_a_topic_that_is_created_meanwhile_was_there_before() -> None:
     simulation = Simulation()
     slices = creating(simulation, NewTopic("a", 50, 3), NewTopic("b", 50, 3))
     next(slices)

@@ -223,7 +223,7 @@ class TestLoading:
         harness.simulation.advance(0)
         assert len(harness.read()) == 500
 
-    def test_a_load_of_one_who_leads_no_more_ends(self, harness: CoordinatorHarness) -> None:
+    def test_loading_ends_when_the_broker_no_longer_leads(self, harness: CoordinatorHarness) -> None:
         harness.write(**{f"n{number}": "x" for number in range(500)})
         harness.simulation.cluster.move_leader("kv", 0, 2, harness.simulation.now)
         harness.simulation.cluster.move_leader("kv", 0, 3, harness.simulation.now)
@@ -231,7 +231,7 @@ class TestLoading:
         assert harness.runtimes[2].context(0) is None
         assert len(harness.read()) == 500
 
-    def test_what_somebody_else_writes_is_loaded_with_the_next_operation(self, harness: CoordinatorHarness) -> None:
+    def test_records_of_another_writer_are_loaded_with_the_next_operation(self, harness: CoordinatorHarness) -> None:
         harness.write(a="1")
         self._append(harness, Record(b"\0\1b", b"\0\0002"))
         assert codes(harness.write(c="3")) == [ErrorCode.not_coordinator]
@@ -378,7 +378,7 @@ class TestLinger:
         harness = CoordinatorHarness(linger_ms=0)
         assert harness.write(a="1") == [["a"]]
 
-    def test_who_waits_is_told_when_the_leader_goes(self) -> None:
+    def test_a_parked_write_gets_an_error_when_the_leader_moves(self) -> None:
         harness = CoordinatorHarness(linger_ms=10)
         answers = harness.write(a="1")
         harness.simulation.move_leader(2, "kv")

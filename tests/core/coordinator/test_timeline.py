@@ -79,7 +79,7 @@ TestTimelines = Timelines.TestCase
 TestSlowlyForgotten = SlowlyForgotten.TestCase
 
 
-def test_what_nobody_can_go_back_to_is_not_kept() -> None:
+def test_values_before_the_oldest_snapshot_are_not_kept() -> None:
     registry = SnapshotRegistry()
     timeline: TimelineDict[str, int] = TimelineDict(registry)
     for epoch in range(100):

@@ -43,21 +43,21 @@ def touched(cache: FetchSessionCacheShard, session_id: int, now_ms: int) -> None
     cache.check_invariants()
 
 
-def test_where_there_is_room_everybody_has_a_session() -> None:
+def test_with_free_slots_each_fetch_gets_a_session() -> None:
     cache = shard()
     first, second = made(cache, 1, 0), made(cache, 1, 0)
     assert first != second
     assert len(cache) == 2
 
 
-def test_who_is_no_older_than_two_minutes_keeps_its_session_from_consumers() -> None:
+def test_a_session_younger_than_two_minutes_is_not_evicted_for_a_consumer() -> None:
     cache = shard(1)
     kept = made(cache, 1, 0)
     assert made(cache, 100, EVICTION_MS) == 0
     assert cache.get(kept) is not None
 
 
-def test_who_was_not_seen_for_more_than_two_minutes_goes() -> None:
+def test_a_session_unused_for_more_than_two_minutes_is_evicted() -> None:
     cache = shard()
     gone, kept = made(cache, 100, 0), made(cache, 1, 10)
     assert made(cache, 1, EVICTION_MS + 1) != 0

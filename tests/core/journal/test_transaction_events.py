@@ -119,7 +119,7 @@ def test_a_transaction_that_takes_too_long() -> None:
     assert prepared[-1].next_state == "CompleteAbort"
 
 
-def test_an_id_that_nobody_uses() -> None:
+def test_an_unused_transactional_id() -> None:
     simulation = with_coordinator(transactional_id_expiration_ms="3600000")
     client = simulation.connect()
     init(client)

@@ -139,7 +139,9 @@ def test_an_event_between_the_first_try_and_the_watching_is_not_lost(purgatory: 
     assert purgatory.num_delayed() == 0
 
 
-def test_completed_by_somebody_else_while_it_is_added_returns_false_and_starts_no_timer(purgatory: Purgatory) -> None:
+def test_an_operation_completed_elsewhere_while_it_is_added_returns_false_and_starts_no_timer(
+    purgatory: Purgatory,
+) -> None:
     class Stolen(Operation):
         def try_complete(self) -> bool:
             self.force_complete()

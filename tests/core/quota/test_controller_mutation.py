@@ -64,7 +64,7 @@ def test_permissive_is_done_and_muted() -> None:
     assert quota.throttle_time_ms(AT_MS) == 2_000
 
 
-def test_who_has_no_quota_is_not_bound() -> None:
+def test_without_a_quota_nothing_is_throttled() -> None:
     quotas = ControllerMutationQuotaManager(BrokerConfig())
     for times in range(2):
         quota = quotas.new_quota_for("u", "other", True, AT_MS)

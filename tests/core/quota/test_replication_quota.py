@@ -88,7 +88,7 @@ def test_a_reassignment_takes_as_long_as_the_rate_says(side: str) -> None:
     assert simulation.partition().is_reassigning is False
 
 
-def test_without_a_list_or_without_a_rate_nobody_is_throttled() -> None:
+def test_without_a_list_or_a_rate_no_replica_is_throttled() -> None:
     for replicas, rate in (("0:2", 1_000), ("1:1", 1_000), ("*", 2**63 - 1)):
         simulation = filled()
         throttle(simulation, replicas, leader=rate)
@@ -96,7 +96,7 @@ def test_without_a_list_or_without_a_rate_nobody_is_throttled() -> None:
         assert simulation.partition().isr_ids == [1, 2, 3]
 
 
-def test_who_is_in_sync_is_not_held_back() -> None:
+def test_an_in_sync_follower_is_not_throttled() -> None:
     simulation = filled(0)
     throttle(simulation, leader=1, follower=1)
     client = simulation.connect()

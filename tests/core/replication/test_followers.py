@@ -132,7 +132,7 @@ def test_a_script_changes_what_followers_do_over_time() -> None:
     ]
 
 
-def test_a_script_for_everybody_holds_for_topics_made_later() -> None:
+def test_a_script_for_all_followers_applies_to_later_topics() -> None:
     simulation = Simulation()
     simulation.topic("early")
     simulation.script([(100, "frozen"), (300, "lagging:50")])
@@ -224,7 +224,7 @@ def test_a_command_that_is_refused_leaves_the_script_alone() -> None:
     assert answers(client) == [(110, TIMED_OUT, 0)]
 
 
-def test_topics_made_later_obey_the_newest_command_for_everybody() -> None:
+def test_later_topics_follow_the_newest_command_for_all() -> None:
     simulation = Simulation()
     simulation.topic("early")
     simulation.script([(100, "frozen")])
@@ -267,7 +267,7 @@ def test_a_script_whose_topic_is_gone_does_nothing() -> None:
 @pytest.mark.parametrize(
     "selection", [{"topic": "u"}, {"partition": 7}, {"broker": 9}, {"topic": "alone"}, {"topic": "t", "broker": 1}]
 )
-def test_a_change_that_concerns_nobody_is_a_slip(selection: dict[str, Any]) -> None:
+def test_a_change_that_matches_no_follower_is_refused(selection: dict[str, Any]) -> None:
     simulation = Simulation()
     simulation.topic()
     simulation.topic("alone", replicas=1)

@@ -220,7 +220,7 @@ def test_no_time_at_all_expires_before_any_follower_can_fetch(timeout_ms: int, f
     assert answers(client) == [(0, 1, {0: (TIMED_OUT, 0)})]
 
 
-def test_no_time_is_enough_where_nobody_has_to_be_waited_for() -> None:
+def test_a_timeout_of_0_succeeds_if_no_follower_is_waited_for() -> None:
     simulation = Simulation()
     simulation.topic("alone", replicas=1)
     client = simulation.connect()

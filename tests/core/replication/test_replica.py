@@ -33,7 +33,7 @@ def test_when_a_follower_was_caught_up(name: str, fetches: list[Fetch], caught_u
 
 
 @pytest.mark.parametrize(("is_in_sync", "caught_up_ms"), [(True, 700), (False, NEVER_MS)])
-def test_a_new_leader_knows_only_who_is_in_sync(is_in_sync: bool, caught_up_ms: int) -> None:
+def test_a_new_leader_knows_only_the_in_sync_replicas(is_in_sync: bool, caught_up_ms: int) -> None:
     replica = Replica(RegisteredBroker(2))
     replica.update_fetch_state_over_wire(5, 5, 600, 4)
     replica.is_in_sync = is_in_sync

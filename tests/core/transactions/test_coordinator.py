@@ -206,7 +206,7 @@ class TestReplication:
         harness.end(producer, COMMIT)
         assert harness.state == "CompleteCommit"
 
-    def test_a_partition_that_nobody_leads_has_no_mark(self) -> None:
+    def test_a_partition_without_a_leader_gets_no_transaction_marker(self) -> None:
         """As if it was deleted: what was written there hangs (Kafka 4.4, KRaftMetadataCache)."""
         world = TransactionWorld(brokers=3, partitions=1, version=2)
         producer = world.producer("tx", pace_ms=10)

@@ -151,7 +151,7 @@ def test_one_that_is_not_there_and_none_is_added(count: int, version: int) -> No
 
 
 @given(few_to_many, st.sampled_from([1, 2]))
-def test_marks_that_somebody_asks_for(count: int, version: int) -> None:
+def test_markers_that_a_client_requests(count: int, version: int) -> None:
     simulation, _ = prepared(count, 1)
     client = simulation.connect()
     asked = {
@@ -292,7 +292,7 @@ def test_offsets_of_many_partitions(count: int, commits: bool) -> None:
     assert committed(client, count) == (list(range(count)) if commits else [-1] * count)
 
 
-def test_others_are_served_between_the_offsets_and_who_asks_the_group_waits() -> None:
+def test_other_requests_are_served_between_the_offsets_and_requests_to_the_group_wait() -> None:
     simulation, _ = prepared(MANY, 1)
     client, other, reader = (simulation.connect() for _ in range(3))
     _, producer_id, epoch = init(client)

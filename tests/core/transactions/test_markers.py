@@ -94,7 +94,7 @@ def test_too_few_replicas_are_in_sync() -> None:
     assert outcome(partition, mark(0)) == TOO_FEW
 
 
-def test_a_producer_that_nobody_knows(partition: Partition) -> None:
+def test_a_marker_of_an_unknown_producer(partition: Partition) -> None:
     assert outcome(partition, mark(0, version=2)) == NONE
     assert partition.leader_log.last_stable_offset == 1
 

@@ -69,7 +69,7 @@ def test_an_append_of_more_has_all_their_names_and_a_marker_is_one() -> None:
 @pytest.mark.parametrize(
     "event", [events.TimerFired(1, 2, 3, 4), events.Expired(1, 2, 3), events.Completed(1, 2, 3)], ids=str
 )
-def test_what_nobody_asks_for_has_no_rows(event: events.Event) -> None:
+def test_events_that_are_not_needed_have_no_rows(event: events.Event) -> None:
     assert rows(event) == []
 
 

@@ -130,7 +130,7 @@ def test_a_reader(found: dict[str, dict[str, list[int]]], case: str) -> None:
     assert found[case] == CASES[case][1]
 
 
-def test_who_has_died_is_missed(spark: SparkSession) -> None:
+def test_a_reader_that_died_is_missed(spark: SparkSession) -> None:
     log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
     histories = {"done": [*ENDLESS, DONE], "died": ENDLESS}
     runs = list(map(run_of, histories))

@@ -91,7 +91,7 @@ def test_members_come_and_go_and_every_record_is_read() -> None:
     assert set(old) <= REFUSED
 
 
-def test_who_leaves_commits_what_it_has_read() -> None:
+def test_a_member_that_leaves_commits_what_it_has_read() -> None:
     """A life is shorter than the time between two commits: without the last one nobody would come far."""
     with cluster() as kafka:
         rows = rows_of(kafka, SENT, replace(READ, connections=1, life_ms=(200, 300)))

@@ -188,7 +188,7 @@ def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
     assert sentence in str(told.value)
 
 
-def test_transactions_are_read_by_who_reads_what_is_committed() -> None:
+def test_a_read_committed_reader_reads_transactions() -> None:
     text = "name: s\ngroups:\n  - {name: a, topic: t, acks: -1, expect: NONE}\n"
     text += "  - {name: b, client: transform, source: t, topic: u, acks: -1, expect: NONE}\n"
     parse_text(text + "  - {name: c, client: reader, topic: u, isolation: read_committed}", "f")

@@ -49,7 +49,7 @@ def test_what_is_dated_before_the_last_activity_counts_as_of_that() -> None:
     assert [idle.poll_expired(1_021), idle.poll_expired(1_021)] == [1, 2]
 
 
-def test_a_negative_time_closes_nobody() -> None:
+def test_a_negative_idle_time_closes_no_connection() -> None:
     idle = IdleExpiryManager(-1, 0)
     idle.update(1, 0)
     assert idle.next_ms() is None
@@ -122,7 +122,7 @@ class World:
 
 
 @both
-def test_who_is_not_used_is_closed_and_connected_to_again_when_needed(generation: str) -> None:
+def test_an_unused_connection_is_closed_and_opened_again_when_needed(generation: str) -> None:
     world = World(generation)
     world.send(1, partition=0)
     world.advance(20)

@@ -55,7 +55,7 @@ class World:
 
 @both
 @pytest.mark.parametrize("partition", [0, None])
-def test_who_waits_for_memory_is_taken_back(generation: str, partition: int | None) -> None:
+def test_a_record_that_waits_for_memory_is_withdrawn(generation: str, partition: int | None) -> None:
     world = World(generation)
     world.send(b"first")
     world.advance(100)
@@ -93,7 +93,7 @@ def test_what_was_taken_back_last_leaves_nothing_to_wait_for(generation: str) ->
 
 
 @both
-def test_who_waits_for_metadata_is_taken_back_at_once(generation: str) -> None:
+def test_a_record_that_waits_for_metadata_is_withdrawn_at_once(generation: str) -> None:
     world = World(generation)
     waits = world.send(b"a")
     world.withdraw(waits)

@@ -61,7 +61,7 @@ def test_a_topic_is_asked_for_when_it_is_new_and_again_when_all_is_old(generatio
 
 
 @both
-def test_who_asks_again_waits_for_a_back_off(generation: str) -> None:
+def test_a_repeated_metadata_request_waits_for_a_back_off(generation: str) -> None:
     metadata = make(generation)
     metadata.add("t", NOW_MS)
     answer(metadata, topic(epoch=1))

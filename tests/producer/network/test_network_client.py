@@ -162,7 +162,7 @@ def test_a_connection_that_is_lost_answers_all_that_waited_there(generation: str
 
 
 @both
-def test_what_nobody_answers_is_over_when_it_is_written(generation: str) -> None:
+def test_a_request_without_a_response_completes_when_it_is_written(generation: str) -> None:
     net = Net(generation)
     net.ready(FIRST)
     sent = net.send(FIRST, expects_response=False)
@@ -196,7 +196,7 @@ def test_no_common_version_is_told_by_the_next_turn(generation: str) -> None:
 
 
 @both
-def test_while_news_of_the_cluster_are_due_nobody_is_ready(generation: str) -> None:
+def test_while_metadata_is_due_no_node_is_ready(generation: str) -> None:
     net = Net(generation, retry_backoff_ms=20)
     net.ready(FIRST)
     net.ready(SECOND)

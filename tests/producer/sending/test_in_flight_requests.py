@@ -34,7 +34,7 @@ def test_another_may_be_sent_once_the_last_is_written_if_there_are_not_too_many(
     assert (sent.count(1), sent.count(2), sent.count_all()) == (1, 0, 1)
 
 
-def test_one_that_nobody_answers_is_over_when_it_is_written() -> None:
+def test_a_request_without_a_response_is_over_when_it_is_written() -> None:
     sent = flights()
     sent.add(request("one"))
     sent.add(request("two"))
@@ -90,7 +90,7 @@ def test_the_next_time_out_is_that_of_the_first_to_be_late_and_no_earlier() -> N
 
 
 @given(st.lists(st.tuples(st.sampled_from(["send", "answer", "throttle", "cut", "look"]), st.integers(1, 3))))
-def test_who_is_late_is_found_whenever_somebody_looks(steps: list[tuple[str, int]]) -> None:
+def test_late_requests_are_found_at_any_time(steps: list[tuple[str, int]]) -> None:
     """Each kept as it was sent, and looked at anew each time."""
     sent, now_ms = flights(), 0
     waiting: dict[int, list[list[int]]] = {1: [], 2: [], 3: []}  # node: sent, timeout, throttled

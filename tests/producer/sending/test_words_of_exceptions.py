@@ -36,7 +36,7 @@ def test_a_batch_that_expired(release: str, text: str) -> None:
         ("3.5", True, "Disconnected from node 1 due to timeout"),
     ],
 )
-def test_nobody_answered(release: str, is_timed_out: bool, text: str) -> None:
+def test_no_broker_responded(release: str, is_timed_out: bool, text: str) -> None:
     assert words.disconnected(1, is_timed_out, Generation(release)) == text
 
 

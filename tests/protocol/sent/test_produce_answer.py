@@ -133,7 +133,7 @@ def test_errors_of_records_and_messages_are_left_to_kio(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_an_error_that_nobody_knows_is_left_to_kio(version: int) -> None:
+def test_an_unknown_error_is_left_to_kio(version: int) -> None:
     told = [TopicProduceResponse("t", None, (PartitionProduceResponse(0, 9_999, -1),))]
     frame = written(version, 7, told)
     assert read_plain_answer(frame, version) is None

@@ -69,7 +69,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         pytest.param(None, ["127.0.0.1", "::1"], marks=needs_ipv6),
     ],
 )
-def test_a_port_refuses_unless_it_is_open_and_nobody_else_gets_it(
+def test_a_closed_port_refuses_and_no_other_program_gets_it(
     new_loop: Callable[[], asyncio.AbstractEventLoop], host: str | None, addresses: list[str]
 ) -> None:
     """A socket that another program may share while nobody listens (SO_REUSEADDR) is refused as well."""

@@ -90,7 +90,7 @@ async def test_nobody_is_read_on_who_is_not_to_be(why: str) -> None:
 
 
 @on_a_loop
-async def test_who_is_paused_already_is_left_alone() -> None:
+async def test_a_connection_that_is_paused_already_is_left_alone() -> None:
     intake = Intake(asyncio.get_running_loop())
     transport, paused = Transport(), connection()
     paused.reading_paused = True

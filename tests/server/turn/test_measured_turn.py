@@ -59,7 +59,7 @@ def test_doors_of_one_turn_are_added_up(clock: Clock) -> None:
     assert [works(turn, clock, 40, MS // 80) for _ in range(3)] == [40, 40, 0]
 
 
-def test_time_between_doors_counts_for_nobody(clock: Clock) -> None:
+def test_time_between_doors_counts_for_no_turn(clock: Clock) -> None:
     turn = MeasuredTurn()
     assert works(turn, clock, 40, MS // 80) == 40
     clock.now_ns += 50 * MS

@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_dropped_and_counted(log: logging.Logger) -> None:
     assert lines[-1].endswith(" INFO the next")
 
 
-def test_it_ends_although_nobody_reads(log: logging.Logger) -> None:
+def test_it_ends_although_its_output_is_not_read(log: logging.Logger) -> None:
     reading, writing = os.pipe()
     handler = LogHandler(writing, CAPACITY)
     log.addHandler(handler)

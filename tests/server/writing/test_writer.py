@@ -160,7 +160,7 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     assert errors == [2]
 
 
-def test_who_does_not_own_the_descriptor_leaves_it_open() -> None:
+def test_a_writer_that_does_not_own_the_descriptor_leaves_it_open() -> None:
     reading, writing = os.pipe()
     writer = Writer(lambda: writing, "test writer", CAPACITY, Errors(), owns=False)
     writer.write(b"x")

@@ -22,7 +22,7 @@ def test_two_members_share_what_there_is(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_nobody_reads_what_is_not_everywhere(protocol: str) -> None:
+def test_no_member_reads_above_the_high_watermark(protocol: str) -> None:
     world = GroupWorld(partitions=1, protocol=protocol)
     world.join()
     world.advance(10_000)
@@ -36,7 +36,7 @@ def test_nobody_reads_what_is_not_everywhere(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_who_stands_still_is_replaced_and_comes_back(protocol: str) -> None:
+def test_a_paused_member_is_replaced_and_returns(protocol: str) -> None:
     world = GroupWorld(protocol=protocol)
     first, second = world.join(), world.join()
     world.settle()
@@ -49,7 +49,7 @@ def test_who_stands_still_is_replaced_and_comes_back(protocol: str) -> None:
     assert sorted(first.owned + second.owned) == world.places
 
 
-def test_who_leaves_has_committed() -> None:
+def test_a_member_that_leaves_has_committed() -> None:
     world = GroupWorld(partitions=1)
     member = world.join()
     world.produce(0, 3)

@@ -250,7 +250,7 @@ UNUSED = """
 """
 
 
-def test_who_does_not_use_it_does_not_import_it(run: Run) -> None:
+def test_a_test_without_fixtures_does_not_import_the_cluster(run: Run) -> None:
     run(UNUSED, fresh=True).assert_outcomes(passed=1)
 
 

@@ -60,7 +60,7 @@ def test_what_is_told_ends_at_the_users_line(run: Run) -> None:
     result.stdout.fnmatch_lines(["E  *the journal has no Produce request"])
 
 
-def test_all_is_shown_to_whoever_asks(run: Run) -> None:
+def test_full_trace_shows_all_frames(run: Run) -> None:
     result = run(TOLD, "--full-trace", "-k", "test_expects")
 
     result.stdout.fnmatch_lines(["*fakebroker/core/journal/view.py*AssertionError"])

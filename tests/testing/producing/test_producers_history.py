@@ -110,7 +110,7 @@ def test_there_are_refusals_to_look_at() -> None:
     assert outcomes == {Outcome.OK, Outcome.FAILED, Outcome.UNKNOWN}
 
 
-def test_nobody_is_acknowledged_with_acks_0() -> None:
+def test_no_record_is_acknowledged_with_acks_0() -> None:
     run = Run("4.3", 0, {"enable.idempotence": False, "acks": "0"})
     run.send(run.clients[0])
     run.producers.advance(1_000)

@@ -85,7 +85,7 @@ def test_a_second_producer_fences_the_first(generation: str) -> None:
 
 
 @both
-def test_who_calls_at_the_wrong_time_is_told(generation: str) -> None:
+def test_a_call_at_the_wrong_time_raises_an_error(generation: str) -> None:
     world = World(generation)
     client = world.add("tx")
     with pytest.raises(ProducerError):
@@ -122,7 +122,7 @@ def test_nobody_answers_for_max_block_ms_and_then_somebody_does(generation: str)
     assert again.error is None, "the same call is made again, and gets what the first asked for"
 
 
-def test_who_is_closed_in_a_transaction_aborts_it() -> None:
+def test_a_producer_closed_in_a_transaction_aborts_it() -> None:
     world = World("4.3")
     client = world.add("tx")
     world.init(client)

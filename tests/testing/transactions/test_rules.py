@@ -36,6 +36,6 @@ def test_what_is_aborted_is_left_out_wherever_its_mark_stands(offset: int, limit
     assert committed(log(LOG), offset, limit) == tuple(b"%d" % base for base in kept)
 
 
-def test_a_mark_of_nobody_ends_nothing() -> None:
+def test_a_marker_of_another_producer_ends_nothing() -> None:
     assert last_stable_offset(log("B+ A B- A"), 4) == 1
     assert committed(log("A- A+ B"), 0, 2) == (b"0", b"1")

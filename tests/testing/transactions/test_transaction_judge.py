@@ -60,7 +60,7 @@ def test_what_is_committed_is_read() -> None:
     assert kinds(history) == []
 
 
-def test_what_is_aborted_is_read_by_who_reads_all() -> None:
+def test_read_uncommitted_may_read_aborted_records() -> None:
     history = two_records()
     abort(history)
     for place, value in ((A, b"a"), (B, b"b")):

@@ -32,7 +32,7 @@ def test_commits_and_aborts(version: int, brokers: int) -> None:
 
 
 @versions
-def test_who_comes_with_the_same_id_fences(version: int) -> None:
+def test_a_producer_with_the_same_id_fences_the_earlier_one(version: int) -> None:
     world = TransactionWorld(version=version)
     first = world.producer("tx", pace_ms=700)
     first.transact({A: 1, B: 1}, commits=True)
@@ -47,7 +47,7 @@ def test_who_comes_with_the_same_id_fences(version: int) -> None:
 
 
 @versions
-def test_who_stands_still_is_aborted_and_fenced(version: int) -> None:
+def test_a_paused_producer_is_aborted_and_fenced(version: int) -> None:
     """Time-outs are looked at every second here. With version 2 its own late abort is answered as if it came again, and
     it goes on."""
     world = TransactionWorld(version=version)

@@ -52,7 +52,7 @@ def test_whoever_leads_next_knows_the_group() -> None:
     assert list(members.group.members) == [ids[0]], "its session began anew"
 
 
-def test_who_waits_to_join_is_told_to_look_elsewhere() -> None:
+def test_a_joining_member_gets_not_coordinator_when_the_coordinator_moves() -> None:
     harness, members, _ = stable(brokers=3)
     waits = members.join()
     assert waits.answer is None
@@ -60,7 +60,7 @@ def test_who_waits_to_join_is_told_to_look_elsewhere() -> None:
     assert waits.told.error_code is ErrorCode.not_coordinator
 
 
-def test_who_waits_to_sync_is_told_to_look_elsewhere() -> None:
+def test_a_syncing_member_gets_not_coordinator_when_the_coordinator_moves() -> None:
     harness, members, ids = stable(brokers=3)
     for member_id in ids:
         members.join(member_id)

@@ -62,7 +62,7 @@ def test_a_session_ends_to_the_millisecond(harness: GroupHarness, members: Class
     assert members.join(leader).told.generation_id == 2
 
 
-def test_who_does_not_join_again_in_time_is_out(harness: GroupHarness, members: ClassicMembers) -> None:
+def test_a_member_that_does_not_rejoin_in_time_is_removed(harness: GroupHarness, members: ClassicMembers) -> None:
     leader, other = members.stable(2, session_ms=REBALANCE_MS * 2)
     again = members.join(other, session_ms=REBALANCE_MS * 2)
     assert again.told.generation_id == 1, "it has nothing new to say"
@@ -83,7 +83,7 @@ def test_a_leader_that_does_not_join_again_is_replaced(harness: GroupHarness, me
     assert leader not in members.group.members
 
 
-def test_who_does_not_sync_in_time_is_out(harness: GroupHarness, members: ClassicMembers) -> None:
+def test_a_member_that_does_not_sync_in_time_is_removed(harness: GroupHarness, members: ClassicMembers) -> None:
     first, second = members.join(), members.join()
     harness.advance(DELAY_MS * 2)
     waits = members.sync(second.told.member_id, 1)
@@ -97,7 +97,7 @@ def test_who_does_not_sync_in_time_is_out(harness: GroupHarness, members: Classi
     assert members.group.members.keys() == {second.told.member_id}
 
 
-def test_who_was_told_an_id_has_a_session_to_use_it(harness: GroupHarness, members: ClassicMembers) -> None:
+def test_a_member_that_got_an_id_has_one_session_to_use_it(harness: GroupHarness, members: ClassicMembers) -> None:
     [leader] = members.stable()
     pending = members.join(knows_ids=True, session_ms=10_000).told
     assert pending.error_code is ErrorCode.member_id_required
@@ -127,7 +127,9 @@ def test_an_empty_group_keeps_its_generation(harness: GroupHarness, members: Cla
     assert members.group.generation_id == 3
 
 
-def test_one_who_was_only_told_an_id_is_not_waited_for(harness: GroupHarness, members: ClassicMembers) -> None:
+def test_a_rebalance_does_not_wait_for_a_member_that_only_got_an_id(
+    harness: GroupHarness, members: ClassicMembers
+) -> None:
     """A group without members has a rebalance timeout of 0: that is over at once, and not at the next millisecond."""
     only = members.join()
     harness.advance(DELAY_MS)

@@ -44,7 +44,7 @@ def test_a_member_that_is_silent_for_45_seconds_is_out() -> None:
     assert error_of(groups.beat("m", 2)).code is ErrorCode.unknown_member_id
 
 
-def test_who_does_not_give_up_in_time_is_out() -> None:
+def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
     groups = harness()
     groups.join("m", "t", rebalance_timeout_ms=10_000)
     groups.join("n", "t")
@@ -141,7 +141,7 @@ def test_a_topic_with_another_id_is_another_topic() -> None:
     assert held(answer) == {(groups.topic_id("t"), 0), (groups.topic_id("t"), 1)}
 
 
-def test_a_topic_that_nobody_is_subscribed_to_changes_nothing() -> None:
+def test_a_topic_without_subscribers_changes_nothing() -> None:
     groups = harness()
     groups.join("m", "t")
     groups.topic("other", 2)

@@ -118,7 +118,7 @@ class TestAbortedTransactions:
         log = log_of((1, None), (2, None), (1, ABORT), (2, ABORT), (1, None))
         assert log.aborted_transactions(offset, 1) == found
 
-    def test_nothing_is_told_to_who_reads_nothing(self) -> None:
+    def test_an_empty_range_has_no_aborted_transactions(self) -> None:
         assert log_of((1, None), (1, ABORT)).aborted_transactions(0, 0) == ()
 
     def test_those_far_ahead_are_left_out(self) -> None:

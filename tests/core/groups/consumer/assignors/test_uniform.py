@@ -61,7 +61,7 @@ def test_an_even_assignment_stays(group: GroupSpec, other: GroupSpec) -> None:
         assert owners(assign_uniformly(each._replace(members=members))) == owners(once)
 
 
-def test_nobody_is_assigned_anything_without_topics() -> None:
+def test_without_topics_no_member_gets_a_partition() -> None:
     assert assign_uniformly(spec({})) == {}
     assert assign_uniformly(spec({}, m=member())) == {}
 
@@ -71,7 +71,7 @@ def test_where_nobody_had_any_the_last_ones_have_one_more() -> None:
     assert assign_uniformly(group) == {"x": {A: frozenset({0, 1})}, "y": {A: frozenset({2, 3, 4})}}
 
 
-def test_who_has_one_more_keeps_it() -> None:
+def test_a_member_with_one_partition_more_keeps_it() -> None:
     group = spec({A: 3}, x=member(A, had={A: frozenset({0})}), y=member(A, had={A: frozenset({1, 2})}))
     assert assign_uniformly(group) == {"x": {A: frozenset({0})}, "y": {A: frozenset({1, 2})}}
 
