@@ -155,7 +155,7 @@ def test_help_is_shown_whatever_else_is_wrong(words: list[str]) -> None:
 # Mistakes. Each: the arguments of `serve`, and what the sentence says.
 
 MISTAKES: dict[str, tuple[list[str], str]] = {
-    "a manual clock": (["--clock", "manual", "--no-control"], "a manual clock needs somebody who moves it"),
+    "a manual clock": (["--clock", "manual", "--no-control"], "a manual clock needs the HTTP control"),
     "a control for others": (["--control-host", "0.0.0.0"], "--control-host 0.0.0.0 is open to other machines"),
     "no control, and one": (["--no-control", "--control-port", "0"], "--no-control excludes the options"),
     "a token that is none": (["--control-token", "a b"], "a token has printable ASCII characters and no spaces"),

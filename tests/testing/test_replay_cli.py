@@ -85,7 +85,10 @@ def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: py
         (["1", "--group", "--plan", "dance"], "fakebroker: 'dance' is no action of a group: "),
         (["1", "--transactions", "--plan", "dance"], "fakebroker: 'dance' is no action of transactions: "),
         (["1", "--transactions", "--plan", "deliver 1"], "fakebroker: a plan begins with its transactions\n"),
-        (["1", "--transactions", "--group"], "fakebroker: --group and --transactions are two simulations\n"),
+        (
+            ["1", "--transactions", "--group"],
+            "fakebroker: --group and --transactions are two simulations: choose one\n",
+        ),
         (
             ["1", "--swarm", "--plan", "jump"],
             "fakebroker: --swarm changes random steps, and --plan has no random steps: choose one\n",

@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_dropped_and_counted(log: logging.Logger) -> None:
     for line in lines[:-1]:
         words = line.split()[2:]
         if words[0] == "WARNING":
-            assert words[2:] == ["lines", "were", "dropped", "here:", "nobody", "read", "them"]
+            assert words[2:] == ["lines", "were", "dropped", "here:", "stderr", "was", "not", "read"]
             told += int(words[1])
         else:
             assert words[:3] == ["INFO", "line", str(told)]
