@@ -23,6 +23,7 @@ from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.alter_partition import AlterPartitionManager
 from fakebroker.core.controller.cluster_control import ClusterControl
+from fakebroker.core.controller.events import ControllerEvents
 from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
@@ -68,6 +69,7 @@ class Controller:
         life: Life,
         timer: SystemTimer,
         read_now: Callable[[], Now],
+        events: ControllerEvents,
         store: Store | None = None,
     ) -> None:
         """Create the controller. `timer` is that of the followers."""
@@ -83,7 +85,7 @@ class Controller:
         self.earlier_cluster_ids = life.cluster_ids
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
-        self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now)
+        self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now, events)
         self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
         isrs = AlterPartitionManager(broker_configs, timer, wakeups, read_now)
         self._partition_creation = PartitionCreation(

@@ -18,8 +18,10 @@ from typing import final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import NEVER_MS, Now
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.alter_partition import look_again
 from fakebroker.core.controller.elections import Election
+from fakebroker.core.controller.events import each_partition
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.partition_change import PartitionChange, Target, change, current_target
 from fakebroker.core.controller.stale_views import StaleViews
@@ -34,6 +36,7 @@ from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
@@ -59,44 +62,84 @@ class Leadership:
         self._on_leader = on_leader
         self.views = StaleViews(metadata, followers, wakeups, probe)
 
-    def remove_from_isrs(self, broker_id: int, now: Now) -> None:
-        """Remove the broker from all ISRs. Partitions that it led get another leader, or none."""
-        for partition in self.metadata.partitions():
-            if broker_id in partition.replicas and broker_id in partition.isr:
-                self.elect(partition, partition.isr - {broker_id}, now)
+    # Brokers that come and go. What happens to a partition happens in one slice.
 
-    def unclean_shutdown(self, broker_id: int, now: Now) -> None:
-        """React to a broker that returns without a controlled shutdown: it may lack unflushed records."""
-        for partition in self.metadata.partitions():
-            if broker_id in partition.isr or broker_id in partition.elr:
-                self.elect(partition, partition.isr - {broker_id}, now, unclean=(broker_id,))
+    def leave(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Let a broker in controlled shutdown lead and follow no more, and be in no ISR."""
 
-    def elect_where_nobody_leads(self, now: Now) -> None:
-        """Elect leaders for partitions without one, now that another broker may lead."""
-        for partition in self.metadata.partitions():
-            if partition.leader_id == NO_LEADER:
-                self.elect(partition, partition.isr, now)
-
-    def let_follow(self, broker_id: int, now: Now) -> None:
-        """Let the broker's followers fetch again, which may bring them back into the ISR."""
-        for partition in self.metadata.partitions():
+        def leave(partition: Partition) -> None:
             if broker_id in partition.replicas:
-                self._followers.of_broker(partition, broker_id).on_leader_change(now)
+                note_last_fetch(partition, broker_id, now().mono_ms)
+                self._remove_from_isr(partition, broker_id, now())
+                self._followers.of_broker(partition, broker_id).on_leader_change(now())
 
-    def goes_on_leading(self, broker_id: int, now: Now) -> None:
-        """React to a resumed broker: it learns of the ISRs of the partitions that it leads."""
-        for partition in self.metadata.partitions():
-            if partition.leader_id == broker_id and partition.maybe_increment_leader_hw(now.mono_ms):
+        return each_partition(self.metadata.partitions(), leave)
+
+    def remove_from_isrs(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Remove the broker from all ISRs. Partitions that it led get another leader, or none."""
+        return each_partition(
+            self.metadata.partitions(), lambda partition: self._remove_from_isr(partition, broker_id, now())
+        )
+
+    def _remove_from_isr(self, partition: Partition, broker_id: int, now: Now) -> None:
+        replica = partition.replicas.get(broker_id)
+        if replica is not None and replica.is_in_sync:
+            self.elect(partition, partition.isr - {broker_id}, now)
+
+    def unclean_shutdown(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """React to a broker that returns without a controlled shutdown: it may lack unflushed records."""
+
+        def unclean_shutdown(partition: Partition) -> None:
+            if broker_id in partition.isr or broker_id in partition.elr:
+                self.elect(partition, partition.isr - {broker_id}, now(), unclean=(broker_id,))
+
+        return each_partition(self.metadata.partitions(), unclean_shutdown)
+
+    def come_back(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Let an unfenced broker lead where there is no leader, and its followers fetch, which may bring them back into
+        the ISR."""
+
+        def come_back(partition: Partition) -> None:
+            if partition.leader_id == NO_LEADER:
+                self.elect(partition, partition.isr, now())
+            if broker_id in partition.replicas:
+                self._followers.of_broker(partition, broker_id).on_leader_change(now())
+
+        return each_partition(self.metadata.partitions(), come_back)
+
+    def work(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """React to a broker that works again: it learns of the ISRs of the partitions that it leads, and fetches."""
+
+        def work(partition: Partition) -> None:
+            if partition.leader_id == broker_id and partition.maybe_increment_leader_hw(now().mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)
+            self._followers.on_work_change(partition, broker_id, now())
 
-    def reaches_controller_again(self, broker_id: int, now: Now) -> None:
+        self._followers.begin_reach_change()
+        return each_partition(self.metadata.partitions(), work)
+
+    def work_no_more(self, broker_id: int, now: Callable[[], Now], paused: BrokerConfig | None = None) -> Slices[None]:
+        """React to a broker that fetches no more: it is gone, or is about to be paused with the settings `paused`."""
+
+        def work_no_more(partition: Partition) -> None:
+            if paused is not None:
+                self._followers.keep_fetch(partition, broker_id, paused, now())
+            if broker_id in partition.replicas:
+                note_last_fetch(partition, broker_id, now().mono_ms)
+            self._followers.on_work_change(partition, broker_id, now())
+
+        self._followers.begin_reach_change()
+        return each_partition(self.metadata.partitions(), work_no_more)
+
+    def reaches_controller_again(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """React to a broker that reaches the controller again. Followers that have caught up meanwhile join the ISRs of
         its partitions."""
-        for partition in self.metadata.partitions():
-            if partition.leader_id != broker_id:
-                continue
-            if look_again(partition, now):
+
+        def look(partition: Partition) -> None:
+            if partition.leader_id == broker_id and look_again(partition, now()):
                 self._wakeups.try_complete_delayed_requests(partition)
+
+        return each_partition(self.metadata.partitions(), look)
 
     def leads_any(self, broker_id: int) -> bool:
         return any(partition.leader_id == broker_id for partition in self.metadata.partitions())

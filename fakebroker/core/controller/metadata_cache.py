@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -21,6 +21,9 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import Slices
+
+_PARTITIONS_OF_A_SLICE: Final = 256  # some 2 us each
 
 
 class InSync(NamedTuple):
@@ -63,16 +66,24 @@ class MetadataCache:
         view.thaw()
         return view
 
-    def freeze(self) -> None:
-        """Freeze the view: it knows no later decision."""
+    def freeze(self) -> Slices[None]:
+        """Freeze the view: it knows no later decision. It is copied in slices, and frozen at the end."""
+        topics: dict[str, Topic] = {}
+        isrs: dict[Partition, InSync] = {}
+        copied = 0
+        for topic in list(self._truth.topics()):
+            partitions = list(topic.partitions)
+            topics[topic.name] = Topic(topic.name, topic.topic_id, partitions, topic.configs, topic.effective_configs)
+            for partition in partitions:
+                isrs[partition] = in_sync_of(partition)
+                copied += 1
+                if copied % _PARTITIONS_OF_A_SLICE == 0:
+                    yield
         self._decisions = self._truth.decisions
         self._alive = self._registry.alive(self._registry.broker_ids)
-        self._topics, self._topics_by_id, self._topics_by_raw_id = {}, {}, {}
-        for topic in self._truth.topics():
-            copied = Topic(topic.name, topic.topic_id, list(topic.partitions), topic.configs, topic.effective_configs)
-            self._topics[topic.name] = self._topics_by_id[topic.topic_id.int] = copied
-            self._topics_by_raw_id[topic.topic_id.bytes] = copied
-            self._isrs |= {each: in_sync_of(each) for each in topic.partitions}
+        self._isrs, self._topics = isrs, topics
+        self._topics_by_id = {topic.topic_id.int: topic for topic in topics.values()}
+        self._topics_by_raw_id = {topic.topic_id.bytes: topic for topic in topics.values()}
 
     def thaw(self) -> None:
         """Unfreeze the view: it knows all decisions."""
@@ -103,6 +114,12 @@ class MetadataCache:
         self._topics[topic].partitions[index] = partition
         if before in self._isrs:
             self._isrs[partition] = self._isrs.pop(before)
+
+    def learn(self, stale: Partition, partition: Partition) -> None:
+        """Replace a partition in a frozen view by the present one."""
+        topic, index = partition.topic_partition
+        self._isrs.pop(stale, None)
+        self._topics[topic].partitions[index] = partition
 
     def in_sync(self, partition: Partition) -> InSync:
         """Return the in-sync replicas, as far as this view knows."""

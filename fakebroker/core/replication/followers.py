@@ -22,7 +22,7 @@ from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import EVERYBODY, FROZEN, INSTANT, MAX_LAG_MS, Behaviour, Selection
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer, unread_answers
+from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -169,28 +169,47 @@ class FollowerSet:
             for follower in followers:
                 follower.on_reach_change(now)
 
-    def stands_still(self, broker_id: int, config: BrokerConfig, now: Now) -> None:
-        """React to the pause of a broker, just before it. Its fetches stay parked at the leaders."""
-        waiting = [follower for follower in self._of(broker_id) if follower.waits_in_fetch]
-        answers = unread_answers((follower.partition for follower in waiting), broker_id, config, now)
-        for follower in waiting:
-            follower.unread = answers[follower.partition.leader_id]
-        self._unread[broker_id] = answers
+    def begin_reach_change(self) -> None:
+        """Note that a broker works from now on, or works no more; `on_work_change` is called for each partition."""
+        self._reach_changes += 1
+
+    def on_work_change(self, partition: Partition, broker_id: int, now: Now) -> None:
+        """React to a broker that works again, or works no more."""
+        for each in self._views_of(partition):
+            leads = each.leader_id == broker_id
+            for follower in self._followers[each]:
+                if leads or follower.broker_id == broker_id:
+                    follower.on_reach_change(now)
+
+    def on_view_change(self, partition: Partition, now: Now) -> None:
+        """React to a broker that has another view of a partition."""
+        for each in self._views_of(partition):
+            for follower in self._followers[each]:
+                follower.on_reach_change(now)
+
+    def _views_of(self, partition: Partition) -> list[Partition]:
+        return [partition] if partition.stale is None else [partition, *partition.stale.values()]
+
+    def keep_fetch(self, partition: Partition, broker_id: int, config: BrokerConfig, now: Now) -> None:
+        """React to a broker that is about to be paused. Its fetches stay parked at the leaders."""
+        answers = self._unread.setdefault(broker_id, {})
+        for each in self._views_of(partition):
+            for follower in self._followers[each]:
+                if follower.broker_id == broker_id and follower.waits_in_fetch:
+                    if each.leader_id not in answers:
+                        answers[each.leader_id] = UnreadAnswer(broker_id, config)
+                    follower.unread = answers[each.leader_id]
+                    follower.unread.ask(each, now)
 
     def goes_on(self, broker_id: int, now: Now) -> None:
         """React to the end of a pause: take the responses that lie in the broker's sockets."""
-        for answer in self._unread[broker_id].values():
+        for answer in self._unread.pop(broker_id, {}).values():
             answer.take(now)
-        self.is_gone(broker_id)
 
     def is_gone(self, broker_id: int) -> None:
         """React to the end of a pause where the responses are lost."""
-        if self._unread.pop(broker_id, None):
-            for follower in self._of(broker_id):
-                follower.unread = None
-
-    def _of(self, broker_id: int) -> list[Follower]:
-        return [each for followers in self._followers.values() for each in followers if each.broker_id == broker_id]
+        for answer in self._unread.pop(broker_id, {}).values():
+            answer.drop()
 
     def on_rates_change_in_slices(self) -> Slices[None]:
         """React to altered rates of throttled replicas."""
