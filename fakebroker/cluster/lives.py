@@ -14,9 +14,8 @@ Theory   stop    the controller moves the leaders away, and parked requests get 
          flush   its records are on disk; a controlled shutdown does that.
          The controller's part is in core/controller/cluster_control.py. A broker that does not reach the controller has
          stale metadata as well: core/controller/stale_views.py.
-         Each change is an event of the controller (core/controller/events.py). With very many partitions it is made in
-         slices. A broker that is killed or paused meanwhile goes on with its clients until the last slice, while its
-         replication ends partition by partition.
+         Each change is an event of the controller (core/controller/events.py), in slices with very many partitions. A
+         broker that is killed or paused serves clients up to the last one; its fetches end partition by partition.
 Units    monotonic milliseconds.
 Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleManager.scala @ 4.0.
 """

@@ -145,15 +145,12 @@ class Listeners:
         """Change the state of a broker, with other work between the slices. Wait for its port, but not for
         what takes the controller's time."""
         driver = self._driver
-        events = driver.cluster.events
-        while events.is_busy:
-            await turns(1)
+        await driver.decided()
         rest = begin(change(broker_id, driver.clock.stamp()))
         if rest is not None:
-            events.handle(f"a change of broker {broker_id}", rest)
+            driver.cluster.events.handle(f"a change of broker {broker_id}", rest)
         driver.settle()
-        while events.is_busy:
-            await turns(1)
+        await driver.decided()
         pending = self._changes.get(broker_id)
         if pending is not None and (error := await pending) is not None:
             raise error

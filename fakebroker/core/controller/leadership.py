@@ -113,7 +113,7 @@ class Leadership:
         def work(partition: Partition) -> None:
             if partition.leader_id == broker_id and partition.maybe_increment_leader_hw(now().mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)
-            self._followers.on_work_change(partition, broker_id, now())
+            self._followers.on_reach_change_of(partition, now())
 
         self._followers.begin_reach_change()
         return each_partition(self.metadata.partitions(), work)
@@ -126,7 +126,7 @@ class Leadership:
                 self._followers.keep_fetch(partition, broker_id, paused, now())
             if broker_id in partition.replicas:
                 note_last_fetch(partition, broker_id, now().mono_ms)
-            self._followers.on_work_change(partition, broker_id, now())
+            self._followers.on_reach_change_of(partition, now())
 
         self._followers.begin_reach_change()
         return each_partition(self.metadata.partitions(), work_no_more)
@@ -232,38 +232,47 @@ class Leadership:
 
     # Periodic work.
 
-    def maybe_shrink_isrs(self, now: Now) -> None:
+    def maybe_shrink_isrs(self, now: Callable[[], Now]) -> Slices[None]:
         """Shrink the ISRs of all partitions (ReplicaManager.maybeShrinkIsr)."""
-        for partition in self.metadata.partitions():
-            if _has_heard_leader(partition) and maybe_shrink_isr(partition, now.mono_ms):
+
+        def shrink(partition: Partition) -> None:
+            if _has_heard_leader(partition) and maybe_shrink_isr(partition, now().mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass removed ones
+
+        return each_partition(self.metadata.partitions(), shrink)
 
     def isrs_matter_ms(self, now: Now) -> int:
         """Return the time at which `maybe_shrink_isrs` next has work, if nothing happens until then."""
         soonest_ms = NEVER_MS
         for partition in self.metadata.partitions():
-            if _has_heard_leader(partition):
+            if partition.leader_id != NO_LEADER:
                 out_of_sync_ms = next_out_of_sync_ms(partition)
-                if out_of_sync_ms is not None and out_of_sync_ms < soonest_ms:
+                if out_of_sync_ms is not None and out_of_sync_ms < soonest_ms and _has_heard_leader(partition):
                     soonest_ms = out_of_sync_ms
         return soonest_ms
 
-    def balance_leaders(self, now: Now) -> None:
+    def balance_leaders(self, now: Callable[[], Now]) -> Slices[None]:
         """Let the preferred replica lead wherever it may (ReplicationControlManager.maybeBalancePartitionLeaders)."""
-        for partition in self.metadata.partitions():
+
+        def balance(partition: Partition) -> None:
             if self._is_unbalanced(partition):
-                self.make_leader(partition, partition.replica_ids[0], partition.isr, now)
+                self.make_leader(partition, partition.replica_ids[0], partition.isr, now())
+
+        return each_partition(self.metadata.partitions(), balance)
 
     def _is_unbalanced(self, partition: Partition) -> bool:
         preferred = partition.replica_ids[0]
         return NO_LEADER != partition.leader_id != preferred and preferred in self.registry.active(partition.isr)
 
-    def maybe_elect_unclean_leaders(self, now: Now) -> None:
+    def maybe_elect_unclean_leaders(self, now: Callable[[], Now]) -> Slices[None]:
         """Elect leaders for partitions without one where the topic allows an unclean election
         (ReplicationControlManager.maybeElectUncleanLeaders)."""
-        for partition in self.metadata.partitions():
+
+        def elect(partition: Partition) -> None:
             if _may_be_unclean(partition):
-                self.elect(partition, partition.isr, now)
+                self.elect(partition, partition.isr, now())
+
+        return each_partition(self.metadata.partitions(), elect)
 
     def balance_matters_ms(self, now: Now) -> int:
         """Return the time at which `balance_leaders` next has work."""

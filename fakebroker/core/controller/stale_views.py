@@ -106,7 +106,11 @@ class StaleViews:
     def gone(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """Drop the view of a crashed broker."""
         if broker_id in self._views:
-            yield from self._forget(broker_id, lambda partition: self._drop(partition, broker_id, now()))
+
+            def drop(partition: Partition) -> None:
+                self._drop(partition, broker_id, now())
+
+            yield from self._forget(broker_id, drop)
 
     def check_invariants(self) -> None:
         assert self._views.keys() == self._stale.keys() == self._followers.unaware
@@ -125,7 +129,7 @@ class StaleViews:
             assert partition.unaware.issubset(self._followers.unaware)
             assert partition.truth is None
 
-    def _forget(self, broker_id: int, forget: Callable[[Partition], object]) -> Slices[None]:
+    def _forget(self, broker_id: int, forget: Callable[[Partition], None]) -> Slices[None]:
         """Drop the view of a broker, partition by partition. The view stays frozen until the end."""
         yield from each_partition(self._truth.partitions(), forget)
         self._views.pop(broker_id).thaw()
@@ -160,7 +164,7 @@ class StaleViews:
         if begins_to_lead:
             _begins_to_lead(partition, now)
         if stale is not None or is_unaware:
-            self._followers.on_view_change(partition, now)
+            self._followers.on_reach_change_of(partition, now)
         return stale is not None
 
 
