@@ -16,7 +16,7 @@ from collections.abc import Callable
 from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.events import ControllerEvents, each_partition
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.log.retention import oldest_timestamp_kept_ms, start_by_size, start_by_time
 from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.compaction import LogCleaner
@@ -39,9 +39,7 @@ def start_housekeeping(
     anything to do if nothing happens until then."""
 
     def delete_old_records(now: Callable[[], Now]) -> Slices[None]:
-        return each_partition(
-            controller.metadata.partitions(), lambda partition: delete_old_records_of(partition, now().wall_ms)
-        )
+        return controller.metadata.each_partition(lambda partition: delete_old_records_of(partition, now().wall_ms))
 
     def old_records_matter_ms(now: Now) -> int:
         return min((old_records_of_matter_ms(each, now) for each in controller.metadata.partitions()), default=NEVER_MS)
@@ -52,7 +50,7 @@ def start_housekeeping(
                 expiration_ms = configs.of(broker_id).producer_id_expiration_ms
                 replica.log.producer_state.remove_expired_producers(now().wall_ms, expiration_ms)
 
-        return each_partition(controller.metadata.partitions(), remove)
+        return controller.metadata.each_partition(remove)
 
     def producers_matter_ms(now: Now) -> int:
         soonest_ms: int | None = None

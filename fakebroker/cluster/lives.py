@@ -14,7 +14,7 @@ Theory   stop    the controller moves the leaders away, and parked requests get 
          flush   its records are on disk; a controlled shutdown does that.
          The controller's part is in core/controller/cluster_control.py. A broker that does not reach the controller has
          stale metadata as well: core/controller/stale_views.py.
-         Each change is an event of the controller (core/controller/events.py), in slices with very many partitions. A
+         Each change is an event of the controller (core/controller_events.py), in slices with very many partitions. A
          broker that is killed or paused serves clients up to the last one; its fetches end partition by partition.
 Units    monotonic milliseconds.
 Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleManager.scala @ 4.0.
@@ -30,7 +30,6 @@ from fakebroker.cluster.members import Members
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.controller.events import each_partition
 from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
@@ -278,14 +277,15 @@ class Lives(Members):
             if replica is not None:
                 replica.log.flush()
 
-        return each_partition(self.metadata.partitions(), flush)
+        return self.metadata.each_partition(flush)
 
     def _take_lost(self, broker_id: int, loss: CrashLoss) -> Slices[None]:
         def take_lost(partition: Partition) -> None:
             if broker_id in partition.replicas:
                 partition.replicas[broker_id].lose(loss)
 
-        return each_partition(self.metadata.partitions() if loss else (), take_lost)
+        if loss:
+            yield from self.metadata.each_partition(take_lost)
 
     def _end(self, broker_id: int, state: str) -> None:
         self._states[broker_id] = state

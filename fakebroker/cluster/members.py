@@ -22,10 +22,10 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.cluster_control import Call
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.events import ControllerEvents
 from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.groups.group_ids import GroupIds
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store

@@ -151,11 +151,6 @@ class Driver:
         """Perform the effects of a direct change of the cluster."""
         self._after_door()
 
-    async def decided(self) -> None:
-        """Wait until all events of the controller are completely handled."""
-        while self.cluster.events.is_busy:
-            await turns(1)
-
     def _after_door(self) -> bool:
         """Perform the pending effects. Return True if there were any."""
         had_effects = False

@@ -145,15 +145,20 @@ class Listeners:
         """Change the state of a broker, with other work between the slices. Wait for its port, but not for
         what takes the controller's time."""
         driver = self._driver
-        await driver.decided()
+        await self._decided()
         rest = begin(change(broker_id, driver.clock.stamp()))
         if rest is not None:
             driver.cluster.events.handle(f"a change of broker {broker_id}", rest)
         driver.settle()
-        await driver.decided()
+        await self._decided()
         pending = self._changes.get(broker_id)
         if pending is not None and (error := await pending) is not None:
             raise error
+
+    async def _decided(self) -> None:
+        """Wait until all events of the controller are completely handled."""
+        while self._driver.cluster.events.is_busy:
+            await turns(1)
 
     def _on_listening(self, broker_id: int, listens: bool) -> None:
         """Open or close the port of a broker that came up or went down."""

@@ -9,7 +9,7 @@ Theory   A broker that is silent for broker.session.timeout.ms is fenced: it lea
          again is unfenced in the epoch that it had. A broker that registers after a crash is no eligible leader any
          more (KIP-966), because it cannot give the epoch of a clean shutdown. A broker that does not reach the
          controller is silent, whether it works or not.
-         Each step is an event of the controller (events.py).
+         Each step is an event of the controller (core/controller_events.py).
 Units    monotonic milliseconds. Each step takes the controller `fakebroker.controller.delay.ms`; with 0 it begins at
          once.
 Source   metadata/.../controller/{ClusterControlManager,BrokerHeartbeatManager,ReplicationControlManager}.java @ 4.4
@@ -30,8 +30,8 @@ from typing import final
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
-from fakebroker.core.controller.events import ControllerEvents
 from fakebroker.core.controller.leadership import Leadership
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.probe import Probe
 from fakebroker.protocol.slices import Slices
 from timingwheel import SystemTimer, TimerTask

@@ -23,7 +23,6 @@ from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.alter_partition import AlterPartitionManager
 from fakebroker.core.controller.cluster_control import ClusterControl
-from fakebroker.core.controller.events import ControllerEvents
 from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
@@ -32,6 +31,7 @@ from fakebroker.core.controller.producer_ids import ProducerIdBlocks
 from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.life import Life
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.store import Store

@@ -21,7 +21,6 @@ from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.alter_partition import look_again
 from fakebroker.core.controller.elections import Election
-from fakebroker.core.controller.events import each_partition
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.partition_change import PartitionChange, Target, change, current_target
 from fakebroker.core.controller.stale_views import StaleViews
@@ -73,13 +72,11 @@ class Leadership:
                 self._remove_from_isr(partition, broker_id, now())
                 self._followers.of_broker(partition, broker_id).on_leader_change(now())
 
-        return each_partition(self.metadata.partitions(), leave)
+        return self.metadata.each_partition(leave)
 
     def remove_from_isrs(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """Remove the broker from all ISRs. Partitions that it led get another leader, or none."""
-        return each_partition(
-            self.metadata.partitions(), lambda partition: self._remove_from_isr(partition, broker_id, now())
-        )
+        return self.metadata.each_partition(lambda partition: self._remove_from_isr(partition, broker_id, now()))
 
     def _remove_from_isr(self, partition: Partition, broker_id: int, now: Now) -> None:
         replica = partition.replicas.get(broker_id)
@@ -93,7 +90,7 @@ class Leadership:
             if broker_id in partition.isr or broker_id in partition.elr:
                 self.elect(partition, partition.isr - {broker_id}, now(), unclean=(broker_id,))
 
-        return each_partition(self.metadata.partitions(), unclean_shutdown)
+        return self.metadata.each_partition(unclean_shutdown)
 
     def come_back(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """Let an unfenced broker lead where there is no leader, and its followers fetch, which may bring them back into
@@ -105,7 +102,7 @@ class Leadership:
             if broker_id in partition.replicas:
                 self._followers.of_broker(partition, broker_id).on_leader_change(now())
 
-        return each_partition(self.metadata.partitions(), come_back)
+        return self.metadata.each_partition(come_back)
 
     def work(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """React to a broker that works again: it learns of the ISRs of the partitions that it leads, and fetches."""
@@ -116,7 +113,7 @@ class Leadership:
             self._followers.on_reach_change_of(partition, now())
 
         self._followers.begin_reach_change()
-        return each_partition(self.metadata.partitions(), work)
+        return self.metadata.each_partition(work)
 
     def work_no_more(self, broker_id: int, now: Callable[[], Now], paused: BrokerConfig | None = None) -> Slices[None]:
         """React to a broker that fetches no more: it is gone, or is about to be paused with the settings `paused`."""
@@ -129,7 +126,7 @@ class Leadership:
             self._followers.on_reach_change_of(partition, now())
 
         self._followers.begin_reach_change()
-        return each_partition(self.metadata.partitions(), work_no_more)
+        return self.metadata.each_partition(work_no_more)
 
     def reaches_controller_again(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """React to a broker that reaches the controller again. Followers that have caught up meanwhile join the ISRs of
@@ -139,7 +136,7 @@ class Leadership:
             if partition.leader_id == broker_id and look_again(partition, now()):
                 self._wakeups.try_complete_delayed_requests(partition)
 
-        return each_partition(self.metadata.partitions(), look)
+        return self.metadata.each_partition(look)
 
     def leads_any(self, broker_id: int) -> bool:
         return any(partition.leader_id == broker_id for partition in self.metadata.partitions())
@@ -239,7 +236,7 @@ class Leadership:
             if _has_heard_leader(partition) and maybe_shrink_isr(partition, now().mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass removed ones
 
-        return each_partition(self.metadata.partitions(), shrink)
+        return self.metadata.each_partition(shrink)
 
     def isrs_matter_ms(self, now: Now) -> int:
         """Return the time at which `maybe_shrink_isrs` next has work, if nothing happens until then."""
@@ -258,7 +255,7 @@ class Leadership:
             if self._is_unbalanced(partition):
                 self.make_leader(partition, partition.replica_ids[0], partition.isr, now())
 
-        return each_partition(self.metadata.partitions(), balance)
+        return self.metadata.each_partition(balance)
 
     def _is_unbalanced(self, partition: Partition) -> bool:
         preferred = partition.replica_ids[0]
@@ -272,7 +269,7 @@ class Leadership:
             if _may_be_unclean(partition):
                 self.elect(partition, partition.isr, now())
 
-        return each_partition(self.metadata.partitions(), elect)
+        return self.metadata.each_partition(elect)
 
     def balance_matters_ms(self, now: Now) -> int:
         """Return the time at which `balance_leaders` next has work."""

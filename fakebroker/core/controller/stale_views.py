@@ -26,7 +26,6 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from fakebroker.core.clock import Now
-from fakebroker.core.controller.events import each_partition
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
@@ -131,7 +130,7 @@ class StaleViews:
 
     def _forget(self, broker_id: int, forget: Callable[[Partition], None]) -> Slices[None]:
         """Drop the view of a broker, partition by partition. The view stays frozen until the end."""
-        yield from each_partition(self._truth.partitions(), forget)
+        yield from self._truth.each_partition(forget)
         self._views.pop(broker_id).thaw()
         del self._stale[broker_id]
         self._followers.unaware = frozenset(self._views)

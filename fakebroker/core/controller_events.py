@@ -11,13 +11,10 @@ Source   metadata/.../controller/QuorumController.java: KafkaEventQueue, MAX_REC
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Final, final
+from collections.abc import Callable
+from typing import final
 
-from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.slices import Slices, finish
-
-_PARTITIONS_OF_A_SLICE: Final = 128  # up to 25 us each; a cluster with fewer is never seen between two slices
 
 
 @final
@@ -70,14 +67,3 @@ class ControllerEvents:
         finally:
             self._is_running = False
         self._waiting.popleft()
-
-
-def each_partition(partitions: Iterable[Partition], do: Callable[[Partition], None]) -> Slices[None]:
-    """Do something with each partition that is there now, unless it is deleted meanwhile. A partition that comes
-    meanwhile begins with the present state of the brokers."""
-    there = list(partitions)
-    for number, partition in enumerate(there, 1):
-        if not partition.is_deleted:
-            do(partition)
-        if number % _PARTITIONS_OF_A_SLICE == 0 and number < len(there):
-            yield
