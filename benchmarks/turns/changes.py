@@ -6,12 +6,13 @@ Theory   Each change is made on the loop of the cluster, as a caller of the Pyth
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from benchmarks.turns.measured_loop import LoopThread
 from benchmarks.turns.requests import Found
+from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import encode_request, request_type
 from fakebroker.server.async_cluster import AsyncFakeCluster
@@ -25,56 +26,69 @@ _MANY_TURNS: Final = 2_000
 Act = Callable[[AsyncFakeCluster, int], Awaitable[Any]]
 
 
+class _Client:
+    """A client of broker 1, without a socket."""
+
+    def __init__(self, kafka: AsyncFakeCluster) -> None:
+        self._driver = kafka._at_home
+        self._connection = self._driver.cluster.open_connection(1, "bench:1", self._driver.clock.stamp())
+
+    def send(self, api_key: int, version: int, values: dict[str, Any]) -> None:
+        frame = encode_request(build(request_type(api_key, version), values), 1, "turns")
+        self._driver.cluster.receive(self._connection, frame, self._driver.clock.stamp())
+        self._driver.settle()
+
+
+async def _resume(kafka: AsyncFakeCluster, _: int) -> None:
+    await kafka.brokers[1].resume()
+    await kafka.clock.advance(1_000)  # it learns what it has missed
+
+
 async def _create(kafka: AsyncFakeCluster, partitions: int) -> None:
     topic = {"name": "made", "num_partitions": partitions, "replication_factor": 3, "assignments": [], "configs": []}
     values = {"topics": [topic], "timeout": timedelta(seconds=60), "validate_only": False}
-    driver = kafka._at_home
-    connection = driver.cluster.open_connection(1, "bench:1", driver.clock.stamp())
-    driver.cluster.receive(connection, _frame(_CREATE_TOPICS, 7, values), driver.clock.stamp())
-    driver.settle()
-    while driver.cluster.metadata.topic("made") is None:
-        await turns(1)
+    _Client(kafka).send(_CREATE_TOPICS, 7, values)
     await turns(_MANY_TURNS)
 
 
-async def _pause_until_fenced(kafka: AsyncFakeCluster) -> None:
-    await kafka.brokers[1].pause()
-    await kafka.clock.advance(_SESSION_MS + 1)
-
-
-# In this order, on one cluster; with None the work before is not measured.
-BROKERS: Final[list[tuple[str | None, Act]]] = [
+# In this order, on one cluster. What is not measured has no name.
+BROKERS: Final[list[tuple[str, Act]]] = [
     ("a broker stops", lambda kafka, _: kafka.brokers[1].stop()),
     ("a broker starts", lambda kafka, _: kafka.brokers[1].start()),
-    ("leaderships are balanced", lambda kafka, _: kafka.clock.advance(_BALANCE_MS)),
+    ("", lambda kafka, _: kafka.clock.advance(_BALANCE_MS - 1)),
+    ("its leaderships are balanced", lambda kafka, _: kafka.clock.advance(1)),
     ("a broker is paused", lambda kafka, _: kafka.brokers[1].pause()),
-    ("a broker is resumed", lambda kafka, _: kafka.brokers[1].resume()),
+    ("a broker is resumed", _resume),
     ("a broker is killed", lambda kafka, _: kafka.brokers[1].kill()),
-    ("the session of a broker ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),
-    (None, lambda kafka, _: kafka.brokers[1].start()),
-    (None, lambda kafka, _: kafka.clock.advance(_BALANCE_MS)),
-    (None, lambda kafka, _: _pause_until_fenced(kafka)),
-    ("a broker that was replaced is resumed", lambda kafka, _: kafka.brokers[1].resume()),
-    ("a topic is created", _create),
+    ("its session ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),
+    ("", lambda kafka, _: kafka.brokers[1].start()),
+    ("", lambda kafka, _: kafka.clock.advance(_BALANCE_MS)),
+    ("", lambda kafka, _: kafka.brokers[1].pause()),
+    ("the session of a paused broker ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),
+    ("it is resumed, and learns of other leaders", _resume),
+    ("a topic is created, and published", _create),
 ]
 
 
-def _frame(api_key: int, version: int, values: dict[str, Any]) -> bytes:
-    return encode_request(build(request_type(api_key, version), values), 1, "turns")
+def count(only: str) -> int:
+    return sum(only in name for name, _ in BROKERS)
 
 
 def measure_brokers(partitions: int, only: str, tell: Callable[[str], None]) -> list[Found]:
     """Return what was found for changes of a broker with so many partitions of three replicas."""
+    if not any(name and only in name for name, _ in BROKERS):
+        return []
     thread = LoopThread()
     try:
         kafka = AsyncFakeCluster(brokers=3, port=0, clock="manual")
         thread.run(_start(kafka, partitions))
         found = []
         for name, act in BROKERS:
-            tell(name or "")
+            if name and only in name:
+                tell(name)
             with thread.measured() as longest:
                 thread.run(_done(act, kafka, partitions))
-            if name is not None and only in name:
+            if name and only in name:
                 found.append(Found(name, f"{partitions:,} partitions of three replicas", longest[0]))
         thread.run(kafka.stop())
         return found
@@ -89,3 +103,70 @@ async def _start(kafka: AsyncFakeCluster, partitions: int) -> None:
 
 async def _done(act: Act, kafka: AsyncFakeCluster, partitions: int) -> None:
     await act(kafka, partitions)
+
+
+def measure_group(members: int, only: str, tell: Callable[[str], None]) -> list[Found]:
+    """Return what was found for the generation of a classic group of so many members, and its assignment."""
+    thread = LoopThread()
+    try:
+        kafka = AsyncFakeCluster(brokers=1, port=0, clock="manual", config={"offsets.topic.num.partitions": 1})
+        clients = thread.run(_join(kafka, members))
+        found = []
+        with thread.measured() as longest:
+            thread.run(_done(lambda kafka, _: kafka.clock.advance(60_000), kafka, 0))
+        found.append(Found("the next generation of a classic group", f"{members:,} members", longest[0]))
+        thread.run(_sync(kafka, clients))
+        with thread.measured() as longest:
+            thread.run(_assign(kafka, clients[0]))
+        found.append(Found("the assignment of a classic group", f"{members:,} members", longest[0]))
+        thread.run(kafka.stop())
+        return found
+    finally:
+        thread.stop()
+
+
+async def _join(kafka: AsyncFakeCluster, members: int) -> list[_Client]:
+    await kafka.start()
+    clients = [_Client(kafka) for _ in range(members)]
+    for _ in range(3):
+        clients[0].send(_FIND_COORDINATOR, 2, {"key": "g", "key_type": 0})
+        await turns(100)
+    values = {
+        "group_id": "g",
+        "session_timeout": timedelta(minutes=5),
+        "rebalance_timeout": timedelta(minutes=5),
+        "member_id": "",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b"x" * 100}],
+    }
+    for client in clients:
+        client.send(_JOIN_GROUP, 3, values)
+        await turns(1)
+    return clients
+
+
+def _group(kafka: AsyncFakeCluster) -> ClassicGroup:
+    groups = kafka._at_home.cluster.brokers[1].groups
+    context = groups.runtime.context(groups.partition_for("g"))
+    assert context is not None
+    assert context.shard is not None
+    group = context.shard.groups.group("g")
+    assert isinstance(group, ClassicGroup)
+    return group
+
+
+async def _sync(kafka: AsyncFakeCluster, clients: Sequence[_Client]) -> None:
+    """Let all but the leader, which is the first, wait for their assignment."""
+    await turns(_MANY_TURNS)
+    for client, member_id in list(zip(clients, _group(kafka).members, strict=True))[1:]:
+        values = {"group_id": "g", "generation_id": 1, "member_id": member_id, "assignments": []}
+        client.send(_SYNC_GROUP, 2, values)
+        await turns(1)
+
+
+async def _assign(kafka: AsyncFakeCluster, leader: _Client) -> None:
+    group = _group(kafka)
+    assignments = [{"member_id": each, "assignment": b"x" * 100} for each in group.members]
+    values = {"group_id": "g", "generation_id": 1, "member_id": group.leader_id, "assignments": assignments}
+    leader.send(_SYNC_GROUP, 2, values)
+    await turns(_MANY_TURNS)
