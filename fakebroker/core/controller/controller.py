@@ -95,7 +95,7 @@ class Controller:
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
-        self._deleted_leader_epoch = life.leader_epoch - 1  # the highest leader epoch of deleted topics
+        metadata.note_leader_epoch(life.leader_epoch - 1)
 
     # Topics.
 
@@ -155,8 +155,6 @@ class Controller:
         self.metadata.remove(topic)
         for partition in topic.partitions:
             partition.is_deleted = True
-            if partition.leader_epoch > self._deleted_leader_epoch:
-                self._deleted_leader_epoch = partition.leader_epoch
         for number, partition in enumerate(topic.partitions, 1):
             self._followers.remove(partition)
             self.leadership.views.deleted(partition)
@@ -233,11 +231,11 @@ class Controller:
     @property
     def next_leader_epoch(self) -> int:
         """A leader epoch above those of all partitions, deleted ones included."""
-        epochs = [partition.leader_epoch for partition in self.metadata.partitions()]
-        return 1 + max(self._deleted_leader_epoch, *epochs, -1)
+        return 1 + self.metadata.highest_leader_epoch
 
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():
+            assert partition.leader_epoch <= self.metadata.highest_leader_epoch
             check_invariants(partition)
         self.leadership.views.check_invariants()
         self.log_memory.check_invariants()

@@ -190,6 +190,7 @@ class Leadership:
         if leader_id == NO_LEADER:
             if partition.leader_id != NO_LEADER:
                 partition.lose_leader(decided.isr)
+                self.metadata.note_leader_epoch(partition.leader_epoch)
                 self._followers.on_leader_change(partition, now)
                 self._wakeups.complete_when_not_leader(partition, [*partition.replicas, *gone])
                 self.metadata.publisher.leader_changed(partition)
@@ -221,6 +222,7 @@ class Leadership:
         self.views.before_new_leader(partition, now)
         if partition.become_leader(broker_id, isr, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)
+        self.metadata.note_leader_epoch(partition.leader_epoch)
         self._on_leader(partition)
         self._followers.on_leader_change(partition, now)
         others = [other for other in partition.replicas if other != broker_id]

@@ -42,12 +42,14 @@ def in_sync_of(partition: Partition) -> InSync:
 @final
 class MetadataCache:
     """The metadata. The controller adds and removes topics. `publisher` informs those that have to react. `decisions`
-    counts the controller's decisions on topics and partitions, in a frozen view up to its freezing."""
+    counts the controller's decisions on topics and partitions, in a frozen view up to its freezing.
+    `highest_leader_epoch` is that of all partitions, deleted ones included; only the controller's own has it."""
 
     def __init__(self, cluster_id: str, registry: BrokerRegistry) -> None:
         self.cluster_id = cluster_id
         self.publisher = MetadataPublisher()
         self._decisions = 0
+        self.highest_leader_epoch = -1
         self._registry = registry
         self._truth = self
         # Of a frozen view.
@@ -121,6 +123,10 @@ class MetadataCache:
         topic, index = partition.topic_partition
         self._isrs.pop(stale, None)
         self._topics[topic].partitions[index] = partition
+
+    def note_leader_epoch(self, leader_epoch: int) -> None:
+        """Note the leader epoch of a partition that is new, or has another leader, or none."""
+        self.highest_leader_epoch = max(self.highest_leader_epoch, leader_epoch)
 
     def in_sync(self, partition: Partition) -> InSync:
         """Return the in-sync replicas, as far as this view knows."""

@@ -109,6 +109,7 @@ class PartitionCreation:
 
     def publish(self, partitions: Unpublished) -> None:
         """Let the partitions of a topic that is in the metadata be copied by their followers."""
+        self.metadata.note_leader_epoch(self._first_leader_epoch)
         for partition, followers in partitions:
             self._followers.add(partition, followers)
 
