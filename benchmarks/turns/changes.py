@@ -1,4 +1,4 @@
-"""The longest turn of what concerns a whole cluster, a whole group or a whole log.
+"""The longest turn of changes that concern a whole broker, a whole group or a whole log.
 
 Theory   Each change is made on the loop of the cluster, as a caller of the Python API or of the control makes it, with
          the clock moved by hand. Members of groups have connections without sockets: 5,000 sockets would need files.
@@ -6,15 +6,20 @@ Theory   Each change is made on the loop of the cluster, as a caller of the Pyth
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from benchmarks.turns.measured_loop import LoopThread
 from benchmarks.turns.requests import Found
+from fakebroker.control.service import Service
+from fakebroker.control.sliced_work import SlicedWork
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.turn.turns import turns
 
@@ -70,25 +75,46 @@ BROKERS: Final[list[tuple[str, Act]]] = [
 ]
 
 
+GENERATION, ASSIGNMENT = "a classic group begins its next generation", "a classic group gets its assignment"
+COMPACTION, FIRST = "a topic is compacted", "the first request to the HTTP control"
+LOGS: Final = ((30_000, 1, 20_000), (1_000, 1_000, 1_000_000), (3, 60_000, 60_000))  # batches, records of each, keys
+
+
 def count(only: str) -> int:
-    return sum(only in name for name, _ in BROKERS)
+    names = [name for name, _ in BROKERS] + [GENERATION, ASSIGNMENT, FIRST] + [COMPACTION] * len(LOGS)
+    return sum(bool(name) and only in name for name in names)
 
 
-def measure_brokers(partitions: int, only: str, tell: Callable[[str], None]) -> list[Found]:
-    """Return what was found for changes of a broker with so many partitions of three replicas."""
-    if not any(name and only in name for name, _ in BROKERS):
-        return []
+def measure(partitions: int, members: int, share: int, only: str, tell: Callable[[str], None]) -> list[Found]:
+    """Return what was found for changes of a broker with so many partitions, for a group with so many members, for the
+    compaction of a `share`th of LOGS, and for the first request to the control."""
+    found = []
+    if any(name and only in name for name, _ in BROKERS):
+        found += _brokers(partitions, tell)
+    if only in GENERATION or only in ASSIGNMENT:
+        found += _groups(members, tell)
+    if only in COMPACTION:
+        for log in LOGS:
+            tell(COMPACTION)
+            found.append(_compaction(log[0] // share or 1, log[1], log[2] // share or 1))
+    if only in FIRST:
+        tell(FIRST)
+        found.append(_first_request())
+    return [each for each in found if only in each.name]
+
+
+def _brokers(partitions: int, tell: Callable[[str], None]) -> list[Found]:
     thread = LoopThread()
     try:
         kafka = AsyncFakeCluster(brokers=3, port=0, clock="manual")
         thread.run(_start(kafka, partitions))
         found = []
         for name, act in BROKERS:
-            if name and only in name:
+            if name:
                 tell(name)
             with thread.measured() as longest:
                 thread.run(_done(act, kafka, partitions))
-            if name and only in name:
+            if name:
                 found.append(Found(name, f"{partitions:,} partitions of three replicas", longest[0]))
         thread.run(kafka.stop())
         return found
@@ -105,22 +131,21 @@ async def _done(act: Act, kafka: AsyncFakeCluster, partitions: int) -> None:
     await act(kafka, partitions)
 
 
-def measure_group(members: int, only: str, tell: Callable[[str], None]) -> list[Found]:
-    """Return what was found for the generation of a classic group of so many members, and its assignment."""
+def _groups(members: int, tell: Callable[[str], None]) -> list[Found]:
     thread = LoopThread()
     try:
         kafka = AsyncFakeCluster(brokers=1, port=0, clock="manual", config={"offsets.topic.num.partitions": 1})
         clients = thread.run(_join(kafka, members))
-        found = []
-        with thread.measured() as longest:
+        tell(GENERATION)
+        with thread.measured() as generation:
             thread.run(_done(lambda kafka, _: kafka.clock.advance(60_000), kafka, 0))
-        found.append(Found("the next generation of a classic group", f"{members:,} members", longest[0]))
         thread.run(_sync(kafka, clients))
-        with thread.measured() as longest:
+        tell(ASSIGNMENT)
+        with thread.measured() as assignment:
             thread.run(_assign(kafka, clients[0]))
-        found.append(Found("the assignment of a classic group", f"{members:,} members", longest[0]))
         thread.run(kafka.stop())
-        return found
+        what = f"{members:,} members"
+        return [Found(GENERATION, what, generation[0]), Found(ASSIGNMENT, what, assignment[0])]
     finally:
         thread.stop()
 
@@ -170,3 +195,61 @@ async def _assign(kafka: AsyncFakeCluster, leader: _Client) -> None:
     values = {"group_id": "g", "generation_id": 1, "member_id": group.leader_id, "assignments": assignments}
     leader.send(_SYNC_GROUP, 2, values)
     await turns(_MANY_TURNS)
+
+
+def _compaction(batches: int, records: int, keys: int) -> Found:
+    thread = LoopThread()
+    try:
+        kafka = AsyncFakeCluster(brokers=3, port=0, clock="manual")
+        thread.run(_write(kafka, batches, records, keys))
+        work = SlicedWork()
+        with thread.measured() as longest:
+            thread.run(_compact(kafka, work))
+        thread.run(kafka.stop())
+        return Found(COMPACTION, f"{keys:,} keys in {batches:,} batches of {records:,} records", longest[0])
+    finally:
+        thread.stop()
+
+
+async def _write(kafka: AsyncFakeCluster, batches: int, records: int, keys: int) -> None:
+    await kafka.start()
+    kafka.create_topic("t", 1, 3, {"cleanup.policy": "compact"})
+    cluster = kafka._at_home.cluster
+    (partition,) = cluster.metadata.partitions()
+    for number in range(batches):
+        names = range(number * records, (number + 1) * records)
+        written = [Record(b"k%d" % (name % keys), b"v") for name in names]
+        batch = encode_batch(written, base_timestamp_ms=cluster.now.wall_ms)
+        partition.append_records_to_leader(batch, False, -1, cluster.now)
+        cluster.followers.on_leader_append(partition, cluster.now)
+
+
+async def _compact(kafka: AsyncFakeCluster, work: SlicedWork) -> None:
+    await work.do(kafka._compact_in_slices("t"))
+
+
+def _first_request() -> Found:
+    """The second service of the process: what is imported, and made once for all, does not count."""
+    for _ in range(2):
+        thread = LoopThread()
+        try:
+            kafka = AsyncFakeCluster(port=0)
+            service, server = thread.run(_served(kafka))
+            with thread.measured() as longest:
+                connection = http.client.HTTPConnection("127.0.0.1", server.sockets[0].getsockname()[1])
+                connection.request("GET", "/v1/clock", headers={"Connection": "close"})
+                connection.getresponse().read()
+                connection.close()
+            server.close()
+            thread.run(service.stop())
+            thread.run(kafka.stop())
+        finally:
+            thread.stop()
+    return Found(FIRST, "its routes are made", longest[0])
+
+
+async def _served(kafka: AsyncFakeCluster) -> tuple[Service, asyncio.Server]:
+    await kafka.start()
+    service = Service(kafka, "127.0.0.1", None)
+    service.listen()
+    return service, await asyncio.get_running_loop().create_server(service.new_protocol, "127.0.0.1", 0)

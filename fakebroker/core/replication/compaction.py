@@ -22,8 +22,8 @@ from fakebroker.core.log.compaction.cleaning import cleaned, log_to_clean
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.segment import Segment
-from fakebroker.core.log.transactions.state import AbortedTransaction
 from fakebroker.core.log.store import StoreFullError
+from fakebroker.core.log.transactions.state import AbortedTransaction
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
