@@ -69,7 +69,8 @@ BROKERS: Final[list[tuple[str, Act]]] = [
     ("", lambda kafka, _: kafka.brokers[1].start()),
     ("", lambda kafka, _: kafka.clock.advance(_BALANCE_MS)),
     ("", lambda kafka, _: kafka.brokers[1].pause()),
-    ("the session of a paused broker ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),
+    ("", lambda kafka, _: kafka.clock.advance(_SESSION_MS - 1)),
+    ("the session of a paused broker ends", lambda kafka, _: kafka.clock.advance(2)),
     ("it is resumed, and learns of other leaders", _resume),
     ("a topic is created, and published", _create),
 ]
