@@ -139,7 +139,7 @@ class Leadership:
         return self.metadata.each_partition(look)
 
     def leads_any(self, broker_id: int) -> bool:
-        return any(partition.leader_id == broker_id for partition in self.metadata.partitions())
+        return any(each.leader_id == broker_id for topic in self.metadata.topics() for each in topic.partitions)
 
     def note_last_fetches(self, broker_ids: Collection[int], now: Now) -> None:
         """Record the last fetches before these brokers stop or are cut off. Their followers, and those of partitions

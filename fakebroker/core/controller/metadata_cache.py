@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -72,11 +72,14 @@ class MetadataCache:
     def freeze(self) -> Slices[None]:
         """Freeze the view: it knows no later decision. It is copied in slices, and frozen at the end."""
         topics: dict[str, Topic] = {}
+        by_id: dict[int, Topic] = {}
+        by_raw_id: dict[bytes, Topic] = {}
         isrs: dict[Partition, InSync] = {}
         copied = 0
         for topic in list(self._truth.topics()):
             partitions = list(topic.partitions)
-            topics[topic.name] = Topic(topic.name, topic.topic_id, partitions, topic.configs, topic.effective_configs)
+            kept = Topic(topic.name, topic.topic_id, partitions, topic.configs, topic.effective_configs)
+            topics[topic.name] = by_id[topic.topic_id.int] = by_raw_id[topic.topic_id.bytes] = kept
             for partition in partitions:
                 isrs[partition] = in_sync_of(partition)
                 copied += 1
@@ -84,17 +87,17 @@ class MetadataCache:
                     yield
         self._decisions = self._truth.decisions
         self._alive = self._registry.alive(self._registry.broker_ids)
-        self._isrs, self._topics = isrs, topics
-        self._topics_by_id = {topic.topic_id.int: topic for topic in topics.values()}
-        self._topics_by_raw_id = {topic.topic_id.bytes: topic for topic in topics.values()}
+        self._isrs, self._topics, self._topics_by_id, self._topics_by_raw_id = isrs, topics, by_id, by_raw_id
 
-    def thaw(self) -> None:
-        """Unfreeze the view: it knows all decisions."""
+    def thaw(self) -> list[dict[Any, Any]]:
+        """Unfreeze the view: it knows all decisions. Return what it has kept, which takes long to free."""
         truth = self._truth
+        kept: list[dict[Any, Any]] = [self._isrs, self._topics, self._topics_by_id, self._topics_by_raw_id]
         self._alive = None
         self._isrs = {}
         self._topics, self._topics_by_id = truth._topics, truth._topics_by_id
         self._topics_by_raw_id = truth._topics_by_raw_id
+        return kept
 
     @property
     def decisions(self) -> int:
@@ -175,14 +178,17 @@ class MetadataCache:
             yield from topic.partitions
 
     def each_partition(self, do: Callable[[Partition], None]) -> Slices[None]:
-        """Do something with each partition that is there now, unless it is deleted meanwhile. A partition that comes
-        meanwhile has to begin with the new state of the cluster."""
-        there = list(self.partitions())
-        for number, partition in enumerate(there, 1):
-            if not partition.is_deleted:
-                do(partition)
-            if number % _CHANGED_IN_A_SLICE == 0 and number < len(there):
-                yield
+        """Do something with each partition, unless it is deleted meanwhile. A topic that comes meanwhile has to begin
+        with the new state of the cluster."""
+        done = 0
+        for topic in list(self._topics.values()):
+            for partition in list(topic.partitions):
+                if done == _CHANGED_IN_A_SLICE:
+                    yield
+                    done = 0
+                done += 1
+                if not partition.is_deleted:
+                    do(partition)
 
     @property
     def names_by_unified_name(self) -> Mapping[str, Collection[str]]:

@@ -23,7 +23,7 @@ Differs  A broker that reaches the controller has no Partition of its own. A lea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.controller.metadata_cache import MetadataCache
@@ -33,6 +33,8 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica import Replica
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.slices import Slices
+
+_FREED_IN_A_SLICE: Final = 1_024  # topics, or partitions
 
 
 @final
@@ -131,12 +133,22 @@ class StaleViews:
     def _forget(self, broker_id: int, forget: Callable[[Partition], None]) -> Slices[None]:
         """Drop the view of a broker, partition by partition. The view stays frozen until the end."""
         yield from self._truth.each_partition(forget)
-        self._views.pop(broker_id).thaw()
+        kept = self._views.pop(broker_id).thaw()
         del self._stale[broker_id]
         self._followers.unaware = frozenset(self._views)
-        for partition in self._truth.partitions():
-            if broker_id in partition.unaware or (partition.stale is not None and broker_id in partition.stale):
-                forget(partition)  # it was made, or got another leader, meanwhile
+        left = [
+            partition
+            for topic in self._truth.topics()
+            for partition in topic.partitions
+            if broker_id in partition.unaware or (partition.stale is not None and broker_id in partition.stale)
+        ]
+        for partition in left:  # they were made, or got another leader, meanwhile
+            forget(partition)
+        for each in kept:
+            while len(each) > _FREED_IN_A_SLICE:
+                for _ in range(_FREED_IN_A_SLICE):
+                    each.popitem()
+                yield
 
     def _learn(self, partition: Partition, broker_id: int, now: Now) -> None:
         is_unknown = partition.leader_id == broker_id in partition.unaware
