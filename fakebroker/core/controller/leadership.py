@@ -7,8 +7,8 @@ Theory   cluster_control.py decides when brokers come and go, elections.py which
 Units    monotonic milliseconds.
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: generateLeaderAndIsrUpdates,
          maybeBalancePartitionLeaders, maybeElectUncleanLeaders; core/.../server/ReplicaManager.scala applyDelta.
-Differs  In one step, without a metadata log in between: all brokers that reach the controller know at once. The others
-         are in stale_views.py.
+Differs  Partition by partition, without a metadata log in between: all brokers that reach the controller know of each
+         at once. The others are in stale_views.py.
 """
 
 from __future__ import annotations
