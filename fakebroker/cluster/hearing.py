@@ -50,8 +50,13 @@ class Hearing:
             call.cancel()
 
     def _catch_up(self, broker_id: int) -> None:
+        def catch_up() -> Slices[None]:
+            # An event before this one may have stopped or paused it.
+            if self._members.is_running(broker_id) and self._members.registry[broker_id].is_heard:
+                yield from self._know(broker_id)
+
         del self._catching_up[broker_id]
-        self._members.events.handle("the metadata that a broker has missed", self._know(broker_id))
+        self._members.events.handle("the metadata that a broker has missed", catch_up())
 
     def _know(self, broker_id: int) -> Slices[None]:
         members = self._members

@@ -282,6 +282,23 @@ def test_a_session_that_ends_meanwhile_waits_for_the_change_in_progress() -> Non
     assert [(type(event), event.broker) for event in fencing] == [(BrokerUnfenced, 3), (BrokerFenced, 1)]
 
 
+@pytest.mark.parametrize("state", [KILLED, PAUSED])
+def test_a_broker_that_is_to_learn_may_be_killed_or_paused_meanwhile(state: str) -> None:
+    cluster = cluster_of(300)
+    replaced(cluster)
+    finish(cluster.resume_broker_in_slices(1, at(SESSION_MS + 2)))  # it learns after a delay
+    now = at(SESSION_MS + 2 + cluster.config.fakebroker_metadata_delay_ms)
+    door = cluster.kill_broker_in_slices if state == KILLED else cluster.pause_broker_in_slices
+    cluster.events.handle("a change", door(1, now))
+    assert cluster.events.is_busy
+    work_off(cluster, at(SESSION_MS + 1_000))
+    assert cluster.state_of(1) == state
+    if state == PAUSED:
+        cluster.resume_broker(1, at(SESSION_MS + 1_000))
+        work_off(cluster, at(SESSION_MS + 2_000))
+        assert partitions_of(cluster)[0].isr == {1, 2, 3}
+
+
 def test_a_bug_of_one_event_does_not_hold_up_the_next() -> None:
     cluster = cluster_of(1)
 
