@@ -61,17 +61,17 @@ BROKERS: Final[list[tuple[str, Act]]] = [
     ("a broker stops", lambda kafka, _: kafka.brokers[1].stop()),
     ("a broker starts", lambda kafka, _: kafka.brokers[1].start()),
     ("", lambda kafka, _: kafka.clock.advance(_BALANCE_MS - 1)),
-    ("its leaderships are balanced", lambda kafka, _: kafka.clock.advance(1)),
+    ("leaderships are balanced", lambda kafka, _: kafka.clock.advance(1)),
     ("a broker is paused", lambda kafka, _: kafka.brokers[1].pause()),
     ("a broker is resumed", _resume),
     ("a broker is killed", lambda kafka, _: kafka.brokers[1].kill()),
-    ("its session ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),
+    ("the session of a killed broker ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),
     ("", lambda kafka, _: kafka.brokers[1].start()),
     ("", lambda kafka, _: kafka.clock.advance(_BALANCE_MS)),
     ("", lambda kafka, _: kafka.brokers[1].pause()),
     ("", lambda kafka, _: kafka.clock.advance(_SESSION_MS - 1)),
     ("the session of a paused broker ends", lambda kafka, _: kafka.clock.advance(2)),
-    ("it is resumed, and learns of other leaders", _resume),
+    ("a replaced broker is resumed, and learns of other leaders", _resume),
     ("a topic is created, and published", _create),
 ]
 
@@ -207,7 +207,7 @@ def _compaction(batches: int, records: int, keys: int) -> Found:
         with thread.measured() as longest:
             thread.run(_compact(kafka, work))
         thread.run(kafka.stop())
-        return Found(COMPACTION, f"{keys:,} keys in {batches:,} batches of {records:,} records", longest[0])
+        return Found(COMPACTION, f"{keys:,} keys, batches: {batches:,} of {records:,}", longest[0])
     finally:
         thread.stop()
 
