@@ -1,7 +1,7 @@
 """The longest turn of changes that concern a whole broker, a whole group or a whole log.
 
-Theory   Each change is made on the loop of the cluster, as a caller of the Python API or of the control makes it, with
-         the clock moved by hand. Members of groups have connections without sockets: 5,000 sockets would need files.
+Theory   Each change is made on the loop of the cluster, as a caller of the Python API or of the control makes it. The
+         clock is moved by hand. Members of groups have connections without sockets: 5,000 sockets would need files.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def count(only: str) -> int:
 
 
 def measure(partitions: int, members: int, share: int, only: str, tell: Callable[[str], None]) -> list[Found]:
-    """Return what was found for changes of a broker with so many partitions, for a group with so many members, for the
-    compaction of a `share`th of LOGS, and for the first request to the control."""
+    """Return what was found for a broker with so many partitions, and for a group with so many members. Compact a
+    `share`th of LOGS, and send the first request to the control."""
     found = []
     if any(name and only in name for name, _ in BROKERS):
         found += _brokers(partitions, tell)

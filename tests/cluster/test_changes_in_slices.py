@@ -85,7 +85,7 @@ def returned(cluster: Cluster) -> None:
 
 
 def nothing(cluster: Cluster) -> None:
-    """As it is."""
+    """Leave the cluster as it is."""
 
 
 CHANGES: dict[str, tuple[Callable[[Cluster], None], Change]] = {
@@ -210,7 +210,7 @@ def test_a_broker_that_is_killed_or_paused_serves_its_clients_up_to_the_last_sli
 
 
 def test_a_broker_with_an_ended_session_is_fenced_after_its_last_partition() -> None:
-    """So no partition has a leader that clients do not know."""
+    """No partition has a leader that clients do not know."""
     cluster = cluster_of(300)
     cluster.kill_broker(1, at(0))
     change = cluster.controller.cluster_control._fence_silent(1)
@@ -260,7 +260,7 @@ def test_a_replaced_broker_learns_partition_by_partition_while_leaders_move_on(i
 
 
 def test_a_change_at_once_comes_after_those_in_progress() -> None:
-    """As that of a fault, which acts at its point of a request."""
+    """Faults make such changes: they act at a point of a request."""
     cluster = cluster_of(300)
     cluster.events.handle("a stop", cluster.stop_broker_in_slices(1, at(1)))
     assert cluster.state_of(1) == STOPPING
