@@ -70,7 +70,7 @@ def start_housekeeping(
 
     def in_slices(interval_ms: int, action: Action, matters_ms: MattersMs, delay_ms: int | None = None) -> None:
         def act(now: Now) -> None:
-            events.handle("housekeeping", action(read_now))
+            events.handle("a timer's task", action(read_now))
 
         every(interval_ms, act, matters_ms, delay_ms)
 
