@@ -47,8 +47,8 @@ def start_housekeeping(
     def remove_expired_producers(now: Callable[[], Now]) -> Slices[None]:
         def remove(partition: Partition) -> None:
             for broker_id, replica in partition.replicas.items():
-                expiration_ms = configs.of(broker_id).producer_id_expiration_ms
-                replica.log.producer_state.remove_expired_producers(now().wall_ms, expiration_ms)
+                config = configs.of(broker_id)
+                replica.log.producer_state.remove_expired_producers(now().wall_ms, config.producer_id_expiration_ms)
 
         return controller.metadata.each_partition(remove)
 
