@@ -42,8 +42,10 @@ define INSTALL
 	@touch $@
 endef
 
+# The processes of the tests begin at the same time. Without this, each of them compiles all modules for itself.
 $(STAMP): pyproject.toml
 	$(call INSTALL,all)
+	@$(BIN)/python -m compileall -q -j 0 -x '/test_[^/]*$$' $(VENV)/lib fakebroker timingwheel load conformance benchmarks tests >/dev/null || true
 
 .venv-demo/.installed: pyproject.toml
 	$(call INSTALL,load)

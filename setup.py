@@ -7,6 +7,7 @@ FAKEBROKER_OBJECTS     a folder that keeps compiled C files: one whose text, hea
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import re
@@ -25,6 +26,7 @@ from setuptools.command.build_ext import build_ext
 
 # Where [serve] alone is compiled, compiling has to be quick: gcc takes two thirds of the time of -O2 (docs/speed.md).
 # To find out what pointers may point to is a tenth of the rest, and changes hardly anything in mypyc's code.
+# Modules that a server hardly spends time in are compiled without any optimization: less than half of the rest.
 QUICK_TO_COMPILE = [
     "-O1",
     "-finline-small-functions",
@@ -32,6 +34,7 @@ QUICK_TO_COMPILE = [
     "-fstrict-aliasing",
     "-fno-tree-pta",
 ]
+QUICKEST_TO_COMPILE = ["-O0"]
 # mypyc passes -Werror. A gcc that is newer than mypyc may have new warnings, and one of them would end the install.
 NO_WARNINGS = ["-w"]
 # All modules are one library, whose functions nothing replaces: they call each other directly, and Python's without the
@@ -68,7 +71,7 @@ def extensions(wish: str) -> list[Extension]:
     """The library and, for each module, what lets Python import it from there."""
     from mypyc.build import mypycify
 
-    groups = tomllib.loads(Path("compiled.toml").read_text(encoding="utf-8"))
+    groups = _listed()
     chosen = [*groups["serve"].values(), *(groups["all"].values() if wish == "all" else [])]
     # Not pyproject's settings for mypy. What else the modules import is looked at for its types alone.
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--python-version=3.11"]
@@ -79,6 +82,7 @@ def extensions(wish: str) -> list[Extension]:
         group_name="fakebroker",
         multi_file=True,
     )
+    gc.freeze()  # else Python walks the trees of all modules when it ends: a tenth of the time of an install
     if sys.platform == "linux":
         for each in made:  # mypyc gives all of them the same lists
             each.extra_compile_args = [
@@ -120,8 +124,12 @@ class BuildInParallel(build_ext):
         def compile_all(sources: list[str], **options: Any) -> list[str]:
             if len(sources) == 1:  # one of the small ones, which `parallel` deals to threads
                 return compile_one(sources[0], options)
-            options["extra_postargs"] = [*options["extra_postargs"], *self._precompiled_headers(options)]
-            return [made for each in pool.map(lambda one: compile_one(one, options), sources) for made in each]
+            jobs: list[tuple[str, dict[str, Any]]] = []
+            for number, (flags, chosen) in enumerate(_by_flags(sources)):
+                ours = {**options, "extra_postargs": [*options["extra_postargs"], *flags]}
+                ours["extra_postargs"] += self._precompiled_headers(ours, number)
+                jobs += [(source, ours) for source in _bundles(chosen, number)]
+            return [made for each in pool.map(lambda job: compile_one(*job), jobs) for made in each]
 
         self.compiler.compile = compile_all
         every = self.extensions
@@ -175,20 +183,63 @@ class BuildInParallel(build_ext):
         os.makedirs(folder, exist_ok=True)
         return Path(folder, digest.hexdigest() + ".o")
 
-    def _precompiled_headers(self, options: dict[str, Any]) -> Sequence[str]:
-        """The flags by which gcc reads the headers of all modules once, not once a module: a tenth of its time."""
+    def _precompiled_headers(self, options: dict[str, Any], number: int) -> Sequence[str]:
+        """The flags by which gcc reads the headers of all modules once, not once a module: a tenth of its time.
+
+        What is compiled with other flags needs a header of its own, with another number."""
         if sys.platform != "linux" or not all(os.path.exists(os.path.join("build", name)) for name in HEADERS):
             return []
         compiler = list(self.compiler.compiler_so)
         if "Free Software Foundation" not in _version(compiler[0]):
             return []
-        header = os.path.abspath(os.path.join("build", "fakebroker_precompiled.h"))
+        header = os.path.abspath(os.path.join("build", f"fakebroker_precompiled_{number}.h"))
         text = "".join(f'#include "{name}"\n' for name in HEADERS)
         Path(header).write_text(text, encoding="utf-8")
         folders = [f"-I{folder}" for folder in [*options["include_dirs"], *self.compiler.include_dirs]]
         command = [*compiler, *folders, *options["extra_postargs"], "-x", "c-header", header, "-o", f"{header}.gch"]
         done = subprocess.run(command, capture_output=True, check=False)
         return ["-include", header] if done.returncode == 0 else []
+
+
+@cache
+def _listed() -> dict[str, Any]:
+    """Return what compiled.toml says."""
+    return tomllib.loads(Path("compiled.toml").read_text(encoding="utf-8"))
+
+
+def _by_flags(sources: Sequence[str]) -> list[tuple[Sequence[str], list[str]]]:
+    """Return the C files with the flags that they get beside those of all: first the common ones."""
+    if wish == "all" or sys.platform != "linux":
+        return [([], [*sources])]
+    quickest = {f"__native_{module[:-3].replace('/', '___')}.c" for module in _listed()["unoptimized"]}
+    quickest.add("__native_fakebroker.c")  # runs once, when the library is loaded
+    names = {source: os.path.basename(source) in quickest for source in sources}
+    return [
+        ([], [source for source, quick in names.items() if not quick]),
+        (QUICKEST_TO_COMPILE, [source for source, quick in names.items() if quick]),
+    ]
+
+
+def _bundles(sources: Sequence[str], number: int) -> list[str]:
+    """Return few C files that include these: gcc needs a tenth of its time to begin with one.
+
+    Compiled C files that are kept are kept one by one. Then none are bundled."""
+    ours = [source for source in sources if os.path.basename(source).startswith("__native_")]
+    if os.environ.get("FAKEBROKER_OBJECTS") or not ours:
+        return [*sources]
+    bundles: list[list[str]] = [[] for _ in range(min(4 * CORES, len(ours)))]
+    sizes = [0] * len(bundles)
+    for source in sorted(ours, key=os.path.getsize, reverse=True):
+        smallest = sizes.index(min(sizes))
+        bundles[smallest].append(source)
+        sizes[smallest] += os.path.getsize(source)
+    made = [source for source in sources if source not in ours]
+    for count, bundle in enumerate(bundles):
+        path = os.path.join(os.path.dirname(bundle[0]), f"bundle_{number}_{count}.c")
+        text = "".join(f'#include "{os.path.basename(source)}"\n' for source in bundle)
+        Path(path).write_text(text, encoding="utf-8")
+        made.append(path)
+    return made
 
 
 @cache

@@ -13,8 +13,9 @@ from pathlib import Path
 from fakebroker.apis.registry import NOT_APIS
 
 ROOT = Path(__file__).resolve().parent.parent
-GROUPS = [group for part in tomllib.loads((ROOT / "compiled.toml").read_text()).values() for group in part.values()]
-COMPILED = [module for group in GROUPS for module in group]
+LISTED = tomllib.loads((ROOT / "compiled.toml").read_text())
+SERVED = [module for group in LISTED["serve"].values() for module in group]
+COMPILED = [*SERVED, *(module for group in LISTED["all"].values() for module in group)]
 
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
@@ -290,6 +291,12 @@ def test_a_file_is_read_in_one_sitting() -> None:
 def test_a_compiled_module_is_listed_once_and_is_there() -> None:
     assert len(COMPILED) == len(set(COMPILED))
     assert [path for path in COMPILED if not (ROOT / path).is_file()] == []
+
+
+def test_what_is_compiled_without_optimization_is_compiled() -> None:
+    unoptimized = LISTED["unoptimized"]
+    assert len(unoptimized) == len(set(unoptimized))
+    assert set(unoptimized) - set(SERVED) == set()
 
 
 def test_what_has_a_length_says_whether_it_is_empty() -> None:

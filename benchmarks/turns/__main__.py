@@ -4,9 +4,11 @@
 
 While one turn of the loop lasts, every other client waits. Each array of the newest version of each request is filled
 with 20,000 elements (2,000 with --quick), its strings with 32,000 bytes, its bytes with 10 MiB, its pattern with 16,379
-characters. Each HTTP call is made beside 9,000 topics, partitions, faults, quotas and parked requests, with 31,500
-requests in the journal (1,000 and 3,500 with --quick), and with a body of 1 MiB. A figure is CPU time of the thread of
-the loop (asyncio's), with the garbage collector off: what else runs on the machine, and the client, do not count.
+characters. Brokers with 9,000 partitions of three replicas change, a group of 5,000 members rebalances, long logs are
+compacted (a tenth of each with --quick). Each HTTP call is made beside 9,000 topics, partitions, faults, quotas and
+parked requests, with 31,500 requests in the journal (1,000 and 3,500 with --quick), and with a body of 1 MiB. A figure
+is CPU time of the thread of the loop (asyncio's), with the garbage collector off: what else runs on the machine, and
+the client, do not count.
 
 Prints a table in Markdown for docs/longest-turns.md. There is no limit and no peer: the limits are counted in calls, by
 tests/apis/test_longest_slice.py and tests/control/test_control_longest_turns.py.
@@ -24,12 +26,13 @@ from collections.abc import Iterable
 
 from benchmarks.machine.facts import build, commit
 from benchmarks.reporting.report import progress
-from benchmarks.turns import calls, requests
+from benchmarks.turns import calls, changes, requests
 from benchmarks.turns.requests import Found
 
 ELEMENTS, QUICK_ELEMENTS = 20_000, 2_000
 THINGS, QUICK_THINGS = 9_000, 1_000
 DATA_BYTES = 10_485_760
+MEMBERS, QUICK_MEMBERS = 5_000, 500
 ROUNDS = 2
 
 
@@ -46,14 +49,19 @@ def rows(found: Iterable[Found]) -> list[str]:
     return lines
 
 
-def page(of_requests: list[Found], of_calls: list[Found]) -> str:
+def page(of_requests: list[Found], of_changes: list[Found], of_calls: list[Found]) -> str:
     head = ["| longest turn, ms | with | else, ms |", "|---|---|---|"]
     made = (
         f"Made on {datetime.date.today()} at commit {commit()}, on {os.cpu_count()} shared cores, Python "
         f"{platform.python_version()}, {build()}."
     )
     parts = [made]
-    for title, name, found in (("Kafka's protocol", "API", of_requests), ("HTTP control", "call", of_calls)):
+    tables = (
+        ("Kafka's protocol", "API", of_requests),
+        ("Changes", "change", of_changes),
+        ("HTTP control", "call", of_calls),
+    )
+    for title, name, found in tables:
         parts += ["", f"## {title}", "", f"| {name} {head[0]}", f"|---{head[1]}", *rows(found)]
     return "\n".join(parts)
 
@@ -62,19 +70,22 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks turns", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of everything, one round")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
-    parser.add_argument("--only", default="", metavar="NAME", help="APIs and calls that have this in their name")
+    parser.add_argument("--only", default="", metavar="NAME", help="what has this in its name")
     args = parser.parse_args(argv)
     elements, things = (QUICK_ELEMENTS, QUICK_THINGS) if args.quick else (ELEMENTS, THINGS)
     rounds = 1 if args.quick else ROUNDS
     with progress("turns", requests.count(args.only)) as step:
         of_requests = requests.measure(elements, DATA_BYTES, rounds, args.only, step)
+    with progress("turns", changes.count(args.only)) as step:
+        members, share = (QUICK_MEMBERS, 10) if args.quick else (MEMBERS, 1)
+        of_changes = changes.measure(things, members, share, args.only, step)
     with progress("turns", calls.count(args.only)) as step:
         of_calls = calls.measure(things, 7 * things // 2, args.only, step)
     if args.json:
-        told = [each._asdict() for each in (*of_requests, *of_calls)]
+        told = [each._asdict() for each in (*of_requests, *of_changes, *of_calls)]
         print(json.dumps({"name": "turns", "commit": commit(), "found": told}))
     else:
-        print(page(of_requests, of_calls))
+        print(page(of_requests, of_changes, of_calls))
     return 0
 
 

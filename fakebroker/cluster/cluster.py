@@ -80,7 +80,9 @@ class Cluster(Lives):
         self.faults = Faults(self, self.sockets, self._dispatcher, emit)
         self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
-        start_housekeeping(self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
+        start_housekeeping(
+            self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self.read_now, self.events
+        )
         register_reconfigurables(self.broker_configs, self.controller, self.followers, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")

@@ -5,7 +5,8 @@ Source   "isr-expiration" of core/.../server/ReplicaManager.scala; "kafka-log-re
          "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders and
          maybeElectUncleanLeaders of metadata/.../controller/ReplicationControlManager.java; CleanerThread of
          core/.../log/LogCleaner.scala @ 4.0.
-Differs  One task for all brokers and logs; in Kafka each log checks its producers on its own.
+Differs  One task for all brokers and logs; in Kafka each log checks its producers on its own. With very many partitions
+         a task is done in slices, as an event of the controller.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from collections.abc import Callable
 from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.log.retention import oldest_timestamp_kept_ms, start_by_size, start_by_time
 from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.protocol.slices import Slices
 
-Action = Callable[[Now], None]
+Action = Callable[[Callable[[], Now]], Slices[None]]
 MattersMs = Callable[[Now], int]
 
 
@@ -30,22 +33,24 @@ def start_housekeeping(
     controller: Controller,
     cleaner: LogCleaner,
     read_now: Callable[[], Now],
+    events: ControllerEvents,
 ) -> None:
     """Schedule the tasks; they run as long as the timer does. Each `..._matters_ms` returns when its task next has
     anything to do if nothing happens until then."""
 
-    def delete_old_records(now: Now) -> None:
-        for partition in controller.metadata.partitions():
-            delete_old_records_of(partition, now.wall_ms)
+    def delete_old_records(now: Callable[[], Now]) -> Slices[None]:
+        return controller.metadata.each_partition(lambda partition: delete_old_records_of(partition, now().wall_ms))
 
     def old_records_matter_ms(now: Now) -> int:
         return min((old_records_of_matter_ms(each, now) for each in controller.metadata.partitions()), default=NEVER_MS)
 
-    def remove_expired_producers(now: Now) -> None:
-        for partition in controller.metadata.partitions():
+    def remove_expired_producers(now: Callable[[], Now]) -> Slices[None]:
+        def remove(partition: Partition) -> None:
             for broker_id, replica in partition.replicas.items():
                 config = configs.of(broker_id)
-                replica.log.producer_state.remove_expired_producers(now.wall_ms, config.producer_id_expiration_ms)
+                replica.log.producer_state.remove_expired_producers(now().wall_ms, config.producer_id_expiration_ms)
+
+        return controller.metadata.each_partition(remove)
 
     def producers_matter_ms(now: Now) -> int:
         soonest_ms: int | None = None
@@ -57,27 +62,35 @@ def start_housekeeping(
                     soonest_ms = expires_ms if soonest_ms is None else min(expires_ms, soonest_ms)
         return NEVER_MS if soonest_ms is None else now.mono_at(soonest_ms)
 
-    def every(interval_ms: int, action: Action, matters_ms: MattersMs, delay_ms: int | None = None) -> None:
+    def every(
+        interval_ms: int, action: Callable[[Now], None], matters_ms: MattersMs, delay_ms: int | None = None
+    ) -> None:
         first_ms = interval_ms if delay_ms is None else delay_ms
         PeriodicTask(first_ms, interval_ms, action, matters_ms, housekeeping, read_now)
 
+    def in_slices(interval_ms: int, action: Action, matters_ms: MattersMs, delay_ms: int | None = None) -> None:
+        def act(now: Now) -> None:
+            events.handle("a timer's task", action(read_now))
+
+        every(interval_ms, act, matters_ms, delay_ms)
+
     config, leadership = configs.current, controller.leadership
-    every(max(config.replica_lag_time_max_ms // 2, 1), leadership.maybe_shrink_isrs, leadership.isrs_matter_ms)
+    in_slices(max(config.replica_lag_time_max_ms // 2, 1), leadership.maybe_shrink_isrs, leadership.isrs_matter_ms)
     if config.auto_leader_rebalance_enable:
         interval_ms = config.leader_imbalance_check_interval_seconds * 1000
-        every(interval_ms, leadership.balance_leaders, leadership.balance_matters_ms)
-    every(
+        in_slices(interval_ms, leadership.balance_leaders, leadership.balance_matters_ms)
+    in_slices(
         config.unclean_leader_election_interval_ms,
         leadership.maybe_elect_unclean_leaders,
         leadership.unclean_elections_matter_ms,
     )
-    every(
+    in_slices(
         config.log_retention_check_interval_ms,
         delete_old_records,
         old_records_matter_ms,
         config.log_initial_task_delay_ms,
     )
-    every(config.producer_id_expiration_check_interval_ms, remove_expired_producers, producers_matter_ms)
+    in_slices(config.producer_id_expiration_check_interval_ms, remove_expired_producers, producers_matter_ms)
     if config.log_cleaner_enable:
         every(
             # Kafka's cleaner sleeps this long if it finds nothing to do. With 0 the task would run without end.
@@ -93,6 +106,8 @@ def old_records_of_matter_ms(partition: Partition, now: Now) -> int:
     if "delete" not in config.cleanup_policy or partition.leader_id == NO_LEADER:
         return NEVER_MS
     log = partition.leader_log
+    if not log.size_in_bytes:
+        return NEVER_MS
     start = log.log_start_offset
     if config.retention_bytes >= 0 and start_by_size(log, config.retention_bytes) > start:
         return now.mono_ms

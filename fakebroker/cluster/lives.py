@@ -14,6 +14,8 @@ Theory   stop    the controller moves the leaders away, and parked requests get 
          flush   its records are on disk; a controlled shutdown does that.
          The controller's part is in core/controller/cluster_control.py. A broker that does not reach the controller has
          stale metadata as well: core/controller/stale_views.py.
+         Each change is an event of the controller (core/controller_events.py), in slices with very many partitions. A
+         broker that is killed or paused serves clients up to the last one; its fetches end partition by partition.
 Units    monotonic milliseconds.
 Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleManager.scala @ 4.0.
 """
@@ -23,17 +25,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from fakebroker.cluster.hearing import Hearing
 from fakebroker.cluster.members import Members
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.controller.cluster_control import Call
 from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.core.replication.partition import Partition
 from fakebroker.network.effects import Effect, Listen, StopListening
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.protocol.slices import Slices
 
 RUNNING, STOPPING, STOPPED, KILLED, PAUSED, STARTING = "running", "stopping", "stopped", "killed", "paused", "starting"
 
@@ -58,7 +62,7 @@ class Lives(Members):
         self._states = dict.fromkeys(self.registry.broker_ids, RUNNING)
         self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # number of lives of each broker
         self._paused: dict[int, Broker] = {}
-        self._catching_up: dict[int, Call] = {}  # heard by the controller, with metadata still to come
+        self._hearing = Hearing(self)
         self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # number of pauses of each broker
         self._unclean: dict[int, CrashLoss] = {}  # killed, and not started since
         self._effects: list[Effect] = []
@@ -77,6 +81,9 @@ class Lives(Members):
         """Start a controlled shutdown; do nothing if it does not run. Raises ValueError for an unknown id, and for a
         broker that does not reach the controller. Raises it also for a paused broker, which would only get the signal
         once it is resumed."""
+        self.events.handle_at_once(self.stop_broker_in_slices(broker_id, now))
+
+    def stop_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused: resume it before it is stopped, or kill it")
@@ -95,28 +102,32 @@ class Lives(Members):
             self._states[broker_id] = STOPPING
             life = self._lives[broker_id]
             if self.broker_configs.of(broker_id).controlled_shutdown_enable:
-                self.controller.cluster_control.controlled_shutdown(
+                yield from self.controller.cluster_control.controlled_shutdown(
                     broker_id, lambda: self._lives[broker_id] == life, lambda: self._shut_down(broker_id)
                 )
             else:
-                self._shut_down(broker_id)
+                yield from self._shut_down(broker_id)
                 self.controller.cluster_control.silent(broker_id)
             self._handle_requests()
 
     def kill_broker(self, broker_id: int, now: Now, loss: CrashLoss = CrashLoss.NOTHING) -> None:
         """Crash a broker. It loses what `loss` says by its next start. Do nothing if it has no process. Raises
         ValueError for an unknown id."""
+        self.events.handle_at_once(self.kill_broker_in_slices(broker_id, now, loss))
+
+    def kill_broker_in_slices(self, broker_id: int, now: Now, loss: CrashLoss = CrashLoss.NOTHING) -> Slices[None]:
         state = self.state_of(broker_id)
         if state in (STOPPED, KILLED):
             return
         self._enter(now)
+        if state != STARTING:
+            yield from self._works_no_more(broker_id)
         for listener in self.probe.listeners:
             listener.broker_killed(broker_id)
         self._unclean[broker_id] = max(loss, self._unclean.get(broker_id, loss))
         if state != STARTING:
-            self._works_no_more(broker_id)
             self.sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
-            self._take_down(broker_id)
+            yield from self._take_down(broker_id)
             self.controller.cluster_control.silent(broker_id)
         self._end(broker_id, KILLED)
         self._handle_requests()
@@ -124,22 +135,24 @@ class Lives(Members):
     def pause_broker(self, broker_id: int, now: Now) -> None:
         """Pause a broker; do nothing if it is paused. Raises ValueError for an unknown id, and for a broker that does
         not run."""
+        self.events.handle_at_once(self.pause_broker_in_slices(broker_id, now))
+
+    def pause_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == PAUSED:
             return
         if state != RUNNING:
             raise ValueError(f"broker {broker_id} is {state}: only one that is running can be paused")
         self._enter(now)
+        yield from self._works_no_more(broker_id, self.broker_configs.of(broker_id))
+        yield from self._hearing.end(broker_id)
         for listener in self.probe.listeners:
             listener.broker_paused(broker_id)
         self._states[broker_id] = PAUSED
         self._pauses[broker_id] += 1
-        self.followers.stands_still(broker_id, self.broker_configs.of(broker_id), now)
-        self._works_no_more(broker_id)
         broker = self._paused[broker_id] = self.brokers.pop(broker_id)
         self.sockets.pause_broker(broker_id)
         self._wakeups.pause_broker(broker_id)
-        self._hears_no_more(broker_id, broker)
         broker.pause()
         self.controller.cluster_control.silent(broker_id)
         self._handle_requests()
@@ -147,6 +160,9 @@ class Lives(Members):
     def resume_broker(self, broker_id: int, now: Now) -> None:
         """Resume a broker; do nothing if it runs. Raises ValueError for an unknown id, and for a broker that has no
         process."""
+        self.events.handle_at_once(self.resume_broker_in_slices(broker_id, now))
+
+    def resume_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == RUNNING:
             return
@@ -158,18 +174,21 @@ class Lives(Members):
         self._states[broker_id] = RUNNING
         broker = self.brokers[broker_id] = self._paused.pop(broker_id)
         self.followers.goes_on(broker_id, now)
-        self._works(broker_id)
+        yield from self._works(broker_id)
         if self.config.fakebroker_metadata_delay_ms == 0 and self.registry[broker_id].is_heard:
-            self.controller.leadership.views.hears(broker_id, now)  # late events see the new metadata
-        self._wakeups.resume_broker(broker_id, now.mono_ms)
+            yield from self.controller.leadership.views.hears(broker_id, self.read_now)  # before late events
+        self._wakeups.resume_broker(broker_id, self.now.mono_ms)
         broker.resume()
-        self._hears(broker_id)
+        yield from self._hearing.go_on(broker_id)
         self.sockets.resume_broker(broker_id)
         self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:
         """Start a broker that was stopped or killed; do nothing if it runs. Raises ValueError for an unknown id, and
         for a paused broker."""
+        self.events.handle_at_once(self.start_broker_in_slices(broker_id, now))
+
+    def start_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused, not stopped: resume it")
@@ -180,7 +199,7 @@ class Lives(Members):
             self._states[broker_id] = STARTING
             self._lives[broker_id] += 1
             life = self._lives[broker_id]
-            self.controller.cluster_control.register(
+            yield from self.controller.cluster_control.register(
                 broker_id,
                 broker_id not in self._unclean,
                 lambda: self._lives[broker_id] == life,
@@ -192,7 +211,7 @@ class Lives(Members):
         """Flush a broker's records to its disk; do nothing if it has no process. Raises ValueError for an unknown
         id."""
         if self.state_of(broker_id) in (RUNNING, STOPPING, PAUSED):
-            self._flush(broker_id)
+            self.events.handle_at_once(self._flush(broker_id))
 
     def pauses_of(self, broker_id: int) -> int:
         """Return the number of its pauses."""
@@ -203,6 +222,11 @@ class Lives(Members):
         for an unknown id."""
         for broker_id in (*some, *others, *without_controller):
             self._check_known(broker_id)
+        self.events.handle_at_once(self._cut(some, others, without_controller, now))
+
+    def _cut(
+        self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now
+    ) -> Slices[None]:
         self._enter(now)
         self.controller.leadership.note_last_fetches([*some, *others], now)
         self.registry.cut(some, others)
@@ -210,17 +234,22 @@ class Lives(Members):
         for broker_id in without_controller:
             self.controller.cluster_control.isolate(broker_id)
             if broker_id in self.brokers:
-                self._hears_no_more(broker_id, self.brokers[broker_id])
+                yield from self._hearing.end(broker_id)
         self._handle_requests()
 
     def join(self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now) -> None:
         """Undo `cut` with the same arguments."""
+        self.events.handle_at_once(self._join(some, others, without_controller, now))
+
+    def _join(
+        self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now
+    ) -> Slices[None]:
         self._enter(now)
         self.registry.join(some, others)
         self.followers.on_reach_change(now)
         for broker_id in without_controller:
-            self.controller.cluster_control.reach(broker_id)
-            self._hears(broker_id)
+            yield from self.controller.cluster_control.reach(broker_id)
+            yield from self._hearing.go_on(broker_id)
         self._handle_requests()
 
     # Internal methods.
@@ -229,93 +258,68 @@ class Lives(Members):
         """Handle the requests that can continue."""
         raise NotImplementedError
 
-    def _shut_down(self, broker_id: int) -> None:
+    def _shut_down(self, broker_id: int) -> Slices[None]:
         if self.config.fakebroker_controller_delay_ms == 0:
             self._handle_requests()  # respond also to requests queued behind those that got error 6
-        self._works_no_more(broker_id)
+            if self._states[broker_id] != STOPPING:  # a fault of such a request has killed it
+                return
+        yield from self._works_no_more(broker_id)
+        yield from self._flush(broker_id)
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         for listener in self.probe.listeners:
             listener.broker_stopped(broker_id)
-        self._flush(broker_id)
-        self._take_down(broker_id)
+        yield from self._take_down(broker_id)
         self._end(broker_id, STOPPED)
 
-    def _flush(self, broker_id: int) -> None:
-        for partition in self.metadata.partitions():
+    def _flush(self, broker_id: int) -> Slices[None]:
+        def flush(partition: Partition) -> None:
             replica = partition.as_seen_by(broker_id).replicas.get(broker_id)
             if replica is not None:
                 replica.log.flush()
 
-    def _take_lost(self, broker_id: int, loss: CrashLoss) -> None:
-        for partition in self.metadata.partitions() if loss else ():
+        return self.metadata.each_partition(flush)
+
+    def _take_lost(self, broker_id: int, loss: CrashLoss) -> Slices[None]:
+        def take_lost(partition: Partition) -> None:
             if broker_id in partition.replicas:
                 partition.replicas[broker_id].lose(loss)
+
+        if loss:
+            yield from self.metadata.each_partition(take_lost)
 
     def _end(self, broker_id: int, state: str) -> None:
         self._states[broker_id] = state
         self._lives[broker_id] += 1  # cancels registrations and shutdowns of the old life
         self.controller.cluster_control.forget(broker_id)
 
-    def _take_down(self, broker_id: int) -> None:
+    def _take_down(self, broker_id: int) -> Slices[None]:
         """Drop the process with all that it has in memory."""
         broker = self._paused.pop(broker_id, None) or self.brokers.pop(broker_id)
         self.followers.is_gone(broker_id)
         broker.stop()
-        self._stop_catching_up(broker_id)
-        self.controller.leadership.views.gone(broker_id, self.now)
+        self._hearing.stop_catching_up(broker_id)
+        yield from self.controller.leadership.views.gone(broker_id, self.read_now)
         self.publisher.forget_broker(broker_id)
         self._wakeups.stop_broker(broker_id)
         self._effects.append(StopListening(broker_id))
 
-    def _come_up(self, broker_id: int) -> None:
+    def _come_up(self, broker_id: int) -> Slices[None]:
         """Start its new life: it leads and follows again, without clients."""
         for listener in self.probe.listeners:
             listener.broker_started(broker_id)
         self._states[broker_id] = RUNNING
-        self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
+        yield from self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
         self.brokers[broker_id] = self._new_broker(broker_id)
-        self._works(broker_id)
+        yield from self._works(broker_id)
         if self.registry[broker_id].isolations:  # it was cut off while it started
-            self._hears_no_more(broker_id, self.brokers[broker_id])
+            yield from self._hearing.end(broker_id)
         self._effects.append(Listen(broker_id))
 
-    def _hears_no_more(self, broker_id: int, broker: Broker) -> None:
-        self._stop_catching_up(broker_id)
-        if self.controller.leadership.views.freeze(broker_id, broker.metadata):
-            self.publisher.pause_broker(broker_id)
-
-    def _hears(self, broker_id: int) -> None:
-        """Bring the broker up to date with the metadata, if it runs and reaches the controller. If it has missed
-        anything, that takes a delay."""
-        views = self.controller.leadership.views
-        if not self.registry[broker_id].is_heard or not self.publisher.is_paused(broker_id):
-            return
-        self.controller.cluster_control.heard(broker_id)
-        delay_ms = self.config.fakebroker_metadata_delay_ms if views.has_missed(broker_id) else 0
-        if delay_ms == 0:
-            self._knows(broker_id)
-        else:
-            call = self._catching_up[broker_id] = Call(delay_ms, lambda: self._knows(broker_id))
-            self.timer.timer.add(call, self.now.mono_ms)
-
-    def _stop_catching_up(self, broker_id: int) -> None:
-        call = self._catching_up.pop(broker_id, None)
-        if call is not None:
-            call.cancel()
-
-    def _knows(self, broker_id: int) -> None:
-        self._catching_up.pop(broker_id, None)
-        self.controller.leadership.views.hears(broker_id, self.now)
-        self.publisher.resume_broker(broker_id, self.brokers[broker_id])
-        self.controller.cluster_control.caught_up(broker_id)
-
-    def _works_no_more(self, broker_id: int) -> None:
+    def _works_no_more(self, broker_id: int, paused: BrokerConfig | None = None) -> Slices[None]:
         if self.registry[broker_id].is_working:
-            self.controller.leadership.note_last_fetches([broker_id], self.now)
             self.registry[broker_id].is_working = False
-            self.followers.on_reach_change(self.now)
+            yield from self.controller.leadership.work_no_more(broker_id, self.read_now, paused)
 
-    def _works(self, broker_id: int) -> None:
+    def _works(self, broker_id: int) -> Slices[None]:
         self.registry[broker_id].is_working = True
-        self.controller.leadership.goes_on_leading(broker_id, self.now)
-        self.followers.on_reach_change(self.now)
+        return self.controller.leadership.work(broker_id, self.read_now)

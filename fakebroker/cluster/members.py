@@ -9,7 +9,7 @@ Source   The roles of BrokerServer and KRaft's ControllerServer, core/.../server
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
@@ -20,10 +20,12 @@ from fakebroker.core.broker_registry import BrokerRegistry, ids_in_words
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.controller.cluster_control import Call
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.groups.group_ids import GroupIds
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
@@ -49,6 +51,7 @@ class Members(HasNow):
     current event.
 
     timer         for followers, and for throttled connections
+    events        of the controller: all changes of brokers
     housekeeping  for tasks that no client waits for
     deadlines     all sources of deadlines
     """
@@ -78,6 +81,8 @@ class Members(HasNow):
         self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
+        self.events = ControllerEvents(self._soon, self.report_bug)
+
         self._life = life
         random = self._random = life.random()
         self._session_ids = life.session_ids()
@@ -86,8 +91,8 @@ class Members(HasNow):
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines, self)
-        quotas = ReplicationQuotas(self.broker_configs, self._read_now)
-        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now, self.registry, quotas)
+        quotas = ReplicationQuotas(self.broker_configs, self.read_now)
+        self.followers = FollowerSet(followers, self.timer, self._wakeups, self.read_now, self.registry, quotas)
         self.controller = Controller(
             self.broker_configs,
             self.registry,
@@ -98,11 +103,12 @@ class Members(HasNow):
             random,
             life,
             self.timer.timer,
-            self._read_now,
+            self.read_now,
+            self.events,
             store,
         )
         self.registry.has_elr = self._has_elr
-        self.log_cleaner = LogCleaner(self.controller.log_memory, self.housekeeping.timer, self._read_now)
+        self.log_cleaner = LogCleaner(self.controller.log_memory, self.housekeeping.timer, self.read_now)
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()), config)
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
         self.publisher = BrokerMetadataPublisher(self.brokers)
@@ -176,8 +182,11 @@ class Members(HasNow):
         """Report a bug that was found outside the handling of a request."""
         raise NotImplementedError
 
-    def _read_now(self) -> Now:
+    def read_now(self) -> Now:
         return self.now
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        self.housekeeping.timer.add(Call(0, call), self.now.mono_ms)
 
     def _enter(self, now: Now) -> None:
         """Begin a change by a user."""
@@ -216,7 +225,7 @@ class Members(HasNow):
 
     def create_topic_in_slices(self, new: NewTopic, now: Now, validate_only: bool = False) -> Slices[Topic]:
         self._enter(now)
-        [result] = yield from self.controller.create_topics_in_slices([new], self._read_now, validate_only)
+        [result] = yield from self.controller.create_topics_in_slices([new], self.read_now, validate_only)
         if isinstance(result, KafkaError):
             raise result
         return result

@@ -13,8 +13,11 @@ from typing import TypeVar
 from fakebroker.control.bodies import NewCluster, NewTopic
 from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.hosted import Hosted, Lease
+from fakebroker.core.controller import topics as controller
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.made.arguments import read_assignments
+from fakebroker.server.settings import texts
 
 log = logging.getLogger("fakebroker")
 
@@ -134,8 +137,9 @@ def _make_topics(topics: Sequence[NewTopic], cluster: AsyncFakeCluster) -> None:
 
 def topic_made(cluster: AsyncFakeCluster, new: NewTopic) -> Slices[None]:
     """Create a topic, in slices."""
-    configs = settings(new.configs)
-    return cluster._create_topic_in_slices(new.name, new.partitions, new.replication_factor, configs, new.assignments)
+    configs, assignments = texts(settings(new.configs)), read_assignments(new.assignments)
+    made = controller.NewTopic(new.name, new.partitions, new.replication_factor, assignments, configs)
+    yield from cluster._create_topic_in_slices(made)
 
 
 def settings(configs: Mapping[str, V | float]) -> dict[str, V | str]:

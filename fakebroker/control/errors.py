@@ -30,7 +30,7 @@ CODES: Mapping[str, str] = {
     "NOT_FOUND": "404: no such path, broker, fault or cluster",
     "METHOD_NOT_ALLOWED": "405",
     "CONFLICT": "409: not as things are, e.g. the clock is the real one",
-    "TOO_LARGE": "413: the body",
+    "TOO_LARGE": "413: the body, or a list or mapping in it",
     "INVALID_BODY": "422: a member is unknown, missing or of the wrong type; `member` says which",
     "INVALID_ARGUMENT": "422: a value that cannot be",
     "TOO_MANY": "429: clusters or waiting requests",

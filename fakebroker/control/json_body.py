@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NoReturn
 
+from starlette.exceptions import HTTPException
+
 # A topic of 10,000 partitions with three replicas each has fewer.
 MAX_VALUES: Final = 32_000
 MAX_ELEMENTS: Final = 1_000  # of a list
@@ -21,10 +23,10 @@ MAX_MEMBERS: Final = 1_000  # of a mapping
 
 
 def read_json(body: bytes) -> Any:
-    """Return the value. Raises JSONDecodeError with a readable `msg`."""
+    """Return the value. Raises JSONDecodeError with a readable `msg`, HTTPException (413) for a body with too much."""
     text = ""
     if body.count(b",") >= MAX_VALUES:
-        raise json.JSONDecodeError(f"it has more than {MAX_VALUES:,} values", text, 0)
+        raise _too_large(f"a body has at most {MAX_VALUES:,} values")
     try:
         text = body.decode(json.detect_encoding(body))
         value = json.loads(text, parse_constant=_refuse_constant)
@@ -40,27 +42,31 @@ def read_json(body: bytes) -> Any:
         raise json.JSONDecodeError("it is nested too deeply", text, 0) from None
     except ValueError:
         raise json.JSONDecodeError("a number has thousands of digits", text, 0) from None
-    _refuse_long(value, text)
+    _refuse_long(value)
     return value
 
 
-def _refuse_long(value: Any, text: str) -> None:
+def _refuse_long(value: Any) -> None:
     left = [value]
     while left:
         each = left.pop()
         if isinstance(each, dict):
             inner = [one for one in each.values() if isinstance(one, dict | list)]
             if len(each) > MAX_MEMBERS:
-                raise json.JSONDecodeError(f"a mapping has more than {MAX_MEMBERS:,} members", text, 0)
+                raise _too_large(f"a mapping in a body has at most {MAX_MEMBERS:,} members, not {len(each):,}")
         elif isinstance(each, list):
             inner = [one for one in each if isinstance(one, dict | list)]
             has_lists = len(inner) == len(each) and not any(isinstance(one, dict) for one in inner)
             most = MAX_LISTS if has_lists else MAX_ELEMENTS
             if len(each) > most:
-                raise json.JSONDecodeError(f"a list has more than {most:,} elements", text, 0)
+                raise _too_large(f"a list in a body has at most {most:,} elements, not {len(each):,}")
         else:
             return
         left += inner
+
+
+def _too_large(why: str) -> HTTPException:
+    return HTTPException(413, why)
 
 
 def _refuse_constant(name: str) -> NoReturn:

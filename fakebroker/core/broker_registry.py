@@ -27,6 +27,7 @@ class RegisteredBroker:
 
     epoch                    of this life
     is_fenced                by the controller
+    is_being_fenced          by the controller, which removes it from the ISRs first
     in_controlled_shutdown   it has requested a controlled shutdown, and leads nothing any more
     is_working               its process runs, and is not paused
     isolations               the number of causes that cut it off from the controller
@@ -36,14 +37,14 @@ class RegisteredBroker:
     """
 
     __slots__ = (
-        "_endpoints", "bound", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_fenced",
-        "is_working", "isolations", "on_disk_full", "rack",
+        "_endpoints", "bound", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_being_fenced",
+        "is_fenced", "is_working", "isolations", "on_disk_full", "rack",
     )  # fmt: skip
 
     def __init__(self, broker_id: int, epoch: int = 0, rack: str | None = None) -> None:
         self.broker_id = broker_id
         self.epoch = epoch
-        self.is_fenced = False
+        self.is_fenced = self.is_being_fenced = False
         self.in_controlled_shutdown = False
         self.is_working = True
         self.isolations = 0
@@ -72,7 +73,7 @@ class RegisteredBroker:
     @property
     def is_active(self) -> bool:
         """True if the broker may lead and be in sync."""
-        return not self.is_fenced and not self.in_controlled_shutdown
+        return not self.is_fenced and not self.is_being_fenced and not self.in_controlled_shutdown
 
     @property
     def is_heard(self) -> bool:
@@ -135,7 +136,8 @@ class BrokerRegistry:
 
     def fence(self, broker_id: int) -> None:
         """Fence a broker that has stopped, or was silent for too long."""
-        self._brokers[broker_id].is_fenced = True
+        broker = self._brokers[broker_id]
+        broker.is_fenced, broker.is_being_fenced = True, False
 
     def is_alive(self, broker_id: int) -> bool:
         broker = self._brokers.get(broker_id)

@@ -41,19 +41,12 @@ class Administration:
         the number of partitions and replicas, so leave out `partitions` and `replication_factor`. Raises KafkaError
         with the error code that CreateTopics would return.
         """
-        finish(self._create_topic_in_slices(name, partitions, replication_factor, configs, assignments))
-
-    def _create_topic_in_slices(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        configs: Mapping[str, str | int | bool] | None = None,
-        assignments: Sequence[Sequence[int]] | None = None,
-    ) -> Slices[None]:
         require(STRING, name=name)
         require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
         new = NewTopic(name, partitions, replication_factor, read_assignments(assignments), texts(configs))
+        finish(self._create_topic_in_slices(new))
+
+    def _create_topic_in_slices(self, new: NewTopic) -> Slices[None]:
         driver = self._at_home
         yield from driver.cluster.create_topic_in_slices(new, driver.clock.stamp())
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 
+from fakebroker.core.clock import Now
+from fakebroker.protocol.slices import Slices, begin
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
@@ -119,36 +122,43 @@ class Listeners:
     async def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down in a controlled way. Once it has stopped, its port refuses connections and stays reserved.
         Raises ValueError if it is paused."""
-        self._driver.cluster.stop_broker(broker_id, self._driver.clock.stamp())
-        await self._settle(broker_id)
+        await self._change_broker(broker_id, self._driver.cluster.stop_broker_in_slices)
 
     async def kill_broker(self, broker_id: int) -> None:
         """Crash a broker; its port stays reserved."""
-        self._driver.cluster.kill_broker(broker_id, self._driver.clock.stamp())
-        await self._settle(broker_id)
+        await self._change_broker(broker_id, self._driver.cluster.kill_broker_in_slices)
 
     async def pause_broker(self, broker_id: int) -> None:
         """Pause a broker; its port and its connections stay open. Raises ValueError if it does not run."""
-        self._driver.cluster.pause_broker(broker_id, self._driver.clock.stamp())
-        self._driver.settle()
+        await self._change_broker(broker_id, self._driver.cluster.pause_broker_in_slices)
 
     async def resume_broker(self, broker_id: int) -> None:
         """Resume a broker. Raises ValueError if it has no process."""
-        self._driver.cluster.resume_broker(broker_id, self._driver.clock.stamp())
-        self._driver.settle()
+        await self._change_broker(broker_id, self._driver.cluster.resume_broker_in_slices)
 
     async def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped or killed; it listens on the same port as soon as it has registered. Raises
         ValueError if it is paused, OSError if its port cannot listen."""
-        self._driver.cluster.start_broker(broker_id, self._driver.clock.stamp())
-        await self._settle(broker_id)
+        await self._change_broker(broker_id, self._driver.cluster.start_broker_in_slices)
 
-    async def _settle(self, broker_id: int) -> None:
-        """Perform the effects and wait for the change of the port, but not for what takes the controller's time."""
-        self._driver.settle()
-        change = self._changes.get(broker_id)
-        if change is not None and (error := await change) is not None:
+    async def _change_broker(self, broker_id: int, change: Callable[[int, Now], Slices[None]]) -> None:
+        """Change the state of a broker, with other work between the slices. Wait for its port, but not for
+        what takes the controller's time."""
+        driver = self._driver
+        await self._decided()
+        rest = begin(change(broker_id, driver.clock.stamp()))
+        if rest is not None:
+            driver.cluster.events.handle(f"a change of broker {broker_id}", rest)
+        driver.settle()
+        await self._decided()
+        pending = self._changes.get(broker_id)
+        if pending is not None and (error := await pending) is not None:
             raise error
+
+    async def _decided(self) -> None:
+        """Wait until all events of the controller are completely handled."""
+        while self._driver.cluster.events.is_busy:
+            await turns(1)
 
     def _on_listening(self, broker_id: int, listens: bool) -> None:
         """Open or close the port of a broker that came up or went down."""

@@ -75,6 +75,8 @@ def test_too_large_a_body_gets_an_error(
 @pytest.mark.parametrize(
     ("content", "status", "code"),
     [
+        (b"[" + b"0," * 32_000 + b"0]", 413, "TOO_LARGE"),
+        (b"{" + b",".join(b'"m%d": 1' % number for number in range(1_001)) + b"}", 413, "TOO_LARGE"),
         (b"{", 400, "INVALID_JSON"),
         (b"[" * 100_000, 400, "INVALID_JSON"),
         (b'{"name": 1' + b"0" * 5_000 + b"}", 400, "INVALID_JSON"),

@@ -1,4 +1,4 @@
-"""What is no JSON for the control, however valid (control/json_body.py)."""
+"""Bodies that the control refuses, however valid (control/json_body.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
 from support.slices import calls_of
 
 from fakebroker.control.bodies import Followers, NewReplicas, NewTopic
@@ -18,7 +19,7 @@ from fakebroker.control.json_body import MAX_ELEMENTS, MAX_LISTS, MAX_MEMBERS, M
 def test_very_many_values_are_refused_before_they_are_read() -> None:
     lists = b"[" + b"0," * 31 + b"0]"
     assert len(read_json(b"[" + b",".join([lists] * (MAX_VALUES // 32)) + b"]")) == MAX_VALUES // 32
-    with pytest.raises(json.JSONDecodeError, match="it has more than 32,000 values"):
+    with pytest.raises(HTTPException, match="a body has at most 32,000 values"):
         read_json(b"[" + b"0," * MAX_VALUES)  # which does not even end
 
 
@@ -28,11 +29,15 @@ def test_very_many_values_are_refused_before_they_are_read() -> None:
         (
             MAX_MEMBERS,
             lambda size: {f"m{number}": 1 for number in range(size)},
-            "a mapping has more than 1,000 members",
+            "a mapping in a body has at most 1,000 members, not 1,001",
         ),
-        (MAX_ELEMENTS, lambda size: [0] * size, "a list has more than 1,000 elements"),
-        (MAX_ELEMENTS, lambda size: [[1]] * (size - 1) + [{}], "a list has more than 1,000 elements"),
-        (MAX_LISTS, lambda size: [[1]] * size, "a list has more than 10,000 elements"),
+        (MAX_ELEMENTS, lambda size: [0] * size, "a list in a body has at most 1,000 elements, not"),
+        (
+            MAX_ELEMENTS,
+            lambda size: [[1]] * (size - 1) + [{}],
+            "a list in a body has at most 1,000 elements, not",
+        ),
+        (MAX_LISTS, lambda size: [[1]] * size, "a list in a body has at most 10,000 elements, not 10,001"),
     ],
 )
 def test_very_long_lists_and_mappings_are_refused_wherever_they_are(
@@ -40,7 +45,7 @@ def test_very_long_lists_and_mappings_are_refused_wherever_they_are(
 ) -> None:
     for inside in (lambda value: value, lambda value: {"configs": value}, lambda value: [{"do": [value]}]):
         assert read_json(json.dumps(inside(make(most))).encode()) == inside(make(most))
-        with pytest.raises(json.JSONDecodeError, match=message):
+        with pytest.raises(HTTPException, match=message):
             read_json(json.dumps(inside(make(most + 1))).encode())
 
 

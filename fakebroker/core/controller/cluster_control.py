@@ -9,7 +9,8 @@ Theory   A broker that is silent for broker.session.timeout.ms is fenced: it lea
          again is unfenced in the epoch that it had. A broker that registers after a crash is no eligible leader any
          more (KIP-966), because it cannot give the epoch of a clean shutdown. A broker that does not reach the
          controller is silent, whether it works or not.
-Units    monotonic milliseconds. Each step takes the controller `fakebroker.controller.delay.ms`; with 0 all happens at
+         Each step is an event of the controller (core/controller_events.py).
+Units    monotonic milliseconds. Each step takes the controller `fakebroker.controller.delay.ms`; with 0 it begins at
          once.
 Source   metadata/.../controller/{ClusterControlManager,BrokerHeartbeatManager,ReplicationControlManager}.java @ 4.4
          (read out of the released jars): registerBroker, calculateNextBrokerState, processBrokerHeartbeat,
@@ -30,7 +31,9 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.leadership import Leadership
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.probe import Probe
+from fakebroker.protocol.slices import Slices
 from timingwheel import SystemTimer, TimerTask
 
 
@@ -47,6 +50,9 @@ class Call(TimerTask):
         self._call()
 
 
+Step = Callable[[], Slices[None]]
+
+
 @final
 class ClusterControl:
     """The life of all brokers. A request is executed at once, or after the controller's delay. `is_asked` is checked
@@ -60,6 +66,7 @@ class ClusterControl:
         probe: Probe,
         timer: SystemTimer,
         read_now: Callable[[], Now],
+        events: ControllerEvents,
     ) -> None:
         self._registry = registry
         self._leadership = leadership
@@ -67,51 +74,50 @@ class ClusterControl:
         self._probe = probe
         self._timer = timer
         self._read_now = read_now
+        self._events = events
         self._sessions: dict[int, Call] = {}  # of silent brokers
-        self._leaving: dict[int, tuple[set[int], Callable[[], None]]] = {}  # the brokers still unaware; the grant
-        self._registering: dict[int, Callable[[], None]] = {}  # called once the session of the last life has ended
+        self._leaving: dict[int, tuple[set[int], Step]] = {}  # the brokers still unaware; the grant
+        self._registering: dict[int, Step] = {}  # done once the session of the last life has ended
 
-    def after_delay(self, call: Callable[[], None]) -> None:
-        """Call after the controller's delay for one step."""
+    def _after_delay(self, step: Step) -> Slices[None]:
+        """Do a step after the controller's delay."""
         delay_ms = self._configs.current.fakebroker_controller_delay_ms
         if delay_ms == 0:
-            call()
+            yield from step()
         else:
-            self._timer.add(Call(delay_ms, call), self._read_now().mono_ms)
+            call = Call(delay_ms, lambda: self._events.handle("a step of the controller", step()))
+            self._timer.add(call, self._read_now().mono_ms)
 
     # Stopping brokers.
 
-    def controlled_shutdown(self, broker_id: int, is_asked: Callable[[], bool], may_go: Callable[[], None]) -> None:
-        """Start a controlled shutdown. `may_go` is called when the broker may stop."""
+    def controlled_shutdown(self, broker_id: int, is_asked: Callable[[], bool], may_go: Step) -> Slices[None]:
+        """Start a controlled shutdown. `may_go` is done when the broker may stop."""
 
-        def granted() -> None:
+        def granted() -> Slices[None]:
             if is_asked():
-                self._fence(broker_id, "controlled shutdown")
-                may_go()
+                yield from self._fence(broker_id, "controlled shutdown")
+                yield from may_go()
 
-        def asked_again() -> None:
+        def asked_again() -> Slices[None]:
             unaware.intersection_update(self._unaware())
             if unaware:
                 self._leaving[broker_id] = unaware, granted
             else:
-                granted()
+                yield from granted()
 
-        def asked() -> None:
+        def asked() -> Slices[None]:
             if not is_asked():
                 return
             if not self._leadership.leads_any(broker_id):
-                granted()
+                yield from granted()
                 return
-            now = self._read_now()
-            self._leadership.note_last_fetches([broker_id], now)
             self._registry[broker_id].in_controlled_shutdown = True
-            self._leadership.remove_from_isrs(broker_id, now)
-            self._leadership.let_follow(broker_id, now)  # it no longer follows
+            yield from self._leadership.leave(broker_id, self._read_now)
             unaware.update(self._unaware())
-            self.after_delay(asked_again)
+            yield from self._after_delay(asked_again)
 
         unaware: set[int] = set()
-        self.after_delay(asked)
+        return self._after_delay(asked)
 
     def _unaware(self) -> list[int]:
         """Return the active brokers that have not confirmed the last decision."""
@@ -122,12 +128,12 @@ class ClusterControl:
             if not registry[other].is_heard or views.is_unaware(other)
         ]
 
-    def _let_leave(self, broker_id: int) -> None:
+    def _let_leave(self, broker_id: int) -> Slices[None]:
         """Let brokers stop that waited only for `broker_id`: it now knows the last decision, or is no longer active."""
         for leaving, (unaware, granted) in list(self._leaving.items()):
             unaware.discard(broker_id)
             if not unaware and self._leaving.pop(leaving, None) is not None:  # one that stops may let others stop
-                granted()
+                yield from granted()
 
     def silent(self, broker_id: int) -> None:
         """Start the session timeout of a broker that is silent from now on."""
@@ -138,27 +144,28 @@ class ClusterControl:
 
     def _session_over(self, broker_id: int) -> None:
         del self._sessions[broker_id]
-        self.after_delay(lambda: self._fence_silent(broker_id))
+        self._events.handle("the end of a session", self._after_delay(lambda: self._fence_silent(broker_id)))
 
-    def _fence_silent(self, broker_id: int) -> None:
+    def _fence_silent(self, broker_id: int) -> Slices[None]:
         if not self._registry[broker_id].is_heard and self._registry.is_alive(broker_id):
-            self._fence(broker_id, "its session has timed out")
-        self._let_register(broker_id)
+            yield from self._fence(broker_id, "its session has timed out")
+        yield from self._let_register(broker_id)
 
-    def _let_register(self, broker_id: int) -> None:
+    def _let_register(self, broker_id: int) -> Slices[None]:
         """Register a waiting broker if no earlier session and no isolation prevents it."""
         broker = self._registry[broker_id]
         if broker_id not in self._sessions and not broker.is_alive and not broker.isolations:
             register = self._registering.pop(broker_id, None)
             if register is not None:
-                register()
+                yield from register()
 
-    def _fence(self, broker_id: int, reason: str) -> None:
-        self._registry.fence(broker_id)
+    def _fence(self, broker_id: int, reason: str) -> Slices[None]:
+        self._registry[broker_id].is_being_fenced = True
         for listener in self._probe.listeners:
             listener.broker_fenced(broker_id, self._registry[broker_id].epoch, reason)
-        self._leadership.remove_from_isrs(broker_id, self._read_now())
-        self._let_leave(broker_id)
+        yield from self._leadership.remove_from_isrs(broker_id, self._read_now)
+        self._registry.fence(broker_id)
+        yield from self._let_leave(broker_id)
 
     # Starting brokers.
 
@@ -170,69 +177,66 @@ class ClusterControl:
             if session is not None:
                 session.cancel()
 
-    def caught_up(self, broker_id: int) -> None:
+    def caught_up(self, broker_id: int) -> Slices[None]:
         """Let brokers stop that waited for this one, now that it knows what it missed. If it was fenced meanwhile,
         unfence it."""
         if self._registry[broker_id].is_heard:
-            self._let_leave(broker_id)
+            yield from self._let_leave(broker_id)
         if self._registry[broker_id].is_heard and not self._registry.is_alive(broker_id):
             epoch = self._registry[broker_id].epoch
-            self.after_delay(lambda: self._heard(broker_id, epoch))
+            yield from self._after_delay(lambda: self._heard(broker_id, epoch))
 
-    def _heard(self, broker_id: int, epoch: int) -> None:
+    def _heard(self, broker_id: int, epoch: int) -> Slices[None]:
         broker = self._registry[broker_id]
         if broker.is_heard and broker.epoch == epoch and broker.is_fenced:
-            self._unfence(broker_id)
+            yield from self._unfence(broker_id)
 
     def isolate(self, broker_id: int) -> None:
         """Cut a broker off from the controller, whatever else it reaches."""
         self._registry[broker_id].isolations += 1
         self.silent(broker_id)
 
-    def reach(self, broker_id: int) -> None:
+    def reach(self, broker_id: int) -> Slices[None]:
         """Undo one `isolate`. The broker reaches the controller unless another isolation is left."""
         self._registry[broker_id].isolations -= 1
         if self._registry[broker_id].is_heard:
             self.heard(broker_id)
-            self._leadership.reaches_controller_again(broker_id, self._read_now())
-        self._let_register(broker_id)
+            yield from self._leadership.reaches_controller_again(broker_id, self._read_now)
+        yield from self._let_register(broker_id)
 
-    def register(
-        self, broker_id: int, is_clean: bool, is_asked: Callable[[], bool], come_up: Callable[[], None]
-    ) -> None:
-        """Register a broker that has started, once the session of its last life has ended. It works once `come_up` has
-        returned, and is then unfenced. `is_clean`: its last life ended with a controlled shutdown."""
+    def register(self, broker_id: int, is_clean: bool, is_asked: Callable[[], bool], come_up: Step) -> Slices[None]:
+        """Register a broker that has started, once the session of its last life has ended. It works once `come_up` is
+        done, and is then unfenced. `is_clean`: its last life ended with a controlled shutdown."""
 
-        def registered() -> None:
+        def registered() -> Slices[None]:
             if not is_asked():
                 return
             if self._registry.has_elr() and not is_clean:
-                self._leadership.unclean_shutdown(broker_id, self._read_now())
+                yield from self._leadership.unclean_shutdown(broker_id, self._read_now)
             self._registry.register(broker_id)
-            self.after_delay(caught_up)
+            yield from self._after_delay(caught_up)
 
-        def caught_up() -> None:
+        def caught_up() -> Slices[None]:
             if is_asked():
-                come_up()
-                self._unfence(broker_id)
+                yield from come_up()
+                yield from self._unfence(broker_id)
                 if not self._registry[broker_id].is_heard:  # it was cut off meanwhile
                     self.silent(broker_id)
 
-        def register() -> None:
-            self.after_delay(registered)
+        def register() -> Slices[None]:
+            return self._after_delay(registered)
 
         has_session = broker_id in self._sessions or (self._registry.is_alive(broker_id) and not is_clean)
         if has_session or self._registry[broker_id].isolations:
             self._registering[broker_id] = register
         else:
-            register()
+            yield from register()
 
-    def _unfence(self, broker_id: int) -> None:
+    def _unfence(self, broker_id: int) -> Slices[None]:
         self._registry.unfence(broker_id)
         for listener in self._probe.listeners:
             listener.broker_unfenced(broker_id, self._registry[broker_id].epoch)
-        self._leadership.elect_where_nobody_leads(self._read_now())
-        self._leadership.let_follow(broker_id, self._read_now())
+        yield from self._leadership.come_back(broker_id, self._read_now)
 
     def forget(self, broker_id: int) -> None:
         """Cancel the pending registration or controlled shutdown of a broker."""
@@ -242,6 +246,9 @@ class ClusterControl:
     def unregister(self, broker_id: int) -> None:
         """Unregister a running broker. It is back at once: the response to its next heartbeat says that it is
         unknown."""
-        self._fence(broker_id, "unregistered")
+        self._events.handle("the end of a registration", self._unregister(broker_id))
+
+    def _unregister(self, broker_id: int) -> Slices[None]:
+        yield from self._fence(broker_id, "unregistered")
         self._registry.register(broker_id)
-        self._unfence(broker_id)
+        yield from self._unfence(broker_id)

@@ -31,6 +31,7 @@ from fakebroker.core.controller.producer_ids import ProducerIdBlocks
 from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.life import Life
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.store import Store
@@ -68,6 +69,7 @@ class Controller:
         life: Life,
         timer: SystemTimer,
         read_now: Callable[[], Now],
+        events: ControllerEvents,
         store: Store | None = None,
     ) -> None:
         """Create the controller. `timer` is that of the followers."""
@@ -83,7 +85,7 @@ class Controller:
         self.earlier_cluster_ids = life.cluster_ids
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
-        self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now)
+        self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now, events)
         self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
         isrs = AlterPartitionManager(broker_configs, timer, wakeups, read_now)
         self._partition_creation = PartitionCreation(
@@ -93,7 +95,7 @@ class Controller:
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
-        self._deleted_leader_epoch = life.leader_epoch - 1  # the highest leader epoch of deleted topics
+        metadata.note_leader_epoch(life.leader_epoch - 1)
 
     # Topics.
 
@@ -153,8 +155,6 @@ class Controller:
         self.metadata.remove(topic)
         for partition in topic.partitions:
             partition.is_deleted = True
-            if partition.leader_epoch > self._deleted_leader_epoch:
-                self._deleted_leader_epoch = partition.leader_epoch
         for number, partition in enumerate(topic.partitions, 1):
             self._followers.remove(partition)
             self.leadership.views.deleted(partition)
@@ -231,11 +231,11 @@ class Controller:
     @property
     def next_leader_epoch(self) -> int:
         """A leader epoch above those of all partitions, deleted ones included."""
-        epochs = [partition.leader_epoch for partition in self.metadata.partitions()]
-        return 1 + max(self._deleted_leader_epoch, *epochs, -1)
+        return 1 + self.metadata.highest_leader_epoch
 
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():
+            assert partition.leader_epoch <= self.metadata.highest_leader_epoch
             check_invariants(partition)
         self.leadership.views.check_invariants()
         self.log_memory.check_invariants()

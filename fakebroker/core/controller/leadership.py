@@ -7,8 +7,8 @@ Theory   cluster_control.py decides when brokers come and go, elections.py which
 Units    monotonic milliseconds.
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: generateLeaderAndIsrUpdates,
          maybeBalancePartitionLeaders, maybeElectUncleanLeaders; core/.../server/ReplicaManager.scala applyDelta.
-Differs  In one step, without a metadata log in between: all brokers that reach the controller know at once. The others
-         are in stale_views.py.
+Differs  Partition by partition, without a metadata log in between: all brokers that reach the controller know of each
+         at once. The others are in stale_views.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import NEVER_MS, Now
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.alter_partition import look_again
 from fakebroker.core.controller.elections import Election
 from fakebroker.core.controller.metadata_cache import MetadataCache
@@ -34,6 +35,7 @@ from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
@@ -59,47 +61,85 @@ class Leadership:
         self._on_leader = on_leader
         self.views = StaleViews(metadata, followers, wakeups, probe)
 
-    def remove_from_isrs(self, broker_id: int, now: Now) -> None:
-        """Remove the broker from all ISRs. Partitions that it led get another leader, or none."""
-        for partition in self.metadata.partitions():
-            if broker_id in partition.replicas and broker_id in partition.isr:
-                self.elect(partition, partition.isr - {broker_id}, now)
+    # Brokers that come and go. What happens to a partition happens in one slice.
 
-    def unclean_shutdown(self, broker_id: int, now: Now) -> None:
-        """React to a broker that returns without a controlled shutdown: it may lack unflushed records."""
-        for partition in self.metadata.partitions():
-            if broker_id in partition.isr or broker_id in partition.elr:
-                self.elect(partition, partition.isr - {broker_id}, now, unclean=(broker_id,))
+    def leave(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Let a broker in controlled shutdown lead and follow no more, and be in no ISR."""
 
-    def elect_where_nobody_leads(self, now: Now) -> None:
-        """Elect leaders for partitions without one, now that another broker may lead."""
-        for partition in self.metadata.partitions():
-            if partition.leader_id == NO_LEADER:
-                self.elect(partition, partition.isr, now)
-
-    def let_follow(self, broker_id: int, now: Now) -> None:
-        """Let the broker's followers fetch again, which may bring them back into the ISR."""
-        for partition in self.metadata.partitions():
+        def leave(partition: Partition) -> None:
             if broker_id in partition.replicas:
-                self._followers.of_broker(partition, broker_id).on_leader_change(now)
+                note_last_fetch(partition, broker_id, now().mono_ms)
+                self._remove_from_isr(partition, broker_id, now())
+                self._followers.of_broker(partition, broker_id).on_leader_change(now())
 
-    def goes_on_leading(self, broker_id: int, now: Now) -> None:
-        """React to a resumed broker: it learns of the ISRs of the partitions that it leads."""
-        for partition in self.metadata.partitions():
-            if partition.leader_id == broker_id and partition.maybe_increment_leader_hw(now.mono_ms):
+        return self.metadata.each_partition(leave)
+
+    def remove_from_isrs(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Remove the broker from all ISRs. Partitions that it led get another leader, or none."""
+        return self.metadata.each_partition(lambda partition: self._remove_from_isr(partition, broker_id, now()))
+
+    def _remove_from_isr(self, partition: Partition, broker_id: int, now: Now) -> None:
+        replica = partition.replicas.get(broker_id)
+        if replica is not None and replica.is_in_sync:
+            self.elect(partition, partition.isr - {broker_id}, now)
+
+    def unclean_shutdown(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """React to a broker that returns without a controlled shutdown: it may lack unflushed records."""
+
+        def unclean_shutdown(partition: Partition) -> None:
+            if broker_id in partition.isr or broker_id in partition.elr:
+                self.elect(partition, partition.isr - {broker_id}, now(), unclean=(broker_id,))
+
+        return self.metadata.each_partition(unclean_shutdown)
+
+    def come_back(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Let an unfenced broker lead where there is no leader, and its followers fetch, which may bring them back into
+        the ISR."""
+
+        def come_back(partition: Partition) -> None:
+            if partition.leader_id == NO_LEADER:
+                self.elect(partition, partition.isr, now())
+            if broker_id in partition.replicas:
+                self._followers.of_broker(partition, broker_id).on_leader_change(now())
+
+        return self.metadata.each_partition(come_back)
+
+    def work(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """React to a broker that works again: it learns of the ISRs of the partitions that it leads, and fetches."""
+
+        def work(partition: Partition) -> None:
+            if partition.leader_id == broker_id and partition.maybe_increment_leader_hw(now().mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)
+            self._followers.on_reach_change_of(partition, now())
 
-    def reaches_controller_again(self, broker_id: int, now: Now) -> None:
+        self._followers.begin_reach_change()
+        return self.metadata.each_partition(work)
+
+    def work_no_more(self, broker_id: int, now: Callable[[], Now], paused: BrokerConfig | None = None) -> Slices[None]:
+        """React to a broker that fetches no more: it is gone, or is about to be paused with the settings `paused`."""
+
+        def work_no_more(partition: Partition) -> None:
+            if paused is not None:
+                self._followers.keep_fetch(partition, broker_id, paused, now())
+            if broker_id in partition.replicas:
+                note_last_fetch(partition, broker_id, now().mono_ms)
+            self._followers.on_reach_change_of(partition, now())
+
+        self._followers.begin_reach_change()
+        return self.metadata.each_partition(work_no_more)
+
+    def reaches_controller_again(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """React to a broker that reaches the controller again. Followers that have caught up meanwhile join the ISRs of
         its partitions."""
-        for partition in self.metadata.partitions():
-            if partition.leader_id != broker_id:
-                continue
-            if look_again(partition, now):
+
+        def look(partition: Partition) -> None:
+            if partition.leader_id == broker_id and look_again(partition, now()):
                 self._wakeups.try_complete_delayed_requests(partition)
 
+        return self.metadata.each_partition(look)
+
     def leads_any(self, broker_id: int) -> bool:
-        return any(partition.leader_id == broker_id for partition in self.metadata.partitions())
+        return any(each.leader_id == broker_id for topic in self.metadata.topics() for each in topic.partitions)
 
     def note_last_fetches(self, broker_ids: Collection[int], now: Now) -> None:
         """Record the last fetches before these brokers stop or are cut off. Their followers, and those of partitions
@@ -150,6 +190,7 @@ class Leadership:
         if leader_id == NO_LEADER:
             if partition.leader_id != NO_LEADER:
                 partition.lose_leader(decided.isr)
+                self.metadata.note_leader_epoch(partition.leader_epoch)
                 self._followers.on_leader_change(partition, now)
                 self._wakeups.complete_when_not_leader(partition, [*partition.replicas, *gone])
                 self.metadata.publisher.leader_changed(partition)
@@ -181,6 +222,7 @@ class Leadership:
         self.views.before_new_leader(partition, now)
         if partition.become_leader(broker_id, isr, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)
+        self.metadata.note_leader_epoch(partition.leader_epoch)
         self._on_leader(partition)
         self._followers.on_leader_change(partition, now)
         others = [other for other in partition.replicas if other != broker_id]
@@ -189,38 +231,47 @@ class Leadership:
 
     # Periodic work.
 
-    def maybe_shrink_isrs(self, now: Now) -> None:
+    def maybe_shrink_isrs(self, now: Callable[[], Now]) -> Slices[None]:
         """Shrink the ISRs of all partitions (ReplicaManager.maybeShrinkIsr)."""
-        for partition in self.metadata.partitions():
-            if _has_heard_leader(partition) and maybe_shrink_isr(partition, now.mono_ms):
+
+        def shrink(partition: Partition) -> None:
+            if _has_heard_leader(partition) and maybe_shrink_isr(partition, now().mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass removed ones
+
+        return self.metadata.each_partition(shrink)
 
     def isrs_matter_ms(self, now: Now) -> int:
         """Return the time at which `maybe_shrink_isrs` next has work, if nothing happens until then."""
         soonest_ms = NEVER_MS
         for partition in self.metadata.partitions():
-            if _has_heard_leader(partition):
+            if partition.leader_id != NO_LEADER:
                 out_of_sync_ms = next_out_of_sync_ms(partition)
-                if out_of_sync_ms is not None and out_of_sync_ms < soonest_ms:
+                if out_of_sync_ms is not None and out_of_sync_ms < soonest_ms and _has_heard_leader(partition):
                     soonest_ms = out_of_sync_ms
         return soonest_ms
 
-    def balance_leaders(self, now: Now) -> None:
+    def balance_leaders(self, now: Callable[[], Now]) -> Slices[None]:
         """Let the preferred replica lead wherever it may (ReplicationControlManager.maybeBalancePartitionLeaders)."""
-        for partition in self.metadata.partitions():
+
+        def balance(partition: Partition) -> None:
             if self._is_unbalanced(partition):
-                self.make_leader(partition, partition.replica_ids[0], partition.isr, now)
+                self.make_leader(partition, partition.replica_ids[0], partition.isr, now())
+
+        return self.metadata.each_partition(balance)
 
     def _is_unbalanced(self, partition: Partition) -> bool:
         preferred = partition.replica_ids[0]
         return NO_LEADER != partition.leader_id != preferred and preferred in self.registry.active(partition.isr)
 
-    def maybe_elect_unclean_leaders(self, now: Now) -> None:
+    def maybe_elect_unclean_leaders(self, now: Callable[[], Now]) -> Slices[None]:
         """Elect leaders for partitions without one where the topic allows an unclean election
         (ReplicationControlManager.maybeElectUncleanLeaders)."""
-        for partition in self.metadata.partitions():
+
+        def elect(partition: Partition) -> None:
             if _may_be_unclean(partition):
-                self.elect(partition, partition.isr, now)
+                self.elect(partition, partition.isr, now())
+
+        return self.metadata.each_partition(elect)
 
     def balance_matters_ms(self, now: Now) -> int:
         """Return the time at which `balance_leaders` next has work."""

@@ -10,8 +10,8 @@ Differs  A frozen view knows only the names of deleted topics.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -21,6 +21,10 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import Slices
+
+_COPIED_IN_A_SLICE: Final = 256  # partitions, some 2 us each
+_CHANGED_IN_A_SLICE: Final = 128  # up to 50 us each; with fewer, no request sees a state in between
 
 
 class InSync(NamedTuple):
@@ -38,12 +42,14 @@ def in_sync_of(partition: Partition) -> InSync:
 @final
 class MetadataCache:
     """The metadata. The controller adds and removes topics. `publisher` informs those that have to react. `decisions`
-    counts the controller's decisions on topics and partitions, in a frozen view up to its freezing."""
+    counts the controller's decisions on topics and partitions, in a frozen view up to its freezing.
+    `highest_leader_epoch` is that of all partitions, deleted ones included; only the controller's own has it."""
 
     def __init__(self, cluster_id: str, registry: BrokerRegistry) -> None:
         self.cluster_id = cluster_id
         self.publisher = MetadataPublisher()
         self._decisions = 0
+        self.highest_leader_epoch = -1
         self._registry = registry
         self._truth = self
         # Of a frozen view.
@@ -63,24 +69,35 @@ class MetadataCache:
         view.thaw()
         return view
 
-    def freeze(self) -> None:
-        """Freeze the view: it knows no later decision."""
+    def freeze(self) -> Slices[None]:
+        """Freeze the view: it knows no later decision. It is copied in slices, and frozen at the end."""
+        topics: dict[str, Topic] = {}
+        by_id: dict[int, Topic] = {}
+        by_raw_id: dict[bytes, Topic] = {}
+        isrs: dict[Partition, InSync] = {}
+        copied = 0
+        for topic in list(self._truth.topics()):
+            partitions = list(topic.partitions)
+            kept = Topic(topic.name, topic.topic_id, partitions, topic.configs, topic.effective_configs)
+            topics[topic.name] = by_id[topic.topic_id.int] = by_raw_id[topic.topic_id.bytes] = kept
+            for partition in partitions:
+                isrs[partition] = in_sync_of(partition)
+                copied += 1
+                if copied % _COPIED_IN_A_SLICE == 0:
+                    yield
         self._decisions = self._truth.decisions
         self._alive = self._registry.alive(self._registry.broker_ids)
-        self._topics, self._topics_by_id, self._topics_by_raw_id = {}, {}, {}
-        for topic in self._truth.topics():
-            copied = Topic(topic.name, topic.topic_id, list(topic.partitions), topic.configs, topic.effective_configs)
-            self._topics[topic.name] = self._topics_by_id[topic.topic_id.int] = copied
-            self._topics_by_raw_id[topic.topic_id.bytes] = copied
-            self._isrs |= {each: in_sync_of(each) for each in topic.partitions}
+        self._isrs, self._topics, self._topics_by_id, self._topics_by_raw_id = isrs, topics, by_id, by_raw_id
 
-    def thaw(self) -> None:
-        """Unfreeze the view: it knows all decisions."""
+    def thaw(self) -> list[dict[Any, Any]]:
+        """Unfreeze the view: it knows all decisions. Return what it has kept, which takes long to free."""
         truth = self._truth
+        kept: list[dict[Any, Any]] = [self._isrs, self._topics, self._topics_by_id, self._topics_by_raw_id]
         self._alive = None
         self._isrs = {}
         self._topics, self._topics_by_id = truth._topics, truth._topics_by_id
         self._topics_by_raw_id = truth._topics_by_raw_id
+        return kept
 
     @property
     def decisions(self) -> int:
@@ -103,6 +120,16 @@ class MetadataCache:
         self._topics[topic].partitions[index] = partition
         if before in self._isrs:
             self._isrs[partition] = self._isrs.pop(before)
+
+    def learn(self, stale: Partition, partition: Partition) -> None:
+        """Replace a partition in a frozen view by the present one."""
+        topic, index = partition.topic_partition
+        self._isrs.pop(stale, None)
+        self._topics[topic].partitions[index] = partition
+
+    def note_leader_epoch(self, leader_epoch: int) -> None:
+        """Note the leader epoch of a partition that is new, or has another leader, or none."""
+        self.highest_leader_epoch = max(self.highest_leader_epoch, leader_epoch)
 
     def in_sync(self, partition: Partition) -> InSync:
         """Return the in-sync replicas, as far as this view knows."""
@@ -149,6 +176,19 @@ class MetadataCache:
         """Yield the partitions of all topics."""
         for topic in self._topics.values():
             yield from topic.partitions
+
+    def each_partition(self, do: Callable[[Partition], None]) -> Slices[None]:
+        """Do something with each partition, unless it is deleted meanwhile. A topic that comes meanwhile has to begin
+        with the new state of the cluster."""
+        done = 0
+        for topic in list(self._topics.values()):
+            for partition in list(topic.partitions):
+                if done == _CHANGED_IN_A_SLICE:
+                    yield
+                    done = 0
+                done += 1
+                if not partition.is_deleted:
+                    do(partition)
 
     @property
     def names_by_unified_name(self) -> Mapping[str, Collection[str]]:

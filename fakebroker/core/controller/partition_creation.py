@@ -109,8 +109,16 @@ class PartitionCreation:
 
     def publish(self, partitions: Unpublished) -> None:
         """Let the partitions of a topic that is in the metadata be copied by their followers."""
+        self.metadata.note_leader_epoch(self._first_leader_epoch)
         for partition, followers in partitions:
             self._followers.add(partition, followers)
+
+    def tell_leaders(self, partitions: Unpublished) -> None:
+        """Report the first leaders of new partitions, which are empty, to the listeners."""
+        for listener in self._probe.listeners:
+            for partition, _ in partitions:
+                leader_id, epoch = partition.leader_id, partition.leader_epoch
+                listener.leader_changed(partition.topic_partition, leader_id, epoch, partition.isr_ids, 0, 0)
 
     def create_partitions(
         self,
@@ -172,8 +180,7 @@ class PartitionCreation:
         self.publish(added)
         for listener in self._probe.listeners:
             listener.partitions_created(topic.name, first, placement)
-        for partition, _ in added:
-            partition.tell_leader()
+        self.tell_leaders(added)
         self.metadata.publisher.partitions_created(topic)
 
     def _topic_of(self, asked: NewPartitions) -> Topic:

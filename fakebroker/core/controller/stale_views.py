@@ -22,8 +22,8 @@ Differs  A broker that reaches the controller has no Partition of its own. A lea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Callable, Sequence
+from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.controller.metadata_cache import MetadataCache
@@ -32,6 +32,9 @@ from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica import Replica
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.protocol.slices import Slices
+
+_FREED_IN_A_SLICE: Final = 1_024  # topics, or partitions
 
 
 @final
@@ -46,11 +49,11 @@ class StaleViews:
         self._views: dict[int, MetadataCache] = {}
         self._stale: dict[int, list[Partition]] = {}
 
-    def freeze(self, broker_id: int, view: MetadataCache) -> bool:
+    def freeze(self, broker_id: int, view: MetadataCache) -> Slices[bool]:
         """Freeze the view of a broker. Return False if it was frozen before."""
         if broker_id in self._views:
             return False
-        view.freeze()
+        yield from view.freeze()
         self._views[broker_id] = view
         self._stale[broker_id] = []
         self._followers.unaware = frozenset(self._views)
@@ -92,27 +95,23 @@ class StaleViews:
             stale.truth = None
         partition.stale = None
 
-    def hears(self, broker_id: int, now: Now) -> None:
-        """Update a broker that reaches the controller again. It follows or leads, and requests parked there are
-        re-checked."""
-        if broker_id not in self._views:
-            return
-        has_missed = self.has_missed(broker_id)
-        unknown = [each for each in self._truth.partitions() if each.leader_id == broker_id in each.unaware]
-        partitions = self._forget(broker_id)
-        for partition in unknown:
-            _begins_to_lead(partition, now)
-        for listener in self._probe.listeners if has_missed else ():
-            listener.metadata_caught_up(broker_id)
-        self._followers.on_reach_change(now)
-        for partition in partitions:
-            self._wakeups.complete_when_not_leader(partition, (broker_id,))
+    def hears(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
+        """Update a broker that reaches the controller again, partition by partition. It follows or leads, and requests
+        parked there are re-checked."""
+        if broker_id in self._views:
+            if self.has_missed(broker_id):
+                for listener in self._probe.listeners:
+                    listener.metadata_caught_up(broker_id)
+            yield from self._forget(broker_id, lambda partition: self._learn(partition, broker_id, now()))
 
-    def gone(self, broker_id: int, now: Now) -> None:
+    def gone(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:
         """Drop the view of a crashed broker."""
         if broker_id in self._views:
-            self._forget(broker_id)
-            self._followers.on_reach_change(now)
+
+            def drop(partition: Partition) -> None:
+                self._drop(partition, broker_id, now())
+
+            yield from self._forget(broker_id, drop)
 
     def check_invariants(self) -> None:
         assert self._views.keys() == self._stale.keys() == self._followers.unaware
@@ -131,28 +130,53 @@ class StaleViews:
             assert partition.unaware.issubset(self._followers.unaware)
             assert partition.truth is None
 
-    def _forget(self, broker_id: int) -> list[Partition]:
-        """Drop the view of a broker. Return the partitions with a leadership that it did not know."""
-        self._views.pop(broker_id).thaw()
+    def _forget(self, broker_id: int, forget: Callable[[Partition], None]) -> Slices[None]:
+        """Drop the view of a broker, partition by partition. The view stays frozen until the end."""
+        yield from self._truth.each_partition(forget)
+        kept = self._views.pop(broker_id).thaw()
+        del self._stale[broker_id]
         self._followers.unaware = frozenset(self._views)
-        partitions: list[Partition] = []
-        for stale in self._stale.pop(broker_id):
-            truth = stale.truth
-            if truth is None or truth.stale is None:
-                continue  # it was deleted
-            partitions.append(truth)
-            del truth.stale[broker_id]
+        left = [
+            partition
+            for topic in self._truth.topics()
+            for partition in topic.partitions
+            if broker_id in partition.unaware or (partition.stale is not None and broker_id in partition.stale)
+        ]
+        for partition in left:  # they were made, or got another leader, meanwhile
+            forget(partition)
+        for each in kept:
+            while len(each) > _FREED_IN_A_SLICE:
+                for _ in range(_FREED_IN_A_SLICE):
+                    each.popitem()
+                yield
+
+    def _learn(self, partition: Partition, broker_id: int, now: Now) -> None:
+        is_unknown = partition.leader_id == broker_id in partition.unaware
+        had_stale = self._drop(partition, broker_id, now, begins_to_lead=is_unknown)
+        if had_stale:
+            self._wakeups.complete_when_not_leader(partition, (broker_id,))
+
+    def _drop(self, partition: Partition, broker_id: int, now: Now, begins_to_lead: bool = False) -> bool:
+        """Drop the view that a broker has of a partition. Return True if it did not know the present leadership."""
+        stale = None if partition.stale is None else partition.stale.pop(broker_id, None)
+        is_unaware = broker_id in partition.unaware
+        if stale is not None:
             stale.is_deleted = True
             self._followers.remove(stale)
             _drop_logs(stale)
-            for other in truth.stale.values():
+            if broker_id in self._views:
+                self._views[broker_id].learn(stale, partition)
+            for other in (partition.stale or {}).values():
                 self._followers.leaves_stale(other, broker_id)
-            if not truth.stale:
-                truth.stale = None
-        for partition in self._truth.partitions():
-            if broker_id in partition.unaware:
-                partition.unaware -= {broker_id}
-        return partitions
+            if not partition.stale:
+                partition.stale = None
+        if is_unaware:
+            partition.unaware -= {broker_id}
+        if begins_to_lead:
+            _begins_to_lead(partition, now)
+        if stale is not None or is_unaware:
+            self._followers.on_reach_change_of(partition, now)
+        return stale is not None
 
 
 def _begins_to_lead(partition: Partition, now: Now) -> None:

@@ -114,6 +114,5 @@ class TopicCreation:
             self._partitions.publish(added)
             for listener in self._probe.listeners:
                 listener.topic_created(topic.name, topic_id, placement)
-            for partition in partitions:
-                partition.tell_leader()
+            self._partitions.tell_leaders(added)
         return topic

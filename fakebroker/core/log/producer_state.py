@@ -219,7 +219,9 @@ class ProducerStateManager:
 
     def oldest_timestamp_ms(self) -> int | None:
         """Return the oldest last timestamp of all producers; None if there is no producer."""
-        return min((entry.last_timestamp_ms for entry in self._entries.values()), default=None)
+        if not self._entries:  # mostly, and asked of every log
+            return None
+        return min(entry.last_timestamp_ms for entry in self._entries.values())
 
     def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
         """Remove producers that have not written for `expiration_ms` and have no open transaction."""

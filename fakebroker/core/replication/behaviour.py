@@ -78,3 +78,15 @@ class Selection(NamedTuple):
 
 
 EVERYBODY = Selection()
+
+
+class Command:
+    """One command of the user. `number` is higher than those of the commands before, `done` are the steps so far."""
+
+    def __init__(self, selection: Selection, number: int) -> None:
+        self.selection = selection
+        self.number = number
+        self.done: list[Behaviour | None] = []
+
+
+FIRST_COMMAND = Command(EVERYBODY, 0)

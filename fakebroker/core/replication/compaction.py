@@ -2,7 +2,7 @@
 
 Theory   The leader's log is cleaned (core/log/compaction/) in slices; other work runs in between. If the log changed
          meanwhile, the result is dropped and the next check finds the log again. Otherwise the cleaned batches replace
-         the old ones in one step, in the logs of all replicas that have as much. These replicas go on sharing batches.
+         the old ones, in the logs of all replicas that have as much. These replicas go on sharing batches.
          A replica that is behind keeps its batches, and takes over the leader's when it copies on (replica.py). If any
          part of the log is out of memory, its cleaned batches go out of memory as well.
 Units    timestamps are milliseconds since the epoch.
@@ -18,18 +18,20 @@ from typing import Final
 
 from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.log.batch import LoggedBatch
-from fakebroker.core.log.compaction.cleaning import Cleaned, LogToClean, cleaned, log_to_clean
+from fakebroker.core.log.compaction.cleaning import cleaned, log_to_clean
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.segment import Segment
 from fakebroker.core.log.store import StoreFullError
+from fakebroker.core.log.transactions.state import AbortedTransaction
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, made_of
 from timingwheel import SystemTimer, TimerTask
 
 _COMPACT: Final = "compact"
+_PUT_AT_ONCE: Final = 1_024  # batches, of all replicas
 _END_OF_TIME_MS: Final = 1 << 80
 
 
@@ -104,37 +106,44 @@ class LogCleaner:
             return False
         before = _state_of(log)
         left = yield from cleaned(log, wanted, partition.config, now.wall_ms)
+        fresh = yield from made_of(left.batches, _fresh)
         if partition.is_deleted or partition.leader_id == NO_LEADER or partition.leader_log is not log:
             return False
         if _state_of(log) != before:
             return False
-        return self._put_in_place(partition, log, wanted, left)
+        return (yield from self._put_in_place(partition, log, wanted.end_offset, fresh, left.aborted))
 
-    def _put_in_place(self, partition: Partition, log: Log, wanted: LogToClean, left: Cleaned) -> bool:
-        end = wanted.end_offset
-        old = log.rewriting
-        logs = [
-            replica.log
-            for replica in partition.replicas.values()
-            if replica.log.rewriting == old
-            and replica.log.log_end_offset >= end
-            and replica.log.log_start_offset == log.log_start_offset
-        ]
-        position = log.position_of(end)
-        fresh = [_fresh(batch) for batch in left.batches]
+    def _put_in_place(
+        self,
+        partition: Partition,
+        leader_log: Log,
+        end: int,
+        fresh: list[LoggedBatch],
+        aborted: list[AbortedTransaction],
+    ) -> Slices[bool]:
+        """Put the cleaned batches in place, one log in a slice, the leader's first. A replica that copies on before its
+        turn takes them over from the leader."""
+        old, start_offset = leader_log.rewriting, leader_log.log_start_offset
+        position = leader_log.position_of(end)
         for batch in reversed(fresh):
             position -= batch.size
             batch.position = position
         segment = None
-        if fresh and log.has_cold:
+        if fresh and leader_log.has_cold:
             try:
                 segment = Segment(self._memory.store, fresh)
             except StoreFullError:
                 return False
         rewriting = next(self._rewritings)
-        for each in logs:
-            each.rewrite_before(end, fresh, segment, rewriting)
-            each.producer_state.transactions.replace_aborted_before(end, left.aborted)
+        for replica in sorted(partition.replicas.values(), key=lambda each: each.log is not leader_log):
+            log = replica.log
+            if log.rewriting == old and log.log_end_offset >= end and log.log_start_offset == start_offset:
+                log.rewrite_before(end, fresh, segment, rewriting)
+                log.producer_state.transactions.replace_aborted_before(end, aborted)
+                if len(fresh) > _PUT_AT_ONCE:
+                    yield
+                if partition.is_deleted or partition.leader_id == NO_LEADER or partition.leader_log is not leader_log:
+                    break
         return True
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from fakebroker.core.clock import Now
 from fakebroker.core.quota.follower_throttle import FollowerThrottle, Standing, is_throttled
 from fakebroker.core.quota.replication import ReplicationQuotas
-from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
+from fakebroker.core.replication.behaviour import EXTERNAL, FIRST_COMMAND, FROZEN, INSTANT, Behaviour
 from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.replica import NEVER_MS
@@ -89,10 +89,10 @@ class Follower:
         self._line_busy_since_ms = 0  # of a throttled follower: the time since when the line is busy,
         self._line_bytes = 0  # and the bytes sent since then
         self._throttle = FollowerThrottle(partition.topic_partition.partition, broker_id, quotas)
-        self._config = partition.config
-        self._is_throttled = is_throttled(self._config)
-        self._next_fetch: _Call | None = None  # of a follower that a quota holds back,
-        self._held_up_to = 0  # and the end of what it fetches then
+        self._config, self._is_throttled = partition.config, is_throttled(partition.config)
+        self._next_fetch: _Call | None = None  # of a follower that a quota holds back
+        self._held_up_to = 0  # the end of what it fetches then
+        self.obeys = FIRST_COMMAND
         self.unread: UnreadAnswer | None = None  # of a paused follower
 
     @property

@@ -19,10 +19,10 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.purgatory.deadlines import TimerDeadlines
 from fakebroker.core.quota.replication import ReplicationQuotas
-from fakebroker.core.replication.behaviour import EVERYBODY, FROZEN, INSTANT, MAX_LAG_MS, Behaviour, Selection
+from fakebroker.core.replication.behaviour import EVERYBODY, FROZEN, INSTANT, MAX_LAG_MS, Behaviour, Command, Selection
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer, unread_answers
+from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -30,15 +30,6 @@ from fakebroker.protocol.slices import Slices, finish
 from timingwheel import TimerTask
 
 _PARTITIONS_OF_A_SLICE: Final = 64  # with some followers each
-
-
-class _Command:
-    """One command of the user. `number` is higher than those of the commands before, `done` are the steps so far."""
-
-    def __init__(self, selection: Selection, number: int) -> None:
-        self.selection = selection
-        self.number = number
-        self.done: list[Behaviour | None] = []
 
 
 class FollowerSet:
@@ -65,10 +56,9 @@ class FollowerSet:
         self._reach_changes = 0
         self._unread: dict[int, dict[int, UnreadAnswer]] = {}  # of paused brokers
         self._commands = 0
-        self._newest_for_all = _Command(EVERYBODY, 0)
-        self._obeyed: dict[Follower, _Command] = {}
+        self._newest_for_all = Command(EVERYBODY, 0)
         # The last command for each selection, the newest last: for replicas that come later.
-        self._standing: dict[Selection, tuple[_Command, Behaviour]] = {}
+        self._standing: dict[Selection, tuple[Command, Behaviour]] = {}
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
         """Return the actor of the replica on that broker."""
@@ -78,9 +68,9 @@ class FollowerSet:
     # Changes of partitions.
 
     @property
-    def made_for(self) -> tuple[Behaviour, frozenset[int], int]:
+    def made_for(self) -> tuple[Behaviour, frozenset[int], int, Command]:
         """The state for which `new_for` made followers. Once it changes they cannot be added."""
-        return self.behaviour, self.unaware, self._reach_changes
+        return self.behaviour, self.unaware, self._reach_changes, self._newest_for_all
 
     def new_for(self, partition: Partition) -> list[Follower]:
         """Return the actors of a new partition, to be added once it is published."""
@@ -89,11 +79,11 @@ class FollowerSet:
 
     def add(self, partition: Partition, followers: list[Follower]) -> None:
         self._followers[partition] = followers
-        for follower in followers:
-            self._obeyed[follower] = self._newest_for_all
 
     def _new(self, partition: Partition, broker_id: int) -> Follower:
-        return Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
+        follower = Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
+        follower.obeys = self._newest_for_all
+        return follower
 
     def add_stale(self, stale: Partition, truth: Partition, broker_ids: Sequence[int], now: Now) -> None:
         """Let these brokers, and their followers, go on with a stale view of the partition."""
@@ -101,7 +91,7 @@ class FollowerSet:
         for follower in self._followers[truth]:
             if follower.broker_id in broker_ids:
                 other = self._new(stale, follower.broker_id)
-                self._obeyed[other] = self._obeyed[follower]
+                other.obeys = follower.obeys
                 other.start_with(follower.behaviour)
                 followers.append(other)
                 other.on_leader_change(now)
@@ -112,7 +102,6 @@ class FollowerSet:
         for follower in [follower for follower in followers if follower.broker_id == broker_id]:
             followers.remove(follower)
             follower.stop()
-            del self._obeyed[follower]
 
     def on_replicas_change(self, partition: Partition) -> None:
         """Stop the actors of removed replicas, and start new ones with the last command for them. The caller then
@@ -124,15 +113,14 @@ class FollowerSet:
             if follower is None:
                 follower = self._new(partition, broker_id)
                 command, behaviour = self._standing_of(follower)
-                self._obeyed[follower] = command
+                follower.obeys = command
                 follower.start_with(behaviour)
             followers.append(follower)
         self._followers[partition] = followers
         for follower in before.values():
             follower.stop()
-            del self._obeyed[follower]
 
-    def _standing_of(self, follower: Follower) -> tuple[_Command, Behaviour]:
+    def _standing_of(self, follower: Follower) -> tuple[Command, Behaviour]:
         """Return the newest command that concerns a follower, and its last behaviour."""
         for command, behaviour in reversed(self._standing.values()):
             if _has(command.selection, follower):
@@ -142,7 +130,6 @@ class FollowerSet:
     def remove(self, partition: Partition) -> None:
         for follower in self._followers.pop(partition):
             follower.stop()
-            del self._obeyed[follower]
         if partition.truth is not None:
             return
         topic = partition.topic_partition.topic
@@ -169,28 +156,39 @@ class FollowerSet:
             for follower in followers:
                 follower.on_reach_change(now)
 
-    def stands_still(self, broker_id: int, config: BrokerConfig, now: Now) -> None:
-        """React to the pause of a broker, just before it. Its fetches stay parked at the leaders."""
-        waiting = [follower for follower in self._of(broker_id) if follower.waits_in_fetch]
-        answers = unread_answers((follower.partition for follower in waiting), broker_id, config, now)
-        for follower in waiting:
-            follower.unread = answers[follower.partition.leader_id]
-        self._unread[broker_id] = answers
+    def begin_reach_change(self) -> None:
+        """Note that a broker works from now on, or works no more; `on_reach_change_of` each partition comes next."""
+        self._reach_changes += 1
+
+    def on_reach_change_of(self, partition: Partition, now: Now) -> None:
+        """React to a broker that reaches others again, or none, or has another view of the partition."""
+        for each in self._views_of(partition):
+            for follower in self._followers[each]:
+                follower.on_reach_change(now)
+
+    def _views_of(self, partition: Partition) -> list[Partition]:
+        return [partition] if partition.stale is None else [partition, *partition.stale.values()]
+
+    def keep_fetch(self, partition: Partition, broker_id: int, config: BrokerConfig, now: Now) -> None:
+        """React to a broker that is about to be paused. Its fetches stay parked at the leaders."""
+        answers = self._unread.setdefault(broker_id, {})
+        for each in self._views_of(partition):
+            for follower in self._followers[each]:
+                if follower.broker_id == broker_id and follower.waits_in_fetch:
+                    if each.leader_id not in answers:
+                        answers[each.leader_id] = UnreadAnswer(broker_id, config)
+                    follower.unread = answers[each.leader_id]
+                    follower.unread.ask(each, now)
 
     def goes_on(self, broker_id: int, now: Now) -> None:
         """React to the end of a pause: take the responses that lie in the broker's sockets."""
-        for answer in self._unread[broker_id].values():
+        for answer in self._unread.pop(broker_id, {}).values():
             answer.take(now)
-        self.is_gone(broker_id)
 
     def is_gone(self, broker_id: int) -> None:
         """React to the end of a pause where the responses are lost."""
-        if self._unread.pop(broker_id, None):
-            for follower in self._of(broker_id):
-                follower.unread = None
-
-    def _of(self, broker_id: int) -> list[Follower]:
-        return [each for followers in self._followers.values() for each in followers if each.broker_id == broker_id]
+        for answer in self._unread.pop(broker_id, {}).values():
+            answer.drop()
 
     def on_rates_change_in_slices(self) -> Slices[None]:
         """React to altered rates of throttled replicas."""
@@ -231,7 +229,7 @@ class FollowerSet:
             )
         self._check(selection)
         self._commands += 1
-        command = _Command(selection, self._commands)
+        command = Command(selection, self._commands)
         if selection == EVERYBODY:
             self._newest_for_all = command
         for at_ms, behaviour in steps:
@@ -242,15 +240,15 @@ class FollowerSet:
                 self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
         for number, partition in enumerate(list(self._followers), 1):
             self._let_obey(partition, command)
-            for stale in (partition.stale or {}).values():  # they may have begun between two slices
+            for stale in self._views_of(partition)[1:]:  # they may have begun between two slices
                 self._let_obey(stale, command)
             if number % _PARTITIONS_OF_A_SLICE == 0:
                 yield
 
-    def _let_obey(self, partition: Partition, command: _Command) -> None:
+    def _let_obey(self, partition: Partition, command: Command) -> None:
         for follower in self._followers.get(partition, ()):
-            if self._obeyed[follower].number < command.number and _has(command.selection, follower):
-                self._obeyed[follower] = command
+            if follower.obeys.number < command.number and _has(command.selection, follower):
+                follower.obeys = command
                 for behaviour in command.done:  # also steps that became due between two slices
                     follower.set_behaviour(behaviour or follower.before_freeze, self._now())
 
@@ -276,17 +274,17 @@ class FollowerSet:
                 why += ", or nothing of it has a replica there that follows"
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"No follower has {said}: {why}.")
 
-    def run_step(self, behaviour: Behaviour | None, command: _Command) -> None:
+    def run_step(self, behaviour: Behaviour | None, command: Command) -> None:
         """Do a later step of a script."""
         if command.selection == EVERYBODY and command is not self._newest_for_all:
             return
         self._begin(behaviour, command)
         for followers in list(self._followers.values()):
             for follower in followers:
-                if self._obeyed.get(follower) is command:
+                if follower.obeys is command:
                     follower.set_behaviour(behaviour or follower.before_freeze, self._now())
 
-    def _begin(self, behaviour: Behaviour | None, command: _Command) -> None:
+    def _begin(self, behaviour: Behaviour | None, command: Command) -> None:
         command.done.append(behaviour)
         if command.selection == EVERYBODY:
             self.behaviour = behaviour or self._before_freeze
@@ -294,7 +292,7 @@ class FollowerSet:
                 self._before_freeze = self.behaviour
         self._stands(command, behaviour)
 
-    def _stands(self, command: _Command, behaviour: Behaviour | None) -> None:
+    def _stands(self, command: Command, behaviour: Behaviour | None) -> None:
         selection = command.selection
         if selection == EVERYBODY:
             self._standing.clear()
@@ -308,7 +306,7 @@ class FollowerSet:
 class _ScriptStep(TimerTask):
     __slots__ = ("_behaviour", "_command", "_followers")
 
-    def __init__(self, delay_ms: int, followers: FollowerSet, behaviour: Behaviour | None, command: _Command) -> None:
+    def __init__(self, delay_ms: int, followers: FollowerSet, behaviour: Behaviour | None, command: Command) -> None:
         super().__init__(delay_ms)
         self._followers = followers
         self._behaviour = behaviour

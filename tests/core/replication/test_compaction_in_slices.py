@@ -11,6 +11,7 @@ from support.slices import most_calls_of_a_slice
 
 from fakebroker.core.log.compaction.offset_map import OffsetMap
 from fakebroker.protocol.compression import Codec
+from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.protocol.slices import finish
 
 
@@ -57,3 +58,50 @@ def test_the_map_of_keys_is_made_of_small_parts_and_dropped_one_by_one() -> None
     assert max(map(len, latest._parts)) < 200
     assert sum(1 for _ in latest.drop()) > 400
     assert latest.get(b"k1") == -1
+
+
+def of_many_batches() -> Simulation:
+    """1,200 batches with 1,100 keys: more than are put in place at once."""
+    simulation = compacted(brokers=3)
+    partition, now = simulation.partition(), simulation.now
+    for number in range(1_200):
+        batch = encode_batch([Record(b"k%d" % (number % 1_100), b"v")], base_timestamp_ms=now.wall_ms)
+        partition.append_records_to_leader(batch, False, -1, now)
+        simulation.cluster.followers.on_leader_append(partition, now)
+    return simulation
+
+
+def test_very_many_batches_are_put_in_place_log_by_log() -> None:
+    """A follower that copies on before its turn takes them over from the leader."""
+    simulation = of_many_batches()
+    slices = simulation.cluster.compact_in_slices("t", simulation.now)
+    logs = [replica.log for replica in simulation.partition().replicas.values()]
+    while logs[0].rewriting == 0:
+        next(slices)
+    assert [log.rewriting for log in logs] == [1, 0, 0]
+    write(simulation, (b"new", b"v"))
+    assert finish(slices) == 1
+    assert [log.rewriting for log in logs] == [1, 1, 1]
+    assert len(pairs_of(simulation)) == 1_101
+    assert pairs_of(simulation, 2) == pairs_of(simulation, 3) == pairs_of(simulation)
+    simulation.cluster.check_invariants()
+
+
+@pytest.mark.parametrize("then", ["stop", "delete"])
+def test_a_leader_that_goes_meanwhile_leaves_the_other_logs_as_they_are(then: str) -> None:
+    simulation = of_many_batches()
+    slices = simulation.cluster.compact_in_slices("t", simulation.now)
+    partition = simulation.partition()
+    while partition.leader_log.rewriting == 0:
+        next(slices)
+    if then == "stop":
+        simulation.stop(partition.leader_id)
+    else:
+        simulation.delete_topic("t")
+    finish(slices)
+    assert [replica.log.rewriting for replica in partition.replicas.values()] == [1, 0, 0]
+    simulation.cluster.check_invariants()
+    if then == "stop":
+        simulation.start(1)
+        write(simulation, (b"new", b"v"))
+        assert pairs_of(simulation, 1) == pairs_of(simulation, 2) == pairs_of(simulation, 3)

@@ -35,6 +35,7 @@ class ClassicGroupMember:
         "client_host",
         "client_id",
         "group_instance_id",
+        "is_being_answered",
         "is_new",
         "member_id",
         "protocol_type",
@@ -67,6 +68,7 @@ class ClassicGroupMember:
         self.awaiting_join: Reply[JoinAnswer] | None = None
         self.awaiting_sync: Reply[SyncAnswer] | None = None
         self.is_new = False
+        self.is_being_answered = False  # its response of the rebalance is still to be sent
 
     @property
     def is_static(self) -> bool:
@@ -76,7 +78,8 @@ class ClassicGroupMember:
     def has_satisfied_heartbeat(self) -> bool:
         """Return True if the member waits for a response of the rebalance, and so need not send heartbeats. A new
         member does not qualify."""
-        return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
+        waits = self.awaiting_join is not None or self.awaiting_sync is not None or self.is_being_answered
+        return waits and not self.is_new
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for a protocol. Raise KafkaError if the member does not support it."""
@@ -96,13 +99,11 @@ class ClassicGroupMember:
                 return protocol.name
         raise KafkaError(ErrorCode.unknown_server_error, "Member does not support any of the candidate protocols")
 
-    def complete_sync(self, answer: SyncAnswer, in_turn: bool = False) -> bool:
-        """Complete the SyncGroup that the member waits for. Return False if there is none."""
+    def complete_sync(self, answer: SyncAnswer) -> None:
+        """Complete the SyncGroup that the member waits for, if any."""
         reply, self.awaiting_sync = self.awaiting_sync, None
-        if reply is None:
-            return False
-        reply.complete(answer, in_turn)
-        return True
+        if reply is not None:
+            reply.complete(answer)
 
     def describe(self, protocol_name: str | None) -> DescribedMember:
         """Describe the member; without metadata if there is no protocol."""

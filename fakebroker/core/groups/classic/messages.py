@@ -133,13 +133,19 @@ class Reply(Generic[Answer]):
     def is_complete(self) -> bool:
         return self._answer is None
 
-    def complete(self, value: Answer, in_turn: bool = False) -> None:
-        """Send the response, unless that has happened. `in_turn`: this is one of many responses, so other work runs
-        before it is sent."""
+    def complete(self, value: Answer) -> None:
+        """Send the response, unless that has happened."""
         answer, self._answer = self._answer, None
-        if answer is None:
-            return
-        if in_turn:
-            self._put_off(lambda: answer(value))
-        else:
+        if answer is not None:
             answer(value)
+
+    def complete_in_turn(self, value: Answer, before: Callable[[], None]) -> None:
+        """Send the response after other work, since it is one of many. `before` is called just before it is sent."""
+        answer, self._answer = self._answer, None
+
+        def send() -> None:
+            before()
+            if answer is not None:
+                answer(value)
+
+        self._put_off(send)

@@ -20,7 +20,7 @@ from typing import Final, final
 
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.classic.member import EMPTY_ASSIGNMENT, ClassicGroupMember
-from fakebroker.core.groups.classic.messages import JoinAnswer, SyncAnswer
+from fakebroker.core.groups.classic.messages import Answer, JoinAnswer, Reply, SyncAnswer
 from fakebroker.core.groups.classic.records import group_metadata_record
 from fakebroker.core.groups.classic.states import (
     COMPLETING_REBALANCE,
@@ -144,10 +144,13 @@ class Rebalances:
         """Complete the joins of all members, and start the sync phase. The leader's response lists all members."""
         generation_id = group.generation_id
         for number, member in enumerate(list(group.members.values())):
-            group.complete_join(member, self.joined(group, member), number >= _AT_ONCE)
-            self.expect_heartbeat(group, member)
             member.is_new = False
             group.add_pending_sync(member.member_id)
+            reply, answer = group.take_join(member), self.joined(group, member)
+            if reply is None:
+                self.expect_heartbeat(group, member)
+            else:
+                self._complete(reply, answer, group, member, number)
         group_id = group.group_id
         self._timer.schedule(
             sync_key(group_id),
@@ -211,8 +214,26 @@ class Rebalances:
                 group.protocol_name if is_good else None,
                 member.assignment,
             )
-            if member.complete_sync(answer, number >= _AT_ONCE):
-                self.expect_heartbeat(group, member)  # the session timeout did not run while the member waited
+            reply, member.awaiting_sync = member.awaiting_sync, None
+            if reply is not None:
+                self._complete(reply, answer, group, member, number)
+
+    def _complete(
+        self, reply: Reply[Answer], answer: Answer, group: ClassicGroup, member: ClassicGroupMember, number: int
+    ) -> None:
+        """Send a response of a rebalance, and restart the session timer: it did not run while the member waited."""
+
+        def expect_heartbeat() -> None:
+            member.is_being_answered = False
+            if group.state is not DEAD and group.members.get(member.member_id) is member:
+                self.expect_heartbeat(group, member)
+
+        if number < _AT_ONCE:
+            self.expect_heartbeat(group, member)
+            reply.complete(answer)
+        else:
+            member.is_being_answered = True
+            reply.complete_in_turn(answer, expect_heartbeat)
 
     # Sessions.
 

@@ -170,12 +170,18 @@ class Roster(Group):
         """Return the longest rebalance timeout of the members."""
         return max(0, *(member.rebalance_timeout_ms for member in self.members.values()), 0)
 
-    def complete_join(self, member: ClassicGroupMember, answer: JoinAnswer, in_turn: bool = False) -> None:
+    def complete_join(self, member: ClassicGroupMember, answer: JoinAnswer) -> None:
         """Complete the JoinGroup that the member waits for, if any."""
+        reply = self.take_join(member)
+        if reply is not None:
+            reply.complete(answer)
+
+    def take_join(self, member: ClassicGroupMember) -> Reply[JoinAnswer] | None:
+        """Return the JoinGroup that the member waits for, if any. The caller completes it."""
         reply, member.awaiting_join = member.awaiting_join, None
         if reply is not None:
             self._awaiting_join -= 1
-            reply.complete(answer, in_turn)
+        return reply
 
     def complete_all_joins(self, code: ErrorCode) -> None:
         for member in list(self.members.values()):

@@ -19,14 +19,13 @@ Differs  The time at which a fetch was sent is known only for instant followers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.log.log import LoggedBatch
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.replication.replica import Replica
+from fakebroker.core.replication.replica import NEVER_MS, Replica
 
 
 class _Asked(NamedTuple):
@@ -50,24 +49,28 @@ class _Brought(NamedTuple):
 class UnreadAnswer:
     """The response to the fetch that a follower has sent to one leader, if there is one."""
 
-    def __init__(self, asked: list[Partition], follower_id: int, config: BrokerConfig, now: Now) -> None:
-        """Record a parked fetch. The follower has all that the leader has. It sent its last fetch when it took records,
-        and again each time that a wait was over."""
-        self._asked = [
-            _Asked(partition, replica, replica.log.log_end_offset, partition.leader_epoch)
-            for partition in asked
-            for replica in [partition.replicas[follower_id]]
-        ]
+    def __init__(self, follower_id: int, config: BrokerConfig) -> None:
+        self._follower_id = follower_id
+        self._asked: list[_Asked] = []
         self._min_bytes = config.replica_fetch_min_bytes
         self._max_bytes = config.replica_fetch_response_max_bytes
         self._partition_max_bytes = config.replica_fetch_max_bytes
-        wait_ms = max(config.replica_fetch_wait_max_ms, 1)
-        last_ms = max(each.replica.last_caught_up_time_ms for each in self._asked)
-        sent_ms = now.mono_ms - (now.mono_ms - last_ms) % wait_ms
-        self._until_ms = sent_ms + wait_ms
-        self._given_up_ms = sent_ms + config.request_timeout_ms
+        self._request_timeout_ms = config.request_timeout_ms
+        self._wait_ms = max(config.replica_fetch_wait_max_ms, 1)
+        self._taken_ms = NEVER_MS  # the last time that the follower took records
+        self._until_ms = self._given_up_ms = NEVER_MS
         self._is_sent = False
         self._brought: list[_Brought] = []
+
+    def ask(self, partition: Partition, now: Now) -> None:
+        """Add a partition to the parked fetch. The follower has all that the leader has. It sent its last fetch when it
+        took records, and again each time that a wait was over."""
+        replica = partition.replicas[self._follower_id]
+        self._asked.append(_Asked(partition, replica, replica.log.log_end_offset, partition.leader_epoch))
+        self._taken_ms = max(self._taken_ms, replica.last_caught_up_time_ms)
+        sent_ms = now.mono_ms - (now.mono_ms - self._taken_ms) % self._wait_ms
+        self._until_ms = sent_ms + self._wait_ms
+        self._given_up_ms = sent_ms + self._request_timeout_ms
 
     def on_append(self, now: Now) -> None:
         """React to an append of the leader: read the response, and send it if there is enough."""
@@ -98,11 +101,18 @@ class UnreadAnswer:
                 read.append(_Brought(asked, batches, log.high_watermark))
         return read
 
+    def drop(self) -> None:
+        """Drop the response, and read no other."""
+        self._is_sent = True
+        self._asked, self._brought = [], []
+
     def take(self, now: Now) -> None:
         """Append the records of the response to each replica that is as it was when it was paused."""
+        brought = self._brought
+        self.drop()
         if now.mono_ms > self._given_up_ms:
             return
-        for asked, batches, high_watermark in self._brought:
+        for asked, batches, high_watermark in brought:
             partition, replica = asked.partition, asked.replica
             log = replica.log
             is_replica = partition.replicas.get(replica.broker_id) is replica and not partition.is_deleted
@@ -124,16 +134,6 @@ class UnreadAnswer:
                 if replica.leader_epochs.latest_epoch != batch.leader_epoch:
                     replica.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
             log.update_high_watermark(max(log.high_watermark, high_watermark))
-
-
-def unread_answers(
-    followed: Iterable[Partition], follower_id: int, config: BrokerConfig, now: Now
-) -> dict[int, UnreadAnswer]:
-    """Return the responses that may come, by leader. `followed` are the partitions with a parked fetch."""
-    by_leader: dict[int, list[Partition]] = {}
-    for partition in followed:
-        by_leader.setdefault(partition.leader_id, []).append(partition)
-    return {leader: UnreadAnswer(asked, follower_id, config, now) for leader, asked in by_leader.items()}
 
 
 def _take_cold(asked: _Asked, batches: list[LoggedBatch]) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from support.classic_members import REBALANCE_MS, SESSION_MS, ClassicMembers
 from support.group_harness import GroupHarness
+from support.slices import calls_of
 
+from fakebroker.core.groups.classic.messages import Reply
 from fakebroker.core.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -178,3 +180,46 @@ def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarnes
     leader = members.sync(ids[0], 1, {member_id: member_id.encode() for member_id in ids})
     send([leader, *synced])
     assert [each.told.assignment for each in (leader, *synced)] == [each.encode() for each in ids]
+
+
+def test_no_session_ends_while_a_response_of_the_rebalance_is_still_to_be_sent(
+    harness: GroupHarness, members: ClassicMembers
+) -> None:
+    asked = [members.join() for _ in range(200)]
+    harness.advance(2 * DELAY_MS)
+    ids = [each.told.member_id for each in asked]
+    for member_id in ids[1:]:
+        members.sync(member_id, 1)
+    harness.advance(SESSION_MS - DELAY_MS - 1)
+    soon: list[Callable[[], None]] = []
+    harness.coordinator().runtime.in_turns._soon = soon.append
+    members.sync(ids[0], 1, {})
+    harness.advance(DELAY_MS + 1)
+    assert len(members.group.members) == 200
+    members.leave(ids[-1])
+    while soon:
+        soon.pop()()
+    assert len(members.group.members) == 199
+    harness.advance(SESSION_MS - DELAY_MS - 2)
+    assert len(members.group.members) == 199
+    harness.advance(1)  # of those that had their response at once
+    assert len(members.group.members) == 199 - 64
+    harness.advance(DELAY_MS + 1)
+    assert len(members.group.members) == 0
+
+
+@pytest.mark.interpreted
+def test_a_generation_costs_few_calls_for_each_member(harness: GroupHarness, members: ClassicMembers) -> None:
+    """All members get it in one event; their session timers, and what they are sent, follow in turns."""
+    rebalances = harness.shard().classic.rebalances
+
+    def calls(count: int) -> int:
+        while len(members.group.members) < count:
+            members.join()
+        for member in members.group.members.values():
+            member.awaiting_join = Reply(lambda answer: None, lambda call: None)
+        return calls_of(lambda: rebalances._answer_joins(members.group))
+
+    members.join()
+    members.group.protocol_name = "range"
+    assert -calls(100) + calls(200) < 18 * 100
