@@ -32,8 +32,22 @@ AFTER_A_WRITE = ("after_append", "after_watermark")
 ANYWHERE = "UNKNOWN_SERVER_ERROR"
 # What appends to a log; held by a test, since to find it out for the names of the tests would cost a second a process.
 APPENDING = frozenset(
-    "AddOffsetsToTxn AddPartitionsToTxn ConsumerGroupHeartbeat DeleteGroups EndTxn InitProducerId JoinGroup LeaveGroup "
-    "OffsetCommit OffsetDelete Produce SyncGroup TxnOffsetCommit WriteTxnMarkers".split()
+    [
+        "AddOffsetsToTxn",
+        "AddPartitionsToTxn",
+        "ConsumerGroupHeartbeat",
+        "DeleteGroups",
+        "EndTxn",
+        "InitProducerId",
+        "JoinGroup",
+        "LeaveGroup",
+        "OffsetCommit",
+        "OffsetDelete",
+        "Produce",
+        "SyncGroup",
+        "TxnOffsetCommit",
+        "WriteTxnMarkers",
+    ]
 )
 
 
