@@ -12,7 +12,8 @@ Theory   A request is identified in the journal by its connection (our local add
          An acks=all request with NONE waited for the high watermark, which must have come before the response. One that
          timed out waited for it in vain.
          A producer that batches (not is_raw) is identified by its client id, and each of its records by the fingerprint
-         in an append. It was appended once, or twice if a new leader truncated the first copy.
+         in an append. It was appended once, or twice if a new leader truncated the first copy, or once in each
+         transaction that was tried. Each copy in the log stands where one of these appends was.
          A request that timed out was appended. So was one that got NONE, or is silent with acks=0.
          A new leader drops the records at or above its log end. Nothing else explains a missing record. It has its own
          epoch, which the journal must have.
@@ -27,6 +28,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from fakebroker_load.judging.beside import BESIDE
 from fakebroker_load.judging.partitions import held
 from fakebroker_load.judging.requests import (
     DEFINITE,
@@ -80,7 +82,8 @@ WITH known AS (
 ),
 recorded AS (
     SELECT run AS in_run, fingerprint AS of_record, count(*) AS times, min(base_offset + place) AS recorded_offset,
-        min(struct(topic, partition)) AS recorded
+        min(struct(topic, partition)) AS recorded,
+        collect_set(struct(topic, partition, base_offset + place AS offset)) AS recorded_at
     FROM (SELECT run, topic, partition, base_offset, posexplode(records) AS (place, fingerprint) FROM {{journal}}
         WHERE event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false))
     GROUP BY run, fingerprint
@@ -90,7 +93,7 @@ led AS (
     WHERE event = 'leader_changed' AND log_end_offset >= 0 GROUP BY ALL
 ),
 compared AS (
-    SELECT judged.*, times, recorded_offset, recorded, times_asked,
+    SELECT judged.*, times, recorded_offset, recorded, recorded_at, times_asked,
         told.request AS request, told.produce AS asked_for, told.answer AS answer,
         told.parked AS parked, told.asked.connection AS broker_connection, told.asked.seq AS asked_seq,
         told.asked.client_id AS told_client_id, told.asks AS asks, told.answers AS answers, told.appends AS all_appends,
@@ -120,6 +123,11 @@ said AS (
                 WHEN times IS NULL AND (error_code = 0 OR written = 'once') THEN 'never appended'
                 WHEN times = 1 AND NOT (recorded.topic <=> topic AND recorded.partition <=> partition)
                     THEN 'appended to another partition'
+                WHEN exists(hidden, one -> NOT exists(recorded_at, at -> at.topic = one.topic
+                    AND at.partition = one.partition AND at.offset = one.offset))
+                    OR times > 1 AND copies > 0 AND NOT exists(recorded_at,
+                        at -> at.topic = log_topic AND at.partition = log_partition AND at.offset = log_offset)
+                    THEN 'in the log, and never appended'
                 WHEN times = 1 AND copies IS NULL AND recorded_offset < readable_offset AND same_leader
                     THEN 'appended, and not in the log'
                 WHEN times = 1 AND copies = 1 AND log_offset <> recorded_offset AND same_leader THEN 'moved in the log'
@@ -175,111 +183,13 @@ said AS (
         END AS journal_problem
     FROM numbered
 )
-SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, asked_seq, told_client_id, asks, answers,
+SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, recorded_at, asked_seq, told_client_id, asks, answers,
         all_appends, places, leaders),
     parked.deadline_mono_ms AS deadline_mono_ms,
     coalesce(found_problem, journal_problem,
         if(problem = '{UNDECIDED}' AND broker_lateness_us <= {{limit_us}}, '{LATE_BY_LOAD}', problem)) AS problem,
     coalesce(early, false) OR coalesce(journal_problem = 'early', false) AS early
 FROM said
-"""
-
-# Events about the run's own topics that belong to none of its requests.
-BESIDE = """
-WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
-producers AS (SELECT DISTINCT run, concat(client_id, '-') AS name FROM {judged} WHERE NOT is_raw),
-others AS (
-    SELECT told.*, judged.request IS NOT NULL AS is_ours, judged.fingerprint, judged.own_appends
-    FROM {exchanges} AS told
-    LEFT JOIN {judged} AS judged ON judged.run = told.run AND judged.request = told.request
-    LEFT ANTI JOIN producers ON producers.run = told.run AND startswith(asked.client_id, producers.name)
-),
-strange AS (
-    SELECT run, request, asked, is_ours, fingerprint, own_appends, explode(appends) AS append FROM others
-    WHERE is_ours OR NOT asked.api <=> 'Produce'
-),
-shown AS (
-    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset, answer.seq
-    FROM {parts} AS parts
-    JOIN {exchanges} AS told ON told.run = parts.run AND asked.api = 'Fetch' AND asked.peer = shown_local
-        AND asked.correlation_id = shown_correlation_id
-),
-throttled AS (
-    SELECT run, connection AS broker_connection, sum(throttle_ms) AS throttled_ms FROM {journal}
-    WHERE event = 'throttled' GROUP BY ALL
-),
-told_of AS (
-    SELECT run, broker_connection, topic, min(partition) AS partition, sum(throttle_ms) AS told_ms FROM {judged}
-    WHERE request IS NOT NULL GROUP BY ALL HAVING bool_and(outcome = 'answered')
-),
-epochs AS (
-    SELECT run, topic, partition, min_by(leader_epoch, seq) FILTER (WHERE event = 'append') AS first,
-        collect_set(leader_epoch) FILTER (WHERE event = 'append') AS appended,
-        collect_set(leader_epoch) FILTER (WHERE event = 'leader_changed') AS elected
-    FROM {journal} WHERE event IN ('append', 'leader_changed') AND leader_epoch IS NOT NULL GROUP BY ALL
-),
-marked AS (
-    SELECT run, topic, partition, seq, event, high_watermark,
-        max(if(event = 'append', last_offset, NULL)) OVER so_far + 1 AS appended,
-        last_value(if(event = 'append', NULL, high_watermark), true) OVER before AS previous
-    FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
-    WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq),
-        before AS (PARTITION BY run, topic, partition ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-),
-moved AS (
-    SELECT run, topic, partition, shown_offset, start_offset,
-        max_by(high_watermark, journal.seq) FILTER (WHERE journal.seq < shown.seq) AS watermark
-    FROM shown
-    LEFT JOIN (
-        SELECT run, topic, partition, seq, high_watermark FROM {journal}
-        WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
-    ) AS journal USING (run, topic, partition)
-    GROUP BY run, topic, partition, shown_offset, start_offset
-)
-SELECT others.run, 'unexplained' AS kind, 'a Produce that the load has not sent' AS problem, produce.topic AS topic,
-    produce.partition AS partition, CAST(NULL AS BIGINT) AS offset, asked.correlation_id AS correlation_id,
-    concat('journal: request ', request, ' of ', coalesce(asked.peer, 'somebody'), ', client id ',
-        coalesce(asked.client_id, 'none')) AS says
-FROM others LEFT SEMI JOIN topics ON topics.run = others.run AND topics.topic = produce.topic
-WHERE asked.api = 'Produce' AND NOT is_ours
-UNION ALL
-SELECT strange.run, 'unexplained', 'appended, and sent by nobody', append.topic, append.partition, append.base_offset,
-    asked.correlation_id, concat('journal: event ', append.seq, ', in the hand of request ', request)
-FROM strange LEFT SEMI JOIN topics ON topics.run = strange.run AND topics.topic = append.topic
-WHERE NOT is_ours
-   OR own_appends > 0
-        AND NOT (coalesce(append.fingerprint = fingerprint, true) AND append.base_offset = append.last_offset)
-UNION ALL
-SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
-    concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
-FROM moved WHERE shown_offset > coalesce(watermark, start_offset)
-UNION ALL
-SELECT run, 'early', 'a watermark beyond what was appended', topic, partition, high_watermark, NULL,
-    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and the log ended at ',
-        greatest(appended, start_offset))
-FROM marked JOIN {parts} AS parts USING (run, topic, partition)
-WHERE event <> 'append' AND high_watermark > greatest(appended, start_offset)
-UNION ALL
-SELECT run, 'reordered', 'the watermark went back', topic, partition, high_watermark, NULL,
-    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and it was ', previous, ' before')
-FROM marked WHERE event = 'watermark_moved' AND high_watermark <= previous
-UNION ALL
-SELECT parts.run, 'unexplained', 'not in the journal', parts.topic, parts.partition, shown_offset, shown_correlation_id,
-    'journal: it does not tell of the Fetch that was shown the watermark'
-FROM {parts} AS parts LEFT ANTI JOIN shown USING (run, topic, partition)
-WHERE shown_local IS NOT NULL AND parts.run IN {runs}
-UNION ALL
-SELECT run, 'wrong answer', 'throttled, and not told', topic, partition, NULL, NULL,
-    concat('journal: connection ', broker_connection, ' was muted for ', throttled_ms, ' ms, and told of ', told_ms)
-FROM told_of JOIN throttled USING (run, broker_connection) WHERE throttled_ms > coalesce(told_ms, 0)
-UNION ALL
-SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
-    concat('log: it ends under epoch ', leader_epoch, '; journal: appended under ', array_join(appended, ', '),
-        ', and elected was ', coalesce(nullif(array_join(elected, ', '), ''), 'nobody'))
-FROM epochs JOIN {parts} AS parts USING (run, topic, partition)
-WHERE first IS NOT NULL
-    AND (exists(appended, one -> one < first_epoch OR one <> first AND NOT array_contains(elected, one))
-    OR leader_epoch <> first AND NOT array_contains(elected, leader_epoch))
 """
 
 # How far the broker's clock is ahead of the run's: requests are received after they are sent, and responses are seen

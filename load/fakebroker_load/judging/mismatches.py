@@ -116,7 +116,7 @@ _CLIENT = """concat('client: ',
 _LOG = """if(end_offset IS NULL, NULL, concat('log: ', coalesce(
     concat(if(copies > 1, concat(copies, ' times, first '), ''), log_topic, '-', log_partition, ' at offset ',
         log_offset),
-    if(is_hidden, 'there, and not shown to who reads what is committed', 'not there'))))"""
+    if(hidden IS NOT NULL, 'there, and not shown to who reads what is committed', 'not there'))))"""
 _JOURNAL = """if(request IS NULL,
     coalesce(concat('journal: appended ', if(times > 1, concat(times, ' times, first '), ''), 'at offset ',
         recorded_offset), 'journal: nothing'), concat('journal: request ', request, ' on connection ',

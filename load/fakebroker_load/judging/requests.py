@@ -28,7 +28,8 @@ Theory   A request is confirmed when `problem` is null. The SQL below checks the
                      broker counts whole ones.
            producer  A producer that batches and retries (is_raw is false) knows only the last error, so nothing follows
                      from it. A record that expired before it was in a request must not be in the log.
-           visible   In a topic with transactions, only records that a read_committed consumer sees count.
+           visible   In a topic with transactions, only records that a read_committed consumer sees count. The others
+                     (`hidden`) are of transactions that were aborted. They hold what their request has sent again.
            frozen    `stood_still`: a consumer was shown the high watermark before frozen followers were resumed. A
                      record that timed out there cannot be below it. Under one leader, a record that was acknowledged
                     with acks=all cannot be at or above it.
@@ -114,12 +115,14 @@ found AS (
     WHERE coalesce(visible, true) GROUP BY ALL
 ),
 hidden AS (
-    SELECT DISTINCT run, connection, sequence, true AS is_hidden FROM {{records}} WHERE NOT visible
+    SELECT run, connection, sequence,
+        collect_set(struct(topic, partition, offset, value_crc, fingerprint)) AS hidden
+    FROM {{records}} WHERE NOT visible GROUP BY ALL
 ),
 known AS (
     SELECT {{few}} late.*, copies, log_offset, stored, stored.topic AS log_topic, stored.partition AS log_partition,
         readable_offset,
-        end_offset, same_leader, shown_offset, stood_still, stray_connection, is_hidden,
+        end_offset, same_leader, shown_offset, stood_still, stray_connection, hidden,
         coalesce(is_twice, false) AS is_twice
     FROM late
     LEFT JOIN found USING (run, connection, sequence)
@@ -136,6 +139,10 @@ looked_up AS (
             WHEN copies > 0 AND NOT (log_topic <=> topic AND log_partition <=> partition) THEN 'in another partition'
             WHEN copies > 0 AND NOT (stored.value_crc <=> value_crc AND stored.fingerprint <=> fingerprint)
                 THEN 'altered'
+            WHEN outcome = 'answered' AND exists(hidden, one -> one.topic <> topic OR one.partition <> partition)
+                THEN 'in another partition'
+            WHEN outcome = 'answered' AND exists(hidden,
+                one -> NOT (one.value_crc <=> value_crc AND one.fingerprint <=> fingerprint)) THEN 'altered'
             WHEN stored.problem IS NOT NULL THEN stored.problem
             WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
             WHEN is_raw AND stored.producer_id <> -1 THEN 'stored as of a producer'
@@ -145,7 +152,7 @@ looked_up AS (
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
                         THEN 'not readable'
                     WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
-                    WHEN is_hidden THEN 'committed, and not shown'
+                    WHEN hidden IS NOT NULL THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
             WHEN copies > 0 AND base_offset <> coalesce(log_offset, -1)

@@ -24,6 +24,13 @@ from fakebroker_load.results.folder import (
 
 _INT, _LONG, _TEXT, _YES_NO = pa.int32(), pa.int64(), pa.string(), pa.bool_()
 # Columns from the responses and the log, then from the broker's journal. The latter exist only if a run has a journal.
+_HIDDEN: Final = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "offset": _LONG,
+    "value_crc": _LONG,
+    "fingerprint": _TEXT,
+}
 _BY_ANSWERS: Final = {
     "is_raw": _YES_NO,
     "right_error": pa.int16(),
@@ -38,7 +45,7 @@ _BY_ANSWERS: Final = {
     "end_offset": _LONG,
     "same_leader": _YES_NO,
     "stray_connection": _INT,
-    "is_hidden": _YES_NO,
+    "hidden": pa.list_(pa.struct(_HIDDEN.items())),
     "found_problem": _TEXT,
     "problem": _TEXT,
 }
@@ -228,7 +235,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "end_offset": "end_offset of its partition; null: the log was not read",
         "same_leader": "same_leader of its partition",
         "stray_connection": "connection on which its response came, where it was not sent",
-        "is_hidden": "true: in the log, and not shown to consumers that read committed transactions",
+        "hidden": "its copies in the log that are not shown to consumers that read committed transactions; null: none",
         "found_problem": "problem that the log shows",
         "problem": "problem that counts; null: confirmed",
         "times": "number of appends of its record, of a producer",

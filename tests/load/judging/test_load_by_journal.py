@@ -73,6 +73,9 @@ BATCH = APPEND | {"last_offset": 42, "fingerprint": None, "records": ["e", "f", 
 AGAIN = BATCH | {"base_offset": 43, "last_offset": 45}
 MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "fingerprint": "m", "is_marker": True}
 AT_44 = BATCHED | {"base_offset": 44}
+MADE: Row = AT_44 | {"client": "transform"}
+AT_44_SHOWN: Row = RECORD | {"offset": 44, "visible": True}
+ABORTED: Row = RECORD | {"offset": 41, "visible": False}
 AT_41 = RECORD | {"offset": 41}
 ANOTHER_LEADER: Row = {"same_leader": False}
 UNKNOWN: Row = {
@@ -283,6 +286,16 @@ CASES: dict[str, Case] = {
     "committed, and not shown": Case(
         (OWN_ASKED, PRODUCE, BATCH), ["committed, and not shown"], BATCHED, (AT_41 | {"visible": False},)
     ),
+    "aborted, and made once more": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), [], MADE, (AT_44_SHOWN, ABORTED)),
+    "aborted, and never appended": Case(
+        (OWN_ASKED, PRODUCE, AGAIN), ["in the log, and never appended"], MADE, (AT_44_SHOWN, ABORTED)
+    ),
+    "made twice, and elsewhere": Case(
+        (OWN_ASKED, PRODUCE, BATCH, BATCH | {"base_offset": 46, "last_offset": 48}),
+        ["in the log, and never appended"],
+        MADE,
+        (AT_44_SHOWN,),
+    ),
     "expired": Case((OWN_ASKED, PRODUCE), [], EXPIRED, ()),
     "expired, and in a batch": Case(
         (OWN_ASKED, PRODUCE, BATCH), ["given up before it was sent, and appended"], EXPIRED, ()
@@ -306,6 +319,13 @@ CASES: dict[str, Case] = {
         {},
         (RECORD,),
         {"leader_epoch": 4, "same_leader": False},
+    ),
+    "it ends under an epoch before the last one": Case(
+        (*times_out(append={"leader_epoch": 3}), LED | {"leader_epoch": 4}, FETCH, FETCHED),
+        ["led under an epoch of nobody"],
+        {},
+        (RECORD,),
+        SHOWN | ANOTHER_LEADER | {"shown_offset": 40, "leader_epoch": 3},
     ),
     "dropped by a new leader": Case((*TIMED_OUT, LED), [], {}, (), ANOTHER_LEADER),
     "gone, and no new leader had dropped it": Case(
