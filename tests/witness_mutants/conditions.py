@@ -1,6 +1,7 @@
 """Conditions of the table of facts: of which rows a rule does not see a change (`unseen` in fakebroker_load/facts).
 
 Theory   An excuse must hold for each row that was changed: of two rows that are swapped, one that is judged is enough.
+         It is about the row as it was. Conditions of AFTERWARDS are about the row as it is after the change.
          A row is of a request of the load if it is that request, its record, or an event of the journal about it.
 """
 
@@ -32,8 +33,12 @@ def _of_place(is_so: Callable[[Rows, Place], bool]) -> Condition:
     return lambda rows, row: row["topic"] is not None and is_so(rows, (row["topic"], row["partition"]))
 
 
+def _read(row: Row) -> Row:
+    return row.get("read") or {}
+
+
 def _is_member(row: Row) -> bool:
-    return (row.get("read") or {}).get("group_id") is not None
+    return _read(row).get("group_id") is not None
 
 
 _of_raw = _of_request(lambda rows, asked: asked["client"] == "raw")
@@ -52,17 +57,23 @@ CONDITIONS: Mapping[str, Condition] = {
     "of what has no other right answer": _of_request(lambda rows, asked: not asked["also"]),
     "of what was not throttled": _of_request(lambda rows, asked: not asked["throttle_ms"]),
     "of what is last on its connection": _of_request(lambda rows, asked: rows.is_last(asked)),
-    "of rows that end no reader": lambda rows, row: (row.get("read") or {}).get("what") != "done",
+    "of rows that end no reader": lambda rows, row: _read(row).get("what") != "done",
+    "of rows that are no record": lambda rows, row: _read(row).get("what") != "record",
     "of readers of no group": lambda rows, row: not _is_member(row),
     "of members": lambda rows, row: _is_member(row),
+    "of what members were given again": lambda rows, row: _is_member(row) and rows.is_given_again(row),
+    "of what members own and commit": lambda rows, row: _is_member(row) and _read(row)["what"] != "record",
     "of what is shown": lambda rows, row: row["visible"] is not False,
     "of what is not shown": lambda rows, row: row["visible"] is False,
     "of topics without transactions": lambda rows, row: row["visible"] is None,
+    "of appends of one record": lambda rows, row: row["base_offset"] == row["last_offset"],
+    "of markers": lambda rows, row: bool(row["is_marker"]),
     "of other topics": _of_place(lambda rows, place: place not in rows.parts),
     "of partitions with an election": _of_place(lambda rows, place: place in rows.elected),
     "of partitions in which nothing waited": _of_place(lambda rows, place: place not in rows.acknowledged),
     "of partitions that nothing was sent to": _of_place(lambda rows, place: place not in rows.sent_to),
     "of partitions without a new record": lambda rows, row: row["start_offset"] == row["end_offset"],
+    "of partitions whose leader moved": lambda rows, row: not row["same_leader"],
     "of partitions that end above what was shown": lambda rows, row: (
         row["shown_offset"] is not None and row["shown_offset"] < row["end_offset"]
     ),
@@ -70,6 +81,14 @@ CONDITIONS: Mapping[str, Condition] = {
 }
 
 
-def is_met(rows: Rows, condition: str, row: Row) -> bool:
-    """Whether a changed row meets it. Raises KeyError for a condition that there is not."""
+AFTERWARDS: Mapping[str, Condition] = {
+    "of what stays in the order of its request": lambda rows, row: rows.is_in_order(row),
+}
+
+
+def is_met(rows: Rows, condition: str, row: Row, after: Row | None) -> bool:
+    """Whether a changed row meets it; `after` is None for a row that is gone. Raises KeyError for a condition that
+    there is not."""
+    if condition in AFTERWARDS:
+        return after is not None and AFTERWARDS[condition](rows, after)
     return CONDITIONS[condition](rows, row)

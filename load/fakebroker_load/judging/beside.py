@@ -12,18 +12,22 @@ from __future__ import annotations
 BESIDE = """
 WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
 producers AS (SELECT DISTINCT run, concat(client_id, '-') AS name FROM {judged} WHERE NOT is_raw),
+ours AS (
+    SELECT run, request, collect_set(fingerprint) AS fingerprints, max(own_appends) AS own_appends
+    FROM {judged} WHERE request IS NOT NULL GROUP BY run, request
+),
 others AS (
-    SELECT told.*, judged.request IS NOT NULL AS is_ours, judged.fingerprint, judged.own_appends
+    SELECT told.*, judged.request IS NOT NULL AS is_ours, fingerprints, own_appends
     FROM {exchanges} AS told
-    LEFT JOIN {judged} AS judged ON judged.run = told.run AND judged.request = told.request
+    LEFT JOIN ours AS judged ON judged.run = told.run AND judged.request = told.request
     LEFT ANTI JOIN producers ON producers.run = told.run AND startswith(asked.client_id, producers.name)
 ),
 strange AS (
-    SELECT run, request, asked, is_ours, fingerprint, own_appends, explode(appends) AS append FROM others
+    SELECT run, request, asked, is_ours, fingerprints, own_appends, explode(appends) AS append FROM others
     WHERE is_ours OR NOT asked.api <=> 'Produce'
 ),
 shown AS (
-    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset, answer.seq
+    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset, get(answers, 0).seq AS seq
     FROM {parts} AS parts
     JOIN {exchanges} AS told ON told.run = parts.run AND asked.api = 'Fetch' AND asked.peer = shown_local
         AND asked.correlation_id = shown_correlation_id
@@ -33,8 +37,9 @@ throttled AS (
     WHERE event = 'throttled' GROUP BY ALL
 ),
 told_of AS (
-    SELECT run, broker_connection, topic, min(partition) AS partition, sum(throttle_ms) AS told_ms FROM {judged}
-    WHERE request IS NOT NULL GROUP BY ALL HAVING bool_and(outcome = 'answered')
+    SELECT run, broker_connection, min(topic) AS topic, min(partition) AS partition,
+        sum(throttle_ms) FILTER (WHERE coalesce(place, 0) = 0) AS told_ms
+    FROM {judged} WHERE request IS NOT NULL GROUP BY run, broker_connection HAVING bool_and(outcome = 'answered')
 ),
 epochs AS (
     SELECT run, topic, partition, min_by(leader_epoch, journal.seq) FILTER (WHERE event = 'append') AS first,
@@ -66,15 +71,16 @@ SELECT others.run, 'unexplained' AS kind, 'a Produce that the load has not sent'
     produce.partition AS partition, CAST(NULL AS BIGINT) AS offset, asked.correlation_id AS correlation_id,
     concat('journal: request ', request, ' of ', coalesce(asked.peer, 'somebody'), ', client id ',
         coalesce(asked.client_id, 'none')) AS says
-FROM others LEFT SEMI JOIN topics ON topics.run = others.run AND topics.topic = produce.topic
-WHERE asked.api = 'Produce' AND NOT is_ours
+FROM (SELECT run, request, asked, explode(produces) AS produce FROM others WHERE asked.api = 'Produce' AND NOT is_ours)
+    AS others LEFT SEMI JOIN topics ON topics.run = others.run AND topics.topic = produce.topic
 UNION ALL
 SELECT strange.run, 'unexplained', 'appended, and sent by nobody', append.topic, append.partition, append.base_offset,
     asked.correlation_id, concat('journal: event ', append.seq, ', in the hand of request ', request)
 FROM strange LEFT SEMI JOIN topics ON topics.run = strange.run AND topics.topic = append.topic
 WHERE NOT is_ours
    OR own_appends > 0
-        AND NOT (coalesce(append.fingerprint = fingerprint, true) AND append.base_offset = append.last_offset)
+        AND NOT (forall(append.records, one -> array_contains(fingerprints, one))
+            AND (size(append.records) = 0 OR size(append.records) = append.last_offset - append.base_offset + 1))
 UNION ALL
 SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
     concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))

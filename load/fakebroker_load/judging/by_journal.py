@@ -1,8 +1,10 @@
 """The third witness: the broker's journal on each request, in Spark SQL over the rows that are already judged.
 
 Theory   A request is identified in the journal by its connection (our local address) and its correlation id, which is
-         unique in a run. A record is identified by its fingerprint, or by its offset if the journal has none. A run's
-         journal is complete (journal/window.py), so an event that is not in it did not happen.
+         unique in a run. A row has its own partition of the request: what was asked for there, appended and answered.
+         The batch of that partition has the records of all rows of the request with this partition, in their order. A
+         record is identified by its fingerprint, or by its offset if the journal has none. A run's journal is complete
+         (journal/window.py), so an event that is not in it did not happen.
          Events are ordered by `seq`. Times are compared on the broker's clock alone, so the time that a request waited
          there needs no other clock. `broker_lateness_us` is that time, without the timeout where the request had to
          wait.
@@ -30,15 +32,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.judging.beside import BESIDE
 from fakebroker_load.judging.partitions import held
-from fakebroker_load.judging.requests import (
-    DEFINITE,
-    LATE_BY_LOAD,
-    TIMED_OUT,
-    UNDECIDED,
-    LatenessLimits,
-    limit_us,
-    quoted,
-)
+from fakebroker_load.judging.requests import DEFINITE, LATE_BY_LOAD, TIMED_OUT, UNDECIDED
+from fakebroker_load.judging.sql import LatenessLimits, limit_us, quoted
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 # A row for each request in the journal, with all its events. `watermark` is that of the partition at the response.
@@ -59,7 +54,7 @@ told AS (
         NULL AS answer,
         if(event = 'parked', struct(seq, mono_ms, deadline_mono_ms), NULL) AS parked,
         if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
-            struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL) AS append,
+            struct(seq, topic, partition, base_offset, last_offset, records), NULL) AS append,
         if(event = 'append', struct(topic, partition), NULL) AS place
     FROM {journal} WHERE request IS NOT NULL AND event IN ('request', 'produce', 'parked', 'append')
     UNION ALL
@@ -68,16 +63,15 @@ told AS (
         NULL
     FROM answers WHERE request IS NOT NULL AND event = 'answer'
 )
-SELECT run, request, min(asked) AS asked, min(produce) AS produce, min(answer) AS answer,
-    min(parked) AS parked, collect_list(append) AS appends, collect_set(place) AS places, count(asked) AS asks,
-    count(answer) AS answers
+SELECT run, request, min(asked) AS asked, collect_list(produce) AS produces, collect_list(answer) AS answers,
+    min(parked) AS parked, collect_list(append) AS appends, collect_set(place) AS places, count(asked) AS asks
 FROM told GROUP BY run, request
 """
 
 JUDGED = f"""
 WITH known AS (
     SELECT run, asked.peer AS local, asked.correlation_id AS correlation_id, count(*) AS times_asked,
-        min(struct(request, asked, produce, answer, parked, appends, places, asks, answers)) AS told
+        min(struct(request, asked, produces, answers, parked, appends, places, asks)) AS told
     FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
 ),
 recorded AS (
@@ -93,24 +87,44 @@ led AS (
     WHERE event = 'leader_changed' AND log_end_offset >= 0 GROUP BY ALL
 ),
 compared AS (
-    SELECT judged.*, times, recorded_offset, recorded, recorded_at, times_asked,
-        told.request AS request, told.produce AS asked_for, told.answer AS answer,
-        told.parked AS parked, told.asked.connection AS broker_connection, told.asked.seq AS asked_seq,
-        told.asked.client_id AS told_client_id, told.asks AS asks, told.answers AS answers, told.appends AS all_appends,
-        told.places AS places,
-        told.asked.mono_ms AS handled_mono_ms, told.asked.received_mono_ms AS received_mono_ms,
-        coalesce(size(told.appends), 0) AS appends,
-        filter(told.appends, one -> coalesce(one.fingerprint = fingerprint, true) AND one.base_offset = one.last_offset)
-            AS own,
-        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) OR written <=> 'once' AS must_be_appended
+    SELECT judged.*, times_asked, told,
+        collect_list(struct(topic, partition, sequence)) OVER (PARTITION BY run, local, correlation_id) AS beside,
+        filter(told.produces, one -> one.topic <=> topic AND one.partition <=> partition) AS produces,
+        filter(told.answers, one -> coalesce(one.topic = topic AND one.partition = partition, true)) AS answers,
+        filter(told.appends, one -> one.topic <=> topic AND one.partition <=> partition) AS batches
     FROM {{judged}} AS judged LEFT JOIN known USING (run, local, correlation_id)
-    LEFT JOIN recorded ON NOT is_raw AND in_run = run AND of_record = fingerprint
+),
+sized AS (
+    SELECT * EXCEPT (beside, in_run, of_record, recorded_offset), recorded_offset AS recorded_first,
+        array_distinct(transform(beside, one -> struct(one.topic, one.partition))) AS sent_to,
+        size(filter(beside, one -> one.topic <=> topic AND one.partition <=> partition)) AS batch_size,
+        size(filter(beside, one -> one.topic <=> topic AND one.partition <=> partition AND one.sequence < sequence))
+            AS place_in_batch
+    FROM compared LEFT JOIN recorded ON NOT is_raw AND in_run = run AND of_record = fingerprint
+),
+placed AS (
+    SELECT * EXCEPT (told),
+        told.request AS request, told.parked AS parked, told.appends AS all_appends, told.places AS places,
+        told.asked.connection AS broker_connection, told.asked.seq AS asked_seq,
+        told.asked.client_id AS told_client_id, told.asks AS asks,
+        told.asked.mono_ms AS handled_mono_ms, told.asked.received_mono_ms AS received_mono_ms,
+        coalesce(get(produces, 0), get(told.produces, 0)) AS asked_for,
+        coalesce(get(answers, 0), get(told.answers, 0)) AS answer,
+        size(array_distinct(transform(told.produces, one -> struct(one.topic, one.partition))))
+            <> size(sent_to) AS asks_for_others,
+        coalesce(size(batches), 0) AS appends,
+        filter(batches, one -> one.last_offset - one.base_offset + 1 = batch_size
+            AND (size(one.records) = 0
+                OR size(one.records) = batch_size AND get(one.records, place_in_batch) = fingerprint)) AS own,
+        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) OR written <=> 'once' AS must_be_appended
+    FROM sized
 ),
 numbered AS (
-    SELECT compared.*, leaders, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
+    SELECT placed.*, leaders, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
+        if(is_raw, get(own, 0).base_offset + place_in_batch, recorded_first) AS recorded_offset,
         if(due_high_us IS NULL AND answer.outcome = 'sent',
             (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L, NULL) AS broker_lateness_us
-    FROM compared LEFT JOIN led USING (run, topic, partition)
+    FROM placed LEFT JOIN led USING (run, topic, partition)
 ),
 said AS (
     SELECT *,
@@ -136,37 +150,38 @@ said AS (
             END
             WHEN request IS NULL THEN if(outcome IN ('answered', 'silent'), 'not in the journal', NULL)
             WHEN times_asked > 1 OR asks > 1 THEN 'handled twice'
-            WHEN answers > 1 THEN 'answered twice'
+            WHEN size(answers) > 1 THEN 'answered twice'
             WHEN NOT (asked_for.topic <=> topic AND asked_for.partition <=> partition AND asked_for.acks <=> acks
                 AND asked_for.timeout_ms <=> timeout_ms AND coalesce(told_client_id = client_id, true))
-                THEN 'read as another request'
+                OR asks_for_others THEN 'read as another request'
             WHEN received_mono_ms > handled_mono_ms + 1 THEN 'handled before it was received'
             WHEN answer IS NOT NULL AND NOT answer.connection <=> broker_connection
                 THEN 'answered on another connection'
             WHEN own_appends > 1 THEN 'appended twice'
             WHEN appends > 0 AND own_appends = 0 THEN 'altered before it was appended'
-            WHEN exists(places, one -> one.topic <> topic OR one.partition <> partition)
+            WHEN exists(places, one -> NOT array_contains(sent_to, one))
                 THEN 'appended to another partition'
             WHEN asked_for.seq < asked_seq OR parked.seq < asked_for.seq
                 OR exists(all_appends, one -> one.seq < asked_for.seq) THEN 'done before it was asked for'
             WHEN answer.seq < greatest(asked_for.seq, parked.seq)
                 OR exists(all_appends, one -> one.seq > answer.seq) THEN 'answered before it was done'
             WHEN exists(all_appends, one -> one.seq > parked.seq) THEN 'parked before it was appended'
-            WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND NOT coalesce(
-                exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= append.base_offset), false)
+            WHEN appends > 0 AND copies IS NULL AND recorded_offset < readable_offset AND NOT coalesce(
+                exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= recorded_offset), false)
                 THEN 'appended, and not in the log'
             WHEN appends = 0 AND copies > 0 THEN 'in the log, and never appended'
-            WHEN copies = 1 AND log_offset <> append.base_offset AND same_leader THEN 'moved in the log'
+            WHEN copies = 1 AND log_offset <> recorded_offset AND same_leader THEN 'moved in the log'
             WHEN outcome = 'answered' AND NOT answer.outcome <=> 'sent' THEN 'answered by nobody'
             WHEN outcome = 'no answer' AND answer.outcome = 'sent' AND stray_connection IS NULL
                 THEN 'its answer did not come'
-            WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code AND base_offset <=> answer.base_offset
+            WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code
+                AND base_offset <=> answer.base_offset + if(answer.base_offset >= 0, place_in_batch, 0)
                 AND answer.topic <=> topic AND answer.partition <=> partition)
                 THEN 'told otherwise than the journal says'
             WHEN outcome = 'silent' AND answer.outcome <> 'none' THEN 'told otherwise than the journal says'
             WHEN appends = 0 AND must_be_appended THEN 'never appended'
             WHEN appends > 0 AND answer.error_code IN ({DEFINITE}) THEN 'refused, and appended'
-            WHEN base_offset <> append.base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
+            WHEN base_offset <> recorded_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset than appended'
             WHEN base_offset >= 0 AND appends = 0 THEN 'told an offset, and never appended'
             WHEN acks = -1 AND answer.error_code = 0 AND coalesce(answer.watermark, -1) <= append.last_offset
@@ -183,7 +198,8 @@ said AS (
         END AS journal_problem
     FROM numbered
 )
-SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, recorded_at, asked_seq, told_client_id, asks, answers,
+SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, recorded_first, recorded_at, asked_seq,
+        told_client_id, asks, asks_for_others, answers, produces, batches, batch_size, place_in_batch, sent_to,
         all_appends, places, leaders),
     parked.deadline_mono_ms AS deadline_mono_ms,
     coalesce(found_problem, journal_problem,

@@ -35,7 +35,7 @@ ASKED: Row = {
 PRODUCE: Row = PLACE | {"event": "produce", "mono_ms": 5_002, "request": 3, "acks": -1, "timeout_ms": 100}
 APPEND: Row = PLACE | {
     "event": "append", "mono_ms": 5_002, "request": 3, "error_code": 0, "base_offset": 40, "last_offset": 40,
-    "is_duplicate": False, "fingerprint": "f",
+    "is_duplicate": False, "records": ["f"],
 }  # fmt: skip
 PARKED: Row = {"event": "parked", "mono_ms": 5_002, "request": 3, "deadline_mono_ms": 5_102}
 ANSWER: Row = PLACE | {
@@ -59,7 +59,7 @@ REFUSED_ANSWER = NONE_ANSWER | {"error_code": 19, "base_offset": -1}
 REFUSED_APPEND = APPEND | {"error_code": 19, "base_offset": -1, "last_offset": -1}
 MOVED_AWAY: Row = {"error_code": 6, "base_offset": 40}  # it waited, and the leader moved
 LED_BY_ANOTHER: Row = {"expected_error": 6, "must_wait": False, "answered_us": 101_400, "due_high_us": 101_000}
-OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "fingerprint": "other"}
+OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "records": ["other"]}
 STRANGER = ASKED | {"request": 4, "peer": "x:9"}
 FETCH = ASKED | {"request": 9, "peer": "h:2", "correlation_id": 6, "api": "Fetch"}
 FETCHED: Row = {"event": "answer", "mono_ms": 5_200, "request": 9, "connection": 9, "outcome": "sent"}
@@ -69,9 +69,9 @@ SHOWN: Row = {"shown_local": "h:2", "shown_correlation_id": 6}
 # A producer of Kafka's: of its records neither connection nor correlation id is known, but its client id is.
 BATCHED: Row = NONE | {"client": "producer", "client_id": "c", "local": None, "base_offset": 41}
 OWN_ASKED = ASKED | {"client_id": "c-id-0", "peer": "x:1"}
-BATCH = APPEND | {"last_offset": 42, "fingerprint": None, "records": ["e", "f", "g"]}
+BATCH = APPEND | {"last_offset": 42, "records": ["e", "f", "g"]}
 AGAIN = BATCH | {"base_offset": 43, "last_offset": 45}
-MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "fingerprint": "m", "is_marker": True}
+MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "records": ["m"], "is_marker": True}
 AT_44 = BATCHED | {"base_offset": 44}
 MADE: Row = AT_44 | {"client": "transform"}
 AT_44_SHOWN: Row = RECORD | {"offset": 44, "visible": True}
@@ -109,7 +109,7 @@ CASES: dict[str, Case] = {
     "refused": Case(
         (ASKED, PRODUCE, ANSWER | {"error_code": 19, "base_offset": -1, "mono_ms": 5_003}), [], REFUSED, ()
     ),
-    "a name for none: by its offset": Case(times_out(append={"fingerprint": None}), []),
+    "a name for none: by its offset": Case(times_out(append={"records": []}), []),
     "nobody knows of it": Case((), ["not in the journal"]),
     "the connection broke, and it never came": Case((), ["closed"], {"outcome": "closed", "error_code": None}, ()),
     "of another address": Case(
@@ -135,10 +135,10 @@ CASES: dict[str, Case] = {
     "answered elsewhere": Case(times_out(answer={"connection": 9}), ["answered on another connection"]),
     "appended twice": Case((ASKED, PRODUCE, APPEND, APPEND, PARKED, ANSWER), ["appended twice"]),
     "sent again, and known": Case((*TIMED_OUT[:3], APPEND | {"is_duplicate": True}, *TIMED_OUT[3:]), []),
-    "altered on the way": Case(times_out(append={"fingerprint": "x"}), ["altered before it was appended"]),
+    "altered on the way": Case(times_out(append={"records": ["x"]}), ["altered before it was appended"]),
     "altered in the log": Case(TIMED_OUT, ["altered"], {}, (RECORD | {"fingerprint": "x"},)),
     "two records of one": Case(
-        times_out(append={"fingerprint": None, "last_offset": 41}), ["altered before it was appended"]
+        times_out(append={"records": [], "last_offset": 41}), ["altered before it was appended"]
     ),
     "one record, which ends elsewhere": Case(times_out(append={"last_offset": 41}), ["altered before it was appended"]),
     "to another partition": Case(times_out(append={"partition": 1}), ["appended to another partition"]),
