@@ -89,18 +89,86 @@ EXPIRED: Row = BATCHED | {"error_code": None, "base_offset": None, "outcome": "e
 
 
 class Case(NamedTuple):
-    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there."""
+    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there;
+    `beside` are more rows, each by what differs, and their partition is read back too."""
 
     journal: tuple[Row, ...]
     problems: list[str]
     request: Row = {}  # noqa: RUF012  # nobody changes it
     log: tuple[Row, ...] = (RECORD,)
     part: Row = {}  # noqa: RUF012
+    beside: tuple[Row, ...] = ()
 
 
 def times_out(**changes: Row) -> tuple[Row, ...]:
     return tuple(row | changes.get(row["event"], {}) for row in TIMED_OUT)
 
+
+# One request with two records for each of two partitions, of which the first times out and the other is acknowledged.
+U: Row = {"topic": "u"}
+IN_T = ({"place": 0}, {"place": 1, "sequence": 1, "base_offset": 41, "fingerprint": "g"})
+IN_U = tuple(
+    row | U | {"sequence": number, "place": number, "fingerprint": name, "error_code": 0, "expected_error": 0}
+    for row, number, name in zip(IN_T, (2, 3), "hi", strict=True)
+)
+WIDE_LOG = tuple(
+    RECORD | {"topic": topic, "offset": offset, "sequence": sequence, "fingerprint": name}
+    for topic, offset, sequence, name in (("t", 40, 0, "f"), ("t", 41, 1, "g"), ("u", 40, 2, "h"), ("u", 41, 3, "i"))
+)
+ANSWERS = (ANSWER, ANSWER | U | {"error_code": 0})
+SWAPPED_ANSWERS = (ANSWER | {"error_code": 0}, ANSWER | U)
+
+
+def wide(
+    problems: list[str],
+    answers: tuple[Row, ...] = ANSWERS,
+    in_t: tuple[Row, Row] = IN_T,
+    in_u: tuple[Row, ...] = IN_U,
+    log: tuple[Row, ...] = WIDE_LOG,
+    more: tuple[Row, ...] = (),
+    **append: Any,
+) -> Case:
+    """`append` is what differs in the append to the first partition."""
+    batch = APPEND | {"last_offset": 41, "records": ["f", "g"]} | append
+    other = APPEND | U | {"last_offset": 41, "records": ["h", "i"]}
+    journal = (ASKED, PRODUCE, PRODUCE | U, *more, batch, other, PARKED, MOVED | U | {"high_watermark": 42}, *answers)
+    return Case(journal, problems, in_t[0], log, {}, (in_t[1], *in_u))
+
+
+def told_as(error_code: int, rows: tuple[Row, ...]) -> tuple[Any, ...]:
+    return tuple(row | {"error_code": error_code} for row in rows)
+
+
+WIDE_CASES: dict[str, Case] = {
+    "wide": wide([]),
+    "wide, the other partition times out": wide(
+        ["acknowledged before its watermark"] * 2 + ["timed out after its watermark had passed"] * 2,
+        SWAPPED_ANSWERS,
+        told_as(0, IN_T),
+        told_as(7, IN_U),
+    ),
+    "wide, told the answers of each other": wide(["told otherwise than the journal says"] * 4, SWAPPED_ANSWERS),
+    "wide, answered for one partition": wide(["told otherwise than the journal says"] * 2, ANSWERS[:1]),
+    "wide, answered twice for one": wide(["answered twice"] * 2, (*ANSWERS, ANSWER)),
+    "wide, a record less": wide(
+        ["altered before it was appended", "timed out, not appended"],
+        log=WIDE_LOG[:1] + WIDE_LOG[2:],
+        last_offset=40,
+        records=["f"],
+    ),
+    "wide, in another order": wide(
+        ["told another offset"] * 2,
+        log=(WIDE_LOG[0] | {"offset": 41}, WIDE_LOG[1] | {"offset": 40}, *WIDE_LOG[2:]),
+        records=["g", "f"],
+    ),
+    "wide, in another order by the journal": wide(["altered before it was appended"] * 2, records=["g", "f"]),
+    "wide, without names": wide([], records=[]),
+    "wide, asked for a third partition": wide(["read as another request"] * 4, more=(PRODUCE | {"partition": 1},)),
+    "wide, appended to a third partition": wide(
+        ["appended to another partition"] * 4, more=(APPEND | {"topic": "v", "records": ["x"]},)
+    ),
+    "wide, and a batch of nobody": wide(["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)),
+}
 
 CASES: dict[str, Case] = {
     "timed out": Case(TIMED_OUT, []),
@@ -387,6 +455,27 @@ CASES: dict[str, Case] = {
 }
 
 
+NEXT = {"correlation_id": 2, "sequence": 2, "place": 0, "base_offset": 42, "fingerprint": "h", "answered_us": 201_400}
+NEXT_RECORD = RECORD | {"offset": 42, "sequence": 2, "fingerprint": "h"}
+WITHOUT: dict[str, Case] = {
+    "no journal": Case((), []),
+    "no journal, wide": wide([]),
+    "no journal, told the answers of each other": wide(["wrong answer"] * 4, (), told_as(0, IN_T), told_as(7, IN_U)),
+    "no journal, another correlation id": wide(
+        ["rows of one request differ"] * 4, (), (IN_T[0], IN_T[1] | {"correlation_id": 2})
+    ),
+    "no journal, another place": wide(["rows of one request differ"] * 4, (), (IN_T[0] | {"place": 2}, IN_T[1])),
+    "no journal, its own throttle": wide(
+        ["rows of one request differ"] * 4, (), (IN_T[0], IN_T[1] | {"throttle_ms": 1})
+    ),
+    # The first request has two records that time out. The next one waits for it, once.
+    "no journal, pipelined": Case((), [], IN_T[0], (*WIDE_LOG[:2], NEXT_RECORD), {}, (IN_T[1], NEXT)),
+    "no journal, pipelined, and too early": Case(
+        (), ["early"], IN_T[0], (*WIDE_LOG[:2], NEXT_RECORD), {}, (IN_T[1], NEXT | {"answered_us": 200_900})
+    ),
+}
+
+
 def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
@@ -394,16 +483,21 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
     """All cases judged at once, each as a run of its own; and one without a journal."""
-    runs = {**CASES, "no journal": Case((), [])}
-    requests = [REQUEST | case.request | {"run": name} for name, case in runs.items()]
+    runs = {**CASES, **WIDE_CASES, **WITHOUT}
+    requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]
     parts = [PART | case.part | {"run": name} for name, case in runs.items()]
+    parts += [PART | U | {"run": name} for name, case in runs.items() if case.beside]
     journal = [
-        row | {"run": name, "seq": seq} for name, case in runs.items() for seq, row in enumerate(case.journal, 1)
+        row | {"run": name, "seq": seq}
+        for name, case in {**CASES, **WIDE_CASES}.items()
+        for seq, row in enumerate(case.journal, 1)
     ]
     log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
-    judged, beside = judge_by_journal(spark, judged, journal_frame(spark, journal), log.parts, list(CASES), 500)
+    judged, beside = judge_by_journal(
+        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500
+    )
     all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}
     for row in all_found.collect():
@@ -425,8 +519,14 @@ def test_one_request_and_its_journal(found: dict[str, list[Row]], case: str) -> 
     assert sorted(row["problem"] for row in found[case]) == sorted(CASES[case].problems), found[case]
 
 
-def test_a_run_without_a_journal_is_judged_two_ways(found: dict[str, list[Row]]) -> None:
-    assert found["no journal"] == []
+@pytest.mark.parametrize("case", WIDE_CASES)
+def test_a_request_of_several_partitions_and_its_journal(found: dict[str, list[Row]], case: str) -> None:
+    assert sorted(row["problem"] for row in found[case]) == sorted(WIDE_CASES[case].problems), found[case]
+
+
+@pytest.mark.parametrize("case", WITHOUT)
+def test_a_run_without_a_journal_is_judged_two_ways(found: dict[str, list[Row]], case: str) -> None:
+    assert sorted(row["problem"] for row in found[case]) == sorted(WITHOUT[case].problems), found[case]
 
 
 def test_each_row_has_a_kind(found: dict[str, list[Row]]) -> None:

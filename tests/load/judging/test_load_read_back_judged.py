@@ -59,6 +59,13 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
     "of Kafka's producer": (
         {"client": "producer", "timestamp_ms": None}, [RECORD | {"producer_id": 3}], PART, []
     ),
+    "of the producer that it has": ({"producer_id": 3}, [RECORD | {"producer_id": 3}], PART, []),
+    "of no producer, and it has one": ({"producer_id": 3}, [RECORD], PART, ["stored as of a producer"]),
+    "compressed as it was": ({"compression": "lz4"}, [RECORD | {"compression": "lz4"}], PART, []),
+    "compressed otherwise": (
+        {"compression": "lz4"}, [RECORD | {"compression": "none"}], PART, ["stored in another compression"]
+    ),
+    "without the rest of its request": ({"place": 1}, [RECORD], PART, ["rows of one request differ"]),
     "damaged": (
         {}, [RECORD | {"problem": "stored with a wrong CRC"}], PART, ["stored with a wrong CRC"]
     ),
