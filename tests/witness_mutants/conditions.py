@@ -73,6 +73,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "of partitions in which nothing waited": _of_place(lambda rows, place: place not in rows.acknowledged),
     "of partitions that nothing was sent to": _of_place(lambda rows, place: place not in rows.sent_to),
     "of partitions without a new record": lambda rows, row: row["start_offset"] == row["end_offset"],
+    "of topics of transactions": lambda rows, row: bool(row["transactional"]),
     "of partitions whose leader moved": lambda rows, row: not row["same_leader"],
     "of partitions that end above what was shown": lambda rows, row: (
         row["shown_offset"] is not None and row["shown_offset"] < row["end_offset"]
@@ -82,6 +83,9 @@ CONDITIONS: Mapping[str, Condition] = {
 
 
 AFTERWARDS: Mapping[str, Condition] = {
+    "of records that still lie below it": lambda rows, row: (
+        row["read"]["high_watermark"] is not None and row["read"]["offset"] < row["read"]["high_watermark"]
+    ),
     "of what stays in the order of its request": lambda rows, row: rows.is_in_order(row),
 }
 

@@ -76,7 +76,6 @@ WITH known AS (
 ),
 recorded AS (
     SELECT run AS in_run, fingerprint AS of_record, count(*) AS times, min(base_offset + place) AS recorded_offset,
-        min(struct(topic, partition)) AS recorded,
         collect_set(struct(topic, partition, base_offset + place AS offset)) AS recorded_at
     FROM (SELECT run, topic, partition, base_offset, posexplode(records) AS (place, fingerprint) FROM {{journal}}
         WHERE event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false))
@@ -135,7 +134,7 @@ said AS (
                 WHEN times > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and appended'
                 WHEN times IS NULL AND copies > 0 THEN 'in the log, and never appended'
                 WHEN times IS NULL AND (error_code = 0 OR written = 'once') THEN 'never appended'
-                WHEN times = 1 AND NOT (recorded.topic <=> topic AND recorded.partition <=> partition)
+                WHEN exists(recorded_at, at -> at.topic <> topic OR at.partition <> partition)
                     THEN 'appended to another partition'
                 WHEN exists(hidden, one -> NOT exists(recorded_at, at -> at.topic = one.topic
                     AND at.partition = one.partition AND at.offset = one.offset))
@@ -144,9 +143,8 @@ said AS (
                     THEN 'in the log, and never appended'
                 WHEN times = 1 AND copies IS NULL AND recorded_offset < readable_offset AND same_leader
                     THEN 'appended, and not in the log'
-                WHEN times = 1 AND copies = 1 AND log_offset <> recorded_offset AND same_leader THEN 'moved in the log'
-                WHEN times = 1 AND base_offset <> recorded_offset AND same_leader
-                    THEN 'told another offset than appended'
+                WHEN times = 1 AND copies = 1 AND log_offset <> recorded_offset THEN 'moved in the log'
+                WHEN times = 1 AND base_offset <> recorded_offset THEN 'told another offset than appended'
             END
             WHEN request IS NULL THEN if(outcome IN ('answered', 'silent'), 'not in the journal', NULL)
             WHEN times_asked > 1 OR asks > 1 THEN 'handled twice'
@@ -170,7 +168,7 @@ said AS (
                 exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= recorded_offset), false)
                 THEN 'appended, and not in the log'
             WHEN appends = 0 AND copies > 0 THEN 'in the log, and never appended'
-            WHEN copies = 1 AND log_offset <> recorded_offset AND same_leader THEN 'moved in the log'
+            WHEN copies = 1 AND log_offset <> recorded_offset THEN 'moved in the log'
             WHEN outcome = 'answered' AND NOT answer.outcome <=> 'sent' THEN 'answered by nobody'
             WHEN outcome = 'no answer' AND answer.outcome = 'sent' AND stray_connection IS NULL
                 THEN 'its answer did not come'
@@ -198,7 +196,7 @@ said AS (
         END AS journal_problem
     FROM numbered
 )
-SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded, recorded_first, recorded_at, asked_seq,
+SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded_first, recorded_at, asked_seq,
         told_client_id, asks, asks_for_others, answers, produces, batches, batch_size, place_in_batch, sent_to,
         all_appends, places, leaders),
     parked.deadline_mono_ms AS deadline_mono_ms,

@@ -201,8 +201,8 @@ SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id,
         WHEN stray_correlation_id IS NOT NULL AND previous_stray IS NULL THEN 'an answer that it had not asked for'
         WHEN answered_us < sent_us THEN 'answered before it was sent'
         WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
-        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND sent_us IS NOT NULL AND answered_us IS NULL
-            THEN NULL
+        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND sent_us IS NOT NULL
+            AND coalesce(answered_us, error_code, base_offset, throttle_ms, append_ms) IS NULL THEN NULL
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
         WHEN outcome <=> 'answered' IS FALSE
             THEN CASE

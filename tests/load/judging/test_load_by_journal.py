@@ -217,6 +217,13 @@ CASES: dict[str, Case] = {
         (),
     ),
     "there by nobody": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
+    "at another place, under another leader": Case(
+        (*times_out(append={"base_offset": 41, "last_offset": 41}), LED),
+        ["moved in the log"],
+        {},
+        (RECORD,),
+        ANOTHER_LEADER,
+    ),
     "at another place in the log": Case(times_out(append={"base_offset": 41, "last_offset": 41}), ["moved in the log"]),
     "the answer got lost": Case(
         TIMED_OUT, ["its answer did not come"], {"outcome": "no answer", "answered_us": None, "error_code": None}
@@ -357,6 +364,21 @@ CASES: dict[str, Case] = {
     "aborted, and made once more": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), [], MADE, (AT_44_SHOWN, ABORTED)),
     "aborted, and never appended": Case(
         (OWN_ASKED, PRODUCE, AGAIN), ["in the log, and never appended"], MADE, (AT_44_SHOWN, ABORTED)
+    ),
+    "made twice, once in another partition": Case(
+        (OWN_ASKED, PRODUCE, BATCH | {"partition": 1}, AGAIN),
+        ["appended to another partition"],
+        MADE,
+        (AT_44_SHOWN,),
+    ),
+    "moved, under another leader": Case(
+        (OWN_ASKED, PRODUCE, AGAIN), ["moved in the log"], MADE | {"base_offset": 41}, (AT_41,), ANOTHER_LEADER
+    ),
+    "silent, and told an offset": Case(
+        (ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER), ["silent"], SILENT | {"base_offset": 40}
+    ),
+    "silent, and told an error": Case(
+        (ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER), ["silent"], SILENT | {"error_code": 0}
     ),
     "made twice, and elsewhere": Case(
         (OWN_ASKED, PRODUCE, BATCH, BATCH | {"base_offset": 46, "last_offset": 48}),
