@@ -2,8 +2,8 @@
 
 Theory   Each is about one of the run's own topics. Nothing appends to them but the run's requests. A high watermark
          rises, and never passes what was appended. A consumer is shown none that the journal does not have. A throttle
-         is told to its connection. Each epoch under which a leader appends was elected, or is that of the first append,
-         and the log does not end under an older one.
+         is told to its connection. The epoch of each append was elected, or is that of the first append. The log does
+         not end under an older epoch.
 Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py.
 """
 

@@ -1,4 +1,4 @@
-"""What a raw request carries: topics and partitions beside the first one, and batches as real producers send them."""
+"""The content of a raw request: its topics and partitions, and its batches, which are those of real producers."""
 
 from __future__ import annotations
 

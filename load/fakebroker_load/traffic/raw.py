@@ -1,4 +1,4 @@
-"""Raw requests: one connection, whose frames are made here, with batches as real producers send them.
+"""Raw requests: the frames of one connection, with batches as real producers send them.
 
 Theory   A request has a batch for each of its partitions, and each record has a row: its key names the connection and
          its `sequence`, a number that rises through the connection. `place` is its number within the request. The

@@ -1,4 +1,4 @@
-"""Groups whose requests have several topics, partitions and records: what they expect, and mistakes."""
+"""Groups that send several topics, partitions and records in a request: what they expect, and mistakes."""
 
 from __future__ import annotations
 
