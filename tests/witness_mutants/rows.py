@@ -69,9 +69,9 @@ class Rows:
         }
 
         self._connections = {
-            row["connection"]: found
+            row["connection"]: asked
             for row in self.all[JOURNAL_PARQUET]
-            if (found := self.request_of(row)) and row["connection"] is not None
+            if (asked := self.request_of(row)) and row["connection"] is not None
         }
 
         self._of_request: dict[int, list[Row]] = {}  # the events of each request of the broker

@@ -106,7 +106,7 @@ def times_out(**changes: Row) -> tuple[Row, ...]:
 
 # One request with two records for each of two partitions, of which the first times out and the other is acknowledged.
 U: Row = {"topic": "u"}
-IN_T = ({"place": 0}, {"place": 1, "sequence": 1, "base_offset": 41, "fingerprint": "g"})
+IN_T: tuple[Row, Row] = ({"place": 0}, {"place": 1, "sequence": 1, "base_offset": 41, "fingerprint": "g"})
 IN_U = tuple(
     row | U | {"sequence": number, "place": number, "fingerprint": name, "error_code": 0, "expected_error": 0}
     for row, number, name in zip(IN_T, (2, 3), "hi", strict=True)
