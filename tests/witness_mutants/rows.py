@@ -115,6 +115,22 @@ class Rows:
             (each["seq"] <= row["seq"]) == (IN_ORDER.index(each["event"]) < at) for each in others
         )
 
+    def is_before_its_answers(self, row: Row) -> bool:
+        """Whether a watermark with this `seq` comes before each answer of acks=all about the records that it covers
+        first."""
+        place = row["topic"], row["partition"]
+        marks = [each["high_watermark"] for _, each in self.of("watermark_moved") if _place(each) == place]
+        first = max((mark for mark in marks if mark < row["high_watermark"]), default=0)
+        return row["seq"] is not None and all(
+            each["seq"] > row["seq"]
+            for _, each in self.of("answer")
+            if _place(each) == place
+            and each["error_code"] == 0
+            and first <= each["base_offset"] < row["high_watermark"]
+            and (asked := self.request_of(each)) is not None
+            and asked["acks"] == -1
+        )
+
     def has_twin(self, place: Place) -> bool:
         """Whether the log of another partition of the topic begins and ends at the same offsets."""
         extents = {at: tuple(row[name] for name in EXTENT) for at, row in self.parts.items() if at[0] == place[0]}
@@ -149,6 +165,10 @@ class Rows:
 
 # The events of a request, in the order in which they must come.
 IN_ORDER = ("request", "produce", "append", "parked", "answer")
+
+
+def _place(row: Row) -> Place:
+    return row["topic"], row["partition"]
 
 
 def _given(row: Row) -> tuple[Any, ...]:

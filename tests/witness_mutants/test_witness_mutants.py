@@ -147,6 +147,22 @@ def test_an_event_that_moves_is_excused_only_while_it_stays_between_its_causes_a
     assert not is_met(rows, condition, parked, None)
 
 
+def test_a_watermark_that_moves_is_excused_only_before_the_answers_that_waited(recording: Recording) -> None:
+    rows, condition = Rows(recording), "of watermarks that still come before the answers that waited"
+    waited = [row for _, row in rows.of("answer") if (asked := rows.request_of(row)) and asked["group"] == "replicated"]
+    for answer in waited:
+        marks = [row for _, row in rows.of("watermark_moved") if row["topic"] == answer["topic"]]
+        covering = [
+            row
+            for row in marks
+            if row["partition"] == answer["partition"] and row["high_watermark"] > answer["base_offset"]
+        ]
+        first = min(covering, key=lambda row: int(row["high_watermark"]))
+        assert is_met(rows, condition, first, first)
+        assert not is_met(rows, condition, first, first | {"seq": answer["seq"] + 1})
+    assert len(waited) == EACH.requests
+
+
 def test_the_list_names_what_there_is(recording: Recording) -> None:
     known = kinds(Rows(recording), 3)
     names = [{getattr(kind, name) for kind in known} for name in ("thing", "field", "change")]
