@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker_load.facts.table import ALWAYS
+from fakebroker_load.scenario.batches import NO_COMPRESSION
 from witness_mutants.rows import Place, Row, Rows
 
 TIMED_OUT = int(ErrorCode.request_timed_out)
@@ -55,6 +56,7 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "of what does not wait": _of_request(lambda rows, asked: not asked["must_wait"]),
     "of what has no other right answer": _of_request(lambda rows, asked: not asked["also"]),
+    "of what is not compressed": _of_request(lambda rows, asked: asked["compression"] in (None, NO_COMPRESSION)),
     "of what was not throttled": _of_request(lambda rows, asked: not asked["throttle_ms"]),
     "of what is last on its connection": _of_request(lambda rows, asked: rows.is_last(asked)),
     "of rows that end no reader": lambda rows, row: _read(row).get("what") != "done",

@@ -2,8 +2,8 @@
 
 Theory   Each is about one of the run's own topics. Nothing appends to them but the run's requests. A high watermark
          rises, and never passes what was appended. A consumer is shown none that the journal does not have. A throttle
-         is told to its connection. The epoch of each append was elected, or is that of the first append. The log does
-         not end under an older epoch.
+         is told to its connection. The epoch of each append was elected, or is that of the first append. Epochs
+         rise, and the log does not end under an older one.
 Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py.
 """
 
@@ -50,7 +50,8 @@ epochs AS (
     WHERE event IN ('append', 'leader_changed') AND leader_epoch IS NOT NULL GROUP BY run, topic, partition
 ),
 marked AS (
-    SELECT run, topic, partition, seq, event, high_watermark,
+    SELECT run, topic, partition, seq, event, high_watermark, leader_epoch,
+        max(if(event = 'leader_changed', leader_epoch, NULL)) OVER before AS previous_epoch,
         max(if(event = 'append', last_offset, NULL)) OVER so_far + 1 AS appended,
         last_value(if(event = 'append', NULL, high_watermark), true) OVER before AS previous
     FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
@@ -104,6 +105,10 @@ UNION ALL
 SELECT run, 'wrong answer', 'throttled, and not told', topic, partition, NULL, NULL,
     concat('journal: connection ', broker_connection, ' was muted for ', throttled_ms, ' ms, and told of ', told_ms)
 FROM told_of JOIN throttled USING (run, broker_connection) WHERE throttled_ms > coalesce(told_ms, 0)
+UNION ALL
+SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
+    concat('journal: event ', seq, ' has the epoch ', leader_epoch, ', and it was ', previous_epoch, ' before')
+FROM marked WHERE event = 'leader_changed' AND leader_epoch < previous_epoch
 UNION ALL
 SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
     concat('log: it ends under epoch ', leader_epoch, '; journal: appended under ', array_join(appended, ', '),

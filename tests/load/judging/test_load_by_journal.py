@@ -410,6 +410,13 @@ CASES: dict[str, Case] = {
         (RECORD,),
         {"leader_epoch": 4, "same_leader": False},
     ),
+    "an epoch that fell": Case(
+        (*TIMED_OUT, LED | {"leader_epoch": 2}, LED | {"leader_epoch": 1}),
+        ["led under an epoch of nobody"],
+        {},
+        (RECORD,),
+        ANOTHER_LEADER,
+    ),
     "it ends under an epoch before the last one": Case(
         (*times_out(append={"leader_epoch": 3}), LED | {"leader_epoch": 4}, FETCH, FETCHED),
         ["led under an epoch of nobody"],
