@@ -122,6 +122,7 @@ def _asked(ids: Column, offset: Column, connection: Column) -> dict[str, Column]
     local = pa.array([f"127.0.0.1:{10_000 + one}" for one in range(int(connection[0]), int(connection[-1]) + 1)])
     return {
         "group": GROUP,
+        "place": 0,
         "correlation_id": ids + 1,
         "acks": -1,
         "timeout_ms": TIMEOUT_MS,
@@ -147,7 +148,7 @@ def _journal(ids: Column, common: dict[str, Column], offset: Column, times: dict
     place = {"topic": TOPIC, "partition": common["partition"]}
     deadline = {"deadline_mono_ms": answered}
     append = place | {"error_code": 0, "base_offset": offset, "last_offset": offset, "is_duplicate": False}
-    append |= {"fingerprint": common["fingerprint"], "is_marker": False, "records": _each_alone(common["fingerprint"])}
+    append |= {"is_marker": False, "records": _each_alone(common["fingerprint"])}
     told: dict[str, dict[str, Column]] = {
         "request": {"peer": local, "api": "Produce", "correlation_id": ids + 1, "client_id": "fakebroker-load"}
         | {"received_mono_ms": handled},

@@ -166,7 +166,7 @@ def run(
             outer.enter_context(stage.open())
         except OSError as error:
             raise ResultsError(f"--out {out}: {error.strerror}.") from error
-        spark, slots = outer.enter_context(ready_cluster(cluster, console, stage.folder, plan.requests))
+        spark, slots = outer.enter_context(ready_cluster(cluster, console, stage.folder, plan.records))
         with ExitStack() as stack:
             if control is not None:
                 ask = partial(ask_control, control, control_token)
@@ -175,7 +175,7 @@ def run(
                 actor = Actor(ask, plan)
             if journal is not None:
                 tap = FileTap(journal)
-            on_progress = stack.enter_context(progress_bar(console, plan.name, plan.requests))
+            on_progress = stack.enter_context(progress_bar(console, plan.name, plan.records))
             run_scenario(
                 spark,
                 plan,

@@ -75,12 +75,12 @@ def _run(
         bootstrap, late_ms = cluster.bootstrap, cluster.machine_late_ms
         console.print(f"{BROKERS} brokers in a process of their own: {', '.join(f'{h}:{p}' for h, p in bootstrap)}")
         tap = partial(FileTap, Path(folder) / "journal.jsonl", "the broker's journal")
-        with progress_bar(console, f"{before.name}: all followers replicate", before.requests) as on_progress:
+        with progress_bar(console, f"{before.name}: all followers replicate", before.records) as on_progress:
             run_scenario(
                 spark, before, bootstrap, out, seed=seed, on_progress=on_progress, tap=tap(), machine_late_ms=late_ms
             )
         cluster.freeze(FROZEN_TOPIC)
-        with progress_bar(console, f"{after.name}: those of {FROZEN_TOPIC} do not", after.requests) as on_progress:
+        with progress_bar(console, f"{after.name}: those of {FROZEN_TOPIC} do not", after.records) as on_progress:
             run_scenario(
                 spark,
                 after,

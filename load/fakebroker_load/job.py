@@ -146,7 +146,7 @@ def run_scenario(
             "seed": seed,
             "bootstrap": [f"{host}:{port}" for host, port in bootstrap],
             "slots": slots,
-            "planned": {group.name: group.requests for group in scenario.groups},
+            "planned": {group.name: group.records for group in scenario.groups},
             "planned_s": planned_s(spark, out, scenario.name),
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "took_s": took_s,

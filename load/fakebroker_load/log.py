@@ -55,6 +55,7 @@ LOG_SCHEMA = pa.schema(
         pa.field("timestamp_ms", pa.int64()),  # the producer's time; null: the topic uses the append time
         pa.field("append_ms", pa.int64()),  # the append time; null: the topic uses the producer's time
         pa.field("producer_id", pa.int64()),  # -1: none
+        pa.field("compression", pa.string()),  # of its batch
         pa.field("problem", pa.string()),  # a problem found without the requests (readback/); null: none
     ]
 )

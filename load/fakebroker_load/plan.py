@@ -40,6 +40,11 @@ SCHEMA = pa.schema(
         pa.field("port", pa.int32(), nullable=False),
         pa.field("topic", pa.string(), nullable=False),
         pa.field("partition", pa.int32(), nullable=False),
+        pa.field("parts", pa.string(), nullable=False),  # of each request: JSON of [topic, partition, expected error]
+        pa.field("records_per_batch", pa.int32(), nullable=False),
+        pa.field("codec", pa.string(), nullable=False),
+        pa.field("headers", pa.int32(), nullable=False),
+        pa.field("idempotent", pa.bool_(), nullable=False),
         pa.field("acks", pa.int16(), nullable=False),
         pa.field("record_bytes", pa.int32(), nullable=False),
         pa.field("pipelined", pa.int32(), nullable=False),
@@ -84,7 +89,7 @@ Row = dict[str, Any]
 class Planned(NamedTuple):
     """A request of the plan."""
 
-    sequence: int  # number on its connection, from 0
+    number: int  # on its connection, from 0
     correlation_id: int
     timeout_ms: int
     intended_us: int
@@ -115,6 +120,7 @@ def plan_connections(
                 "host": host,
                 "port": port,
                 "partition": partition,
+                "parts": json.dumps(_parts(group, partition, leaders)),
                 "bootstrap": _bootstrap((host, port), leaders, bootstrap),
                 "first_correlation_id": first_correlation_id,
                 "first_us": group.start_ms * 1000 + group.ramp_ms * 1000 * number // group.connections,
@@ -125,6 +131,22 @@ def plan_connections(
             rows.append(common | own)
             first_correlation_id += group.requests_per_connection
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _parts(group: Group, first: int, leaders: Leaders) -> list[tuple[str, int, int | None]]:
+    """Return the partitions of each request of a connection, with the errors that are expected. One broker leads
+    them."""
+    parts: list[tuple[str, int, int | None]] = []
+    for topic, expected in group.expected.items():
+        places = [(topic, (first + at) % group.partitions) for at in range(group.partitions)]
+        led = [place for place in places if leaders[place] == leaders[group.topic, first]]
+        if len(led) < group.partitions_per_request:
+            raise ScenarioError(
+                f"The group {group.name!r} needs {group.partitions_per_request} partitions of the topic {topic!r} "
+                f"in a request, and the leader of {group.topic}-{first} leads {len(led)}."
+            )
+        parts += [(*place, expected) for place in led[: group.partitions_per_request]]
+    return parts
 
 
 def _bootstrap(first: tuple[str, int], leaders: Leaders, others: Sequence[tuple[str, int]]) -> str:
@@ -142,6 +164,10 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
         "connections": group.connections,
         "topic": group.topic,
         "acks": group.acks,
+        "records_per_batch": group.records_per_batch,
+        "codec": group.compression,
+        "headers": group.headers,
+        "idempotent": group.idempotent,
         "record_bytes": group.record_bytes,
         "pipelined": group.pipelined if arrivals is None else MAX_UNANSWERED,
         "requests": group.requests_per_connection,
@@ -201,8 +227,8 @@ def requests_of(row: Row) -> Iterator[Planned]:
     """Return the requests of a connection (a row of SCHEMA), in order. Each is made when the iterator reaches it."""
     timeouts = draw_timeouts(row)
     times = _closed(row, timeouts) if row["process"] is None else zip(timeouts, _open(row), strict=False)
-    for sequence, (timeout_ms, intended_us) in enumerate(times):
-        yield Planned(sequence, row["first_correlation_id"] + sequence, timeout_ms, intended_us)
+    for number, (timeout_ms, intended_us) in enumerate(times):
+        yield Planned(number, row["first_correlation_id"] + number, timeout_ms, intended_us)
 
 
 def draw_timeouts(row: Row) -> Iterator[int]:

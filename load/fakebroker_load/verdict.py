@@ -22,7 +22,8 @@ from fakebroker_load.judging.findings import NOT_MEASURED, Finding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
-from fakebroker_load.judging.requests import LATE, TIMED_OUT, LatenessLimits, Log, limit_us
+from fakebroker_load.judging.requests import LATE, TIMED_OUT, Log
+from fakebroker_load.judging.sql import LatenessLimits, limit_us
 from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
 from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
@@ -40,7 +41,7 @@ SELECT run, `group`,
     min(connection) AS first_connection,
     max(connection) AS last_connection,
     count_if(outcome IN ('done', 'gave up')) AS readers,
-    max(asked) FILTER (WHERE acks IS NOT NULL) <> min(asked) FILTER (WHERE acks IS NOT NULL) AS is_mixed,
+    size(collect_set(asked) FILTER (WHERE acks IS NOT NULL)) AS kinds,
     {shown}(lateness_us, array(0.5, 0.99, 1.0){sketch}) AS lateness_us,
     percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
     {shown}(answered_us - sent_us, array(0.5, 0.99, 1.0){sketch}) AS from_sent_us,
@@ -190,6 +191,11 @@ def summarise(
         for run in runs
         for group in run["scenario"]["groups"]
     }
+    topics = {
+        (run["scenario"]["name"], group["name"]): 1 + len(group.get("beside", ()))
+        for run in runs
+        for group in run["scenario"]["groups"]
+    }
     own = connections_of(runs)
     amiss = amiss_in_groups(spark, judged, runs)
     limits = held_to_limits(spark, judged, runs)
@@ -223,7 +229,7 @@ def summarise(
                 send_delay_limit_ms=limit_ms,
                 amiss=(
                     *amiss.get(key, ()),
-                    *((MIXED,) if row and row["is_mixed"] else ()),
+                    *((MIXED,) if row and row["kinds"] > topics.get(key, 1) else ()),
                     *((STRAYED,) if row and not keeps_to(own.get(key), row) else ()),
                     *(held.sentence() for held in limits.get(key, ()) if not held.ok),
                 ),

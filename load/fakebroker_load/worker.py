@@ -17,30 +17,26 @@ import gc
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.record_batch import Record
 from fakebroker_load.judging.machine_lateness import MachineLateness
 from fakebroker_load.log import make_key
-from fakebroker_load.plan import Row, requests_of
-from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM
+from fakebroker_load.plan import Row
 from fakebroker_load.scenario.reads import MEMBER, READER
+from fakebroker_load.scenario.senders import PRODUCER, RAW, TRANSFORM
 from fakebroker_load.traffic.frozen import frozen
 from fakebroker_load.traffic.members import Member
 from fakebroker_load.traffic.own_delay import OwnDelay
 from fakebroker_load.traffic.producers import ProducerDriver
+from fakebroker_load.traffic.raw import RawDriver
 from fakebroker_load.traffic.readers import Reader
-from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, Results, after_start_us, make_value, to_batch
+from fakebroker_load.traffic.rows import Results, after_start_us, to_batch
 from fakebroker_load.traffic.transactions import Processor
-from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
-from fakebroker_load.wire.messages import AnswerReader, encode_produce, fingerprint
+from fakebroker_load.wire.client import Exchange, Outcome
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
@@ -122,16 +118,6 @@ def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(main)
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Sent(Exchange):
-    """A request of the plan."""
-
-    sequence: int
-    value_crc: int
-    fingerprint: str
-    timestamp_ms: int
-
-
 class Load:
     """The load of one task."""
 
@@ -170,9 +156,7 @@ class Load:
         finally:
             await asyncio.gather(*(driver.close() for driver in drivers))
 
-    def _driver(self, row: Row) -> Driver | ProducerDriver | Processor | Reader | Member:
-        if row["client"] == RAW:
-            return Driver(self, row)
+    def _driver(self, row: Row) -> Driver:
         return CLIENTS[row["client"]](self, row, self._run_id)
 
     async def _report_progress(self, lateness: MachineLateness) -> None:
@@ -205,103 +189,11 @@ class Load:
         self._own_delay.hold(row | times, sent_ns, answered_ns)
 
 
-CLIENTS: dict[str, type[ProducerDriver | Processor | Reader | Member]] = {
+Driver = RawDriver | ProducerDriver | Processor | Reader | Member
+CLIENTS: dict[str, type[Driver]] = {
+    RAW: RawDriver,
     PRODUCER: ProducerDriver,
     TRANSFORM: Processor,
     READER: Reader,
     MEMBER: Member,
 }
-
-
-class Driver:
-    """One connection of the plan."""
-
-    def __init__(self, load: Load, row: Row) -> None:
-        self._load = load
-        self._row = row
-        self._kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row}
-        self._reader = AnswerReader(row["topic"], row["partition"])
-        self._connection: Connection | None = None
-
-    async def connect(self, at_once: asyncio.Semaphore) -> None:
-        async with at_once:
-            self._connection = await connect(self._row["host"], self._row["port"], self._ended)
-
-    async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
-
-    async def send(self, start_ns: int, grace_ms: int) -> None:
-        left: Iterator[Exchange] = self._exchanges()
-        if self._connection is not None:
-            left = await drive(
-                self._connection,
-                left,
-                start_ns=start_ns,
-                pipelined=self._row["pipelined"],
-                grace_ms=grace_ms,
-                on_sent=self._load.has_sent,
-            )
-        for number, exchange in enumerate(left):  # never sent
-            self._ended(exchange)
-            if number % ROWS_AT_ONCE == 0:
-                await asyncio.sleep(0)
-
-    def _exchanges(self) -> Iterator[Sent]:
-        row = self._row
-        for sequence, correlation_id, timeout_ms, intended_us in requests_of(row):
-            key, value = self._load.make_key(row, sequence), make_value(row, sequence)
-            timestamp_ms = int(time.time() * 1000)
-            yield Sent(
-                correlation_id=correlation_id,
-                request=encode_produce(
-                    correlation_id=correlation_id,
-                    topic=row["topic"],
-                    partition=row["partition"],
-                    acks=row["acks"],
-                    timeout_ms=timeout_ms,
-                    key=key,
-                    value=value,
-                    timestamp_ms=timestamp_ms,
-                    client_id=row["client_id"],
-                ),
-                wants_answer=row["acks"] != 0,
-                timeout_ms=timeout_ms,
-                intended_ns=intended_us * 1000,
-                sequence=sequence,
-                value_crc=zlib.crc32(value),
-                fingerprint=fingerprint(Record(key, value)),
-                timestamp_ms=timestamp_ms,
-            )
-
-    def _ended(self, exchange: Exchange) -> None:
-        """Keep the result row of a request. A response for another partition is garbled."""
-        sent = cast(Sent, exchange)
-        outcome, error_code, base_offset, throttle_ms, append_ms = sent.outcome, None, None, None, None
-        if sent.answer is not None:
-            try:
-                answer = self._reader.read(sent.answer)
-            except ProtocolError:
-                outcome = Outcome.GARBLED
-            else:
-                error_code, base_offset, throttle_ms = answer.error_code, answer.base_offset, answer.throttle_ms
-                append_ms = answer.append_ms
-                if (answer.topic, answer.partition) != (self._row["topic"], self._row["partition"]):
-                    outcome = Outcome.GARBLED
-        own = {
-            "sequence": sent.sequence,
-            "correlation_id": sent.correlation_id,
-            "timeout_ms": sent.timeout_ms,
-            "intended_us": sent.intended_ns // 1000,
-            "error_code": error_code,
-            "base_offset": base_offset,
-            "throttle_ms": throttle_ms,
-            "timestamp_ms": sent.timestamp_ms,
-            "append_ms": append_ms,
-            "outcome": str(outcome),
-            "value_crc": sent.value_crc,
-            "fingerprint": sent.fingerprint,
-            "local": self._connection and self._connection.local,
-            "stray_correlation_id": self._connection and self._connection.stray_correlation_id,
-        }
-        self._load.keep(self._kept | own, sent)

@@ -69,7 +69,7 @@ def entry_of(run_id: str, scenario: Scenario) -> dict[str, Any]:
         "seed": 1,
         "bootstrap": ["127.0.0.1:9092"],
         "slots": 2,
-        "planned": {group.name: group.requests for group in scenario.groups},
+        "planned": {group.name: group.records for group in scenario.groups},
         "planned_s": 0.5,
         "started_at": "2026-01-01T00:00:00Z",
         "took_s": 1.5,

@@ -54,7 +54,7 @@ def test_one_row_for_each_connection_with_the_expectation_of_its_group() -> None
 def test_each_request_of_the_run_has_a_correlation_id_of_its_own() -> None:
     requests = [request for row in connections(*SCENARIO.groups) for request in requests_of(row)]
     assert [request.correlation_id for request in requests] == list(range(1, SCENARIO.requests + 1))
-    assert [request.sequence for request in requests] == [0, 1, 2] * 5 + [0, 1, 2, 3] * 2
+    assert [request.number for request in requests] == [0, 1, 2] * 5 + [0, 1, 2, 3] * 2
 
 
 def test_each_connection_has_one_partition_and_goes_to_its_leader() -> None:

@@ -15,6 +15,7 @@ from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker
 from support.stream_server import stream_server
 from support.watchdog import LIMIT_S, run
 
+from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker_load.wire.client import (
     SILENT_AT_ONCE,
     Connection,
@@ -44,12 +45,9 @@ def requests(count: int, *, acks: int = -1, timeout_ms: int = 20, every_ms: int 
             correlation_id=number,
             request=encode_produce(
                 correlation_id=number,
-                topic="t",
-                partition=0,
                 acks=acks,
                 timeout_ms=timeout_ms,
-                value=b"v",
-                timestamp_ms=0,
+                topics=[("t", [(0, encode_batch([Record(None, b"v")], base_timestamp_ms=0))])],
             ),
             wants_answer=acks != 0,
             timeout_ms=timeout_ms,

@@ -14,6 +14,7 @@ from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.groups.offsets import offsets
 from fakebroker.core.replication import reads
 from fakebroker.core.replication.append_info import LogAppendInfo
+from fakebroker.core.replication.delayed_produce import DelayedProduce
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.core.replication.partition import Partition
@@ -93,6 +94,31 @@ def parks_whatever_acks_ask(patches: pytest.MonkeyPatch) -> None:
         honest(self, timeout_ms, -1, *rest)
 
     patches.setattr(ReplicaManager, "answer_or_park", answer_or_park)
+
+
+def times_out_for_the_other_partitions(patches: pytest.MonkeyPatch) -> None:
+    """When a request expires, those of its partitions that were acknowledged time out, and the others do not."""
+    honest = DelayedProduce.on_complete
+
+    def on_complete(self: DelayedProduce) -> None:
+        if len({entry.acks_pending for entry in self.status}) > 1:
+            for entry in self.status:
+                entry.acks_pending = not entry.acks_pending
+        honest(self)
+
+    patches.setattr(DelayedProduce, "on_complete", on_complete)
+
+
+def times_out_for_all_partitions(patches: pytest.MonkeyPatch) -> None:
+    """When a request expires, all of its partitions time out."""
+    honest = DelayedProduce.on_complete
+
+    def on_complete(self: DelayedProduce) -> None:
+        for entry in self.status:
+            entry.acks_pending = self.has_expired
+        honest(self)
+
+    patches.setattr(DelayedProduce, "on_complete", on_complete)
 
 
 def tells_less_than_is_committed(one_in: int) -> Callable[[pytest.MonkeyPatch], None]:

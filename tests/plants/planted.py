@@ -41,7 +41,7 @@ from fakebroker_load.wire.messages import CLIENT_ID
 PARTITIONS, CONNECTIONS, EACH = 2, 4, 10
 ANSWERED, REFUSED, FROZEN, SILENT = "NONE", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "no answer"
 LAG_MS = 40
-SOURCE, READERS = "source", "readers"
+SOURCE, READERS, BESIDE = "source", "readers", "beside"
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -65,6 +65,7 @@ class Lie(NamedTuple):
     amiss: str | None = None  # what must be said of the group
     timeout_ms: tuple[int, int] = (20, 40)  # of what is to time out
     producer_byte_rate: int = 0  # what a quota allows the load
+    is_wide: bool = False  # each request has a batch of two records for each partition of two topics
     per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
@@ -95,6 +96,9 @@ def scenario(name: str, lie: Lie) -> Scenario:
         timeout_ms=lie.timeout_ms if lie.expect == FROZEN else (5_000, 5_000),
         ramp_ms=20,
     )
+    if lie.is_wide:
+        wide = replace(group, beside={BESIDE: ANSWERED}, partitions_per_request=PARTITIONS, records_per_batch=2)
+        return Scenario(name, (wide,))
     readers = Group(
         READERS,
         lies.TOPIC,
@@ -122,7 +126,7 @@ def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootst
         "group.initial.rebalance.delay.ms": 0,
     }
     with FakeCluster(config=config, journal=0, journal_file=journal) as kafka, pytest.MonkeyPatch.context() as patches:
-        for topic in (lies.TOPIC, SOURCE):
+        for topic in (lies.TOPIC, SOURCE, BESIDE):
             kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTITIONS)
         patches.setattr(followers, "CURRENT_WITHIN_S", 0.3)
         if lie.producer_byte_rate:
@@ -164,7 +168,7 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
     journal.unlink()
     entry: dict[str, Any] = {
         "scenario": asdict(plan),
-        "planned": {group.name: group.requests for group in plan.groups},
+        "planned": {group.name: group.records for group in plan.groups},
         "log": True,
         **({"journal": {"from": "a journal", "rows": window.found.rows}} if with_journal else {}),
     }

@@ -21,6 +21,7 @@ from planted import (
     CONNECTIONS,
     EACH,
     FROZEN,
+    PARTITIONS,
     REFUSED,
     SILENT,
     Lie,
@@ -46,6 +47,7 @@ LATENESS_MS = 600_000  # no lie here is about lateness
 LOSES = appends_so(lambda: lies.loses)
 TWICE = appends_so(lambda: lies.appends_twice)
 TOO_HIGH = appends_so(lambda: lies.tells_offsets_too_high)
+RECORDS = {False: 1, True: 2 * PARTITIONS * 2}  # of a request
 LIES: dict[str, Lie] = {
     "honest, acks=all": Lie(None, -1, ANSWERED),
     "honest, acks=1": Lie(None, 1, ANSWERED),
@@ -96,6 +98,25 @@ LIES: dict[str, Lie] = {
     ),
     "all to each member": Lie(
         lies.gives_all_to_each_member, -1, ANSWERED, "given to two members", members=True, each=40
+    ),
+    "honest, wide requests": Lie(None, -1, FROZEN, is_wide=True),
+    "time-outs of the other partitions": Lie(
+        other_lies.times_out_for_the_other_partitions,
+        -1,
+        FROZEN,
+        "timed out after its watermark had passed",
+        ways=3,
+        alone="wrong answer",
+        is_wide=True,
+    ),
+    "time-outs of all partitions": Lie(
+        other_lies.times_out_for_all_partitions,
+        -1,
+        FROZEN,
+        "timed out after its watermark had passed",
+        ways=3,
+        alone="wrong answer",
+        is_wide=True,
     ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "always after 120 ms": Lie(
@@ -178,6 +199,7 @@ def spark() -> Iterator[SparkSession]:
 
 # Every day another lie has the same problem, or rows by hand in tests/load/judging have it.
 AT_NIGHT = {
+    "time-outs of all partitions",
     "honest, acks=1",
     "honest, acks=0",
     "honest, lagging",
@@ -247,7 +269,7 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
         elif (problem := lie.problem if ways >= lie.ways else lie.alone) is None:
             assert found == {}
             assert group.ok
-            assert group.confirmed == CONNECTIONS * lie.each
+            assert group.confirmed == CONNECTIONS * lie.each * RECORDS[lie.is_wide]
         else:
             assert found.get(problem), (run, found)
             reasons = {reason.problem: reason for reason in judged.verdict.reasons if reason.run == run}

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.drivers import frames as of_benchmarks
 from conformance import frames as of_cases
+from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import wire
 from fakebroker.testing.transactions import frames as of_transactions
 from fakebroker_load.wire.messages import encode_produce
@@ -21,15 +22,8 @@ PRODUCER = of_transactions.Producer("tx", 5, 2, 2)
 
 
 def of_load(size: int) -> bytes:
-    return encode_produce(
-        correlation_id=7,
-        topic="orders",
-        partition=3,
-        acks=-1,
-        timeout_ms=500,
-        value=b"v" * size,
-        timestamp_ms=TIME_MS,
-    )
+    batch = encode_batch([Record(None, b"v" * size)], base_timestamp_ms=TIME_MS)
+    return encode_produce(correlation_id=7, acks=-1, timeout_ms=500, topics=[("orders", [(3, batch)])])
 
 
 def of_simulation(transactional_id: str = "") -> bytes:

@@ -83,7 +83,7 @@ def came_of(rows: Rows, number: int, copy: Copy, found: Found) -> Tried:
     assert copy.mutant is not None
     kind, outcome, why = copy.mutant.kind, FOUND, ""
     if not (found.is_red and is_named(found, copy.mutant, rows)):
-        outcome, why = judgement_of(kind, copy.ways, copy.mutant.before, partial(is_met, rows))
+        outcome, why = judgement_of(kind, copy.ways, copy.mutant.changed, partial(is_met, rows))
     name = rows.recording.name
     return Tried(name, copy.ways, number, kind, copy.mutant.told(), outcome, found.is_red, found.told(), why)
 

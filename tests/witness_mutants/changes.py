@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -59,6 +60,11 @@ class Mutant(NamedTuple):
     table: pa.Table
     before: tuple[Row, ...]
     after: tuple[Row, ...]
+
+    @property
+    def changed(self) -> list[tuple[Row, Row | None]]:
+        """Each changed row as it was, and as it is; None for one that is gone."""
+        return list(zip_longest(self.before, self.after)) if len(self.after) <= len(self.before) else []
 
     def told(self) -> str:
         changed = [

@@ -1,6 +1,7 @@
 """Conditions of the table of facts: of which rows a rule does not see a change (`unseen` in fakebroker_load/facts).
 
 Theory   An excuse must hold for each row that was changed: of two rows that are swapped, one that is judged is enough.
+         It is about the row as it was. Conditions of AFTERWARDS are about the row as it is after the change.
          A row is of a request of the load if it is that request, its record, or an event of the journal about it.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker_load.facts.table import ALWAYS
+from fakebroker_load.scenario.batches import NO_COMPRESSION
 from witness_mutants.rows import Place, Row, Rows
 
 TIMED_OUT = int(ErrorCode.request_timed_out)
@@ -32,8 +34,12 @@ def _of_place(is_so: Callable[[Rows, Place], bool]) -> Condition:
     return lambda rows, row: row["topic"] is not None and is_so(rows, (row["topic"], row["partition"]))
 
 
+def _read(row: Row) -> Row:
+    return row.get("read") or {}
+
+
 def _is_member(row: Row) -> bool:
-    return (row.get("read") or {}).get("group_id") is not None
+    return _read(row).get("group_id") is not None
 
 
 _of_raw = _of_request(lambda rows, asked: asked["client"] == "raw")
@@ -50,19 +56,27 @@ CONDITIONS: Mapping[str, Condition] = {
     ),
     "of what does not wait": _of_request(lambda rows, asked: not asked["must_wait"]),
     "of what has no other right answer": _of_request(lambda rows, asked: not asked["also"]),
+    "of what is not compressed": _of_request(lambda rows, asked: asked["compression"] in (None, NO_COMPRESSION)),
     "of what was not throttled": _of_request(lambda rows, asked: not asked["throttle_ms"]),
     "of what is last on its connection": _of_request(lambda rows, asked: rows.is_last(asked)),
-    "of rows that end no reader": lambda rows, row: (row.get("read") or {}).get("what") != "done",
+    "of rows that end no reader": lambda rows, row: _read(row).get("what") != "done",
+    "of rows that are no record": lambda rows, row: _read(row).get("what") != "record",
     "of readers of no group": lambda rows, row: not _is_member(row),
     "of members": lambda rows, row: _is_member(row),
+    "of what members were given again": lambda rows, row: _is_member(row) and rows.is_given_again(row),
+    "of what members own and commit": lambda rows, row: _is_member(row) and _read(row)["what"] != "record",
     "of what is shown": lambda rows, row: row["visible"] is not False,
     "of what is not shown": lambda rows, row: row["visible"] is False,
     "of topics without transactions": lambda rows, row: row["visible"] is None,
+    "of appends of one record": lambda rows, row: row["base_offset"] == row["last_offset"],
+    "of markers": lambda rows, row: bool(row["is_marker"]),
     "of other topics": _of_place(lambda rows, place: place not in rows.parts),
     "of partitions with an election": _of_place(lambda rows, place: place in rows.elected),
     "of partitions in which nothing waited": _of_place(lambda rows, place: place not in rows.acknowledged),
     "of partitions that nothing was sent to": _of_place(lambda rows, place: place not in rows.sent_to),
     "of partitions without a new record": lambda rows, row: row["start_offset"] == row["end_offset"],
+    "of topics of transactions": lambda rows, row: bool(row["transactional"]),
+    "of partitions whose leader moved": lambda rows, row: not row["same_leader"],
     "of partitions that end above what was shown": lambda rows, row: (
         row["shown_offset"] is not None and row["shown_offset"] < row["end_offset"]
     ),
@@ -70,6 +84,18 @@ CONDITIONS: Mapping[str, Condition] = {
 }
 
 
-def is_met(rows: Rows, condition: str, row: Row) -> bool:
-    """Whether a changed row meets it. Raises KeyError for a condition that there is not."""
+AFTERWARDS: Mapping[str, Condition] = {
+    "of records that still lie below it": lambda rows, row: (
+        row["read"]["high_watermark"] is not None and row["read"]["offset"] < row["read"]["high_watermark"]
+    ),
+    "of watermarks that still come before the answers that waited": lambda rows, row: rows.is_before_its_answers(row),
+    "of what stays in the order of its request": lambda rows, row: rows.is_in_order(row),
+}
+
+
+def is_met(rows: Rows, condition: str, row: Row, after: Row | None) -> bool:
+    """Whether a changed row meets it; `after` is None for a row that is gone. Raises KeyError for a condition that
+    there is not."""
+    if condition in AFTERWARDS:
+        return after is not None and AFTERWARDS[condition](rows, after)
     return CONDITIONS[condition](rows, row)

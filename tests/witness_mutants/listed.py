@@ -20,7 +20,7 @@ from witness_mutants.rows import WITNESSES, Row
 
 FILE = Path(__file__).with_name("listed.toml")
 ANY = "*"
-Meets = Callable[[str, Row], bool]
+Meets = Callable[[str, Row, Row | None], bool]
 NOT_JUDGED, EXCUSED, SURVIVOR = "not judged", "excused", "survivor"
 
 
@@ -53,9 +53,9 @@ def load_listed(path: Path = FILE) -> tuple[Listed, ...]:
     return tuple(found)
 
 
-def judgement_of(kind: Kind, ways: int, changed: Sequence[Row], meets: Meets) -> tuple[str, str]:
-    """Return NOT_JUDGED, EXCUSED or SURVIVOR for a kind of change that was not found, and why. `meets` says whether a
-    row meets a condition: an excuse must hold for each row that was changed."""
+def judgement_of(kind: Kind, ways: int, changed: Sequence[tuple[Row, Row | None]], meets: Meets) -> tuple[str, str]:
+    """Return NOT_JUDGED, EXCUSED or SURVIVOR for a kind of change that was not found, and why. `changed` has each row
+    as it was and as it is; `meets` says whether such a row meets a condition. An excuse must hold for each of them."""
     fact = fact_about(kind)
     if fact is not None:
         if fact.rule is None:
@@ -67,10 +67,10 @@ def judgement_of(kind: Kind, ways: int, changed: Sequence[Row], meets: Meets) ->
             for condition, changes in fact.unseen.items()
             if any(fnmatchcase(kind.change, pattern) for pattern in changes)
         ]
-        if excuses and all(any(meets(condition, row) for condition in excuses) for row in changed):
+        if excuses and all(any(meets(condition, *rows) for condition in excuses) for rows in changed):
             return EXCUSED, f"{fact.rule}: {fact.reason}"
     for entry in load_listed():
-        if entry.covers(kind, ways) and all(meets(entry.where, row) for row in changed):
+        if entry.covers(kind, ways) and all(meets(entry.where, *rows) for rows in changed):
             return EXCUSED, entry.why
     return SURVIVOR, ""
 

@@ -109,7 +109,7 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
     entry: dict[str, Any] = {
         "scenario": asdict(plan),
         "run_id": run_id,
-        "planned": {group.name: group.requests for group in plan.groups},
+        "planned": {group.name: group.records for group in plan.groups},
         "log": True,
         "machine_late_ms": late_ms[0],
         "actions": [each._asdict() for each in actor.done],

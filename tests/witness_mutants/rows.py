@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,9 @@ class Rows:
         for at, row in enumerate(self.all[JOURNAL_PARQUET]):
             self.places.setdefault(row["event"], []).append(at)
 
-        peers = {(row["local"], row["correlation_id"]): row for row in self.all[PARQUET]}
+        peers: dict[tuple[str, int], list[Row]] = {}
+        for row in self.all[PARQUET]:
+            peers.setdefault((row["local"], row["correlation_id"]), []).append(row)
         self._asked = {
             row["request"]: found
             for row in self.all[JOURNAL_PARQUET]
@@ -50,6 +53,8 @@ class Rows:
             (row["connection"], row["sequence"]) for row in self.all[LOG_PARQUET] if row["visible"] is not False
         }
         self._sent = {(row["connection"], row["sequence"]): row for row in self.all[PARQUET] if row["read"] is None}
+
+        self._last = {row["connection"]: row["correlation_id"] for _, row in sorted(self._sent.items())}
 
         self.parts = {(row["topic"], row["partition"]): row for row in self.all[PARTS_PARQUET]}
         self.sent_to = {(row["topic"], row["partition"]) for row in self._sent.values()}
@@ -64,12 +69,18 @@ class Rows:
         }
 
         self._connections = {
-            row["connection"]: found
+            row["connection"]: asked
             for row in self.all[JOURNAL_PARQUET]
-            if (found := self._asked.get(row["request"])) and row["connection"] is not None
+            if (asked := self.request_of(row)) and row["connection"] is not None
         }
 
+        self._of_request: dict[int, list[Row]] = {}  # the events of each request of the broker
+        for row in self.all[JOURNAL_PARQUET]:
+            if row["event"] in IN_ORDER and row["request"] is not None:
+                self._of_request.setdefault(row["request"], []).append(row)
+
         readings = [row for row in self.all[PARQUET] if row["read"] is not None]
+        self._given = Counter(_given(row) for row in readings if row["read"]["what"] == "record")
         self._of_readings = [
             field for field in RESULT_FIELDS if any(value_of(row, field) is not None for row in readings)
         ]
@@ -77,7 +88,11 @@ class Rows:
     def request_of(self, row: Row) -> Row | None:
         """The request of the load that a row is of; of an event of Kafka's producer it is not known."""
         if "seq" in row:
-            return self._asked.get(row["request"])
+            found = self._asked.get(row["request"], [])
+            place = row["topic"], row["partition"]
+            return next(
+                (each for each in found if (each["topic"], each["partition"]) == place), next(iter(found), None)
+            )
         return self._sent.get((row["connection"], row["sequence"])) if "connection" in row else None
 
     def is_in_log(self, asked: Row) -> bool:
@@ -86,7 +101,35 @@ class Rows:
 
     def is_last(self, asked: Row) -> bool:
         """Whether no request of its connection comes behind it."""
-        return (asked["connection"], asked["sequence"] + 1) not in self._sent
+        return bool(asked["correlation_id"] == self._last[asked["connection"]])
+
+    def is_given_again(self, row: Row) -> bool:
+        """Whether the readers of a group were given this record more than once."""
+        return self._given[_given(row)] > 1
+
+    def is_in_order(self, row: Row) -> bool:
+        """Whether an event with this `seq` still stands behind the causes of its request, and before what follows."""
+        others = [each for each in self._of_request.get(row["request"], ()) if each["event"] != row["event"]]
+        at = IN_ORDER.index(row["event"])
+        return row["seq"] is not None and all(
+            (each["seq"] <= row["seq"]) == (IN_ORDER.index(each["event"]) < at) for each in others
+        )
+
+    def is_before_its_answers(self, row: Row) -> bool:
+        """Whether a watermark with this `seq` comes before each answer of acks=all about the records that it covers
+        first."""
+        place = row["topic"], row["partition"]
+        marks = [each["high_watermark"] for _, each in self.of("watermark_moved") if _place(each) == place]
+        first = max((mark for mark in marks if mark < row["high_watermark"]), default=0)
+        return row["seq"] is not None and all(
+            each["seq"] > row["seq"]
+            for _, each in self.of("answer")
+            if _place(each) == place
+            and each["error_code"] == 0
+            and first <= each["base_offset"] < row["high_watermark"]
+            and (asked := self.request_of(each)) is not None
+            and asked["acks"] == -1
+        )
 
     def has_twin(self, place: Place) -> bool:
         """Whether the log of another partition of the topic begins and ends at the same offsets."""
@@ -98,7 +141,7 @@ class Rows:
         place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
         if "seq" not in row:
             return row.get("connection"), place
-        asked = self._asked.get(row["request"]) or self._connections.get(row["connection"])
+        asked = self.request_of(row) or self._connections.get(row["connection"])
         if asked is None:
             return None, place
         return asked["connection"], place or (asked["topic"], asked["partition"])
@@ -118,6 +161,19 @@ class Rows:
     def of(self, thing: str) -> Iterator[tuple[int, Row]]:
         table = self.all[table_of(thing)]
         return ((at, table[at]) for at in self.places[thing])
+
+
+# The events of a request, in the order in which they must come.
+IN_ORDER = ("request", "produce", "append", "parked", "answer")
+
+
+def _place(row: Row) -> Place:
+    return row["topic"], row["partition"]
+
+
+def _given(row: Row) -> tuple[Any, ...]:
+    read = row["read"]
+    return row["group"], row["topic"], row["partition"], read["of_connection"], read["of_sequence"], read["what"]
 
 
 RESULT_FIELDS = [

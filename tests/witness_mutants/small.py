@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM, Group, Scenario
+from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.scenario.reading import load_scenario
 from fakebroker_load.scenario.reads import READERS
+from fakebroker_load.scenario.senders import PRODUCER, RAW, TRANSFORM
 
 REQUESTS = 90  # of a scenario, about
 PARTITIONS = 3  # of a topic, at most
@@ -22,13 +23,14 @@ def small(name: str) -> Scenario:
 
 
 def _fewer(group: Group, requests: int) -> Group:
-    partitions = min(group.partitions, PARTITIONS)
+    partitions = min(group.partitions, PARTITIONS * group.partitions_per_request)
     if group.client in READERS:
         return replace(group, partitions=partitions, connections=min(group.connections, partitions + 1))
     if group.client == PRODUCER and group.also:  # what shares of its records get depends on how many wait at a time
         return replace(group, partitions=partitions, connections=1)
-    connections = min(group.connections, partitions if group.client != RAW else max(partitions, 6))
-    each = max(2, min(group.requests_per_connection, requests // connections))
+    wanted = PARTITIONS if group.is_wide else max(partitions, 6)
+    connections = min(group.connections, partitions if group.client != RAW else wanted)
+    each = max(2, min(group.requests_per_connection, requests // connections // group.records_per_request))
     if group.requests_per_connection == 1:
         each, connections = 1, min(group.connections, requests)
     fewer = replace(group, partitions=partitions, connections=connections, requests_per_connection=each)

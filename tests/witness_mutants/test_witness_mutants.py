@@ -17,7 +17,7 @@ from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.session import spark_session
 from witness_mutants.campaign import NotMeasured, judged_again, tried
 from witness_mutants.changes import CLIENT, CLOCK, JOURNAL, ROW, Kind, changes_of, draw_mutant, kinds
-from witness_mutants.conditions import CONDITIONS, is_met
+from witness_mutants.conditions import AFTERWARDS, CONDITIONS, is_met
 from witness_mutants.listed import EXCUSED, NOT_JUDGED, SURVIVOR, judgement_of, load_listed
 from witness_mutants.recording import Recording, load_recording, record
 from witness_mutants.rows import READINGS, WITNESSES, Rows, value_of
@@ -80,7 +80,9 @@ def test_each_kind_of_change_can_be_drawn_and_changes_its_own_table_alone(record
 def test_each_kind_of_change_has_its_place_in_the_table_of_facts(recording: Recording) -> None:
     for ways in (3, 2):
         for kind in kinds(Rows(recording), ways):
-            judgement_of(kind, ways, [{}], lambda *_: False)  # raises KeyError for a field that the table does not know
+            judgement_of(
+                kind, ways, [({}, None)], lambda *_: False
+            )  # raises KeyError for a field that the table does not know
 
 
 def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
@@ -91,18 +93,18 @@ def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
         else:
             changes = changes_of(fact.thing, fact.field) if fact.witness in WITNESSES.values() else []
         for condition, patterns in fact.unseen.items():
-            assert condition in CONDITIONS, fact
+            assert condition in CONDITIONS.keys() | AFTERWARDS.keys(), fact
             assert all(fnmatch.filter(changes, pattern) for pattern in patterns), fact
-    assert {entry.where for entry in load_listed()} <= set(CONDITIONS)
+    assert {entry.where for entry in load_listed()} <= CONDITIONS.keys() | AFTERWARDS.keys()
 
 
 def test_a_limit_of_a_field_excuses_no_other_kind_of_change() -> None:
     """And of the same kind only what meets the condition."""
 
     def outcome(change: str, *of: str, ways: int = 3) -> str:
-        changed = [{"meets": (ALWAYS, one)} for one in of]
+        changed = [({"meets": (ALWAYS, one)}, None) for one in of]
         kind = Kind("parked", "deadline_mono_ms", change)
-        return judgement_of(kind, ways, changed, lambda condition, row: condition in row["meets"])[0]
+        return judgement_of(kind, ways, changed, lambda condition, row, _: condition in row["meets"])[0]
 
     others = "of what is no raw request"
     assert outcome("one more", "of raw requests") == EXCUSED
@@ -111,19 +113,54 @@ def test_a_limit_of_a_field_excuses_no_other_kind_of_change() -> None:
     assert outcome("swapped", others, others) == EXCUSED
     assert outcome("swapped", others, "of raw requests") == SURVIVOR
     assert outcome("far less", "of raw requests", ways=2) == NOT_JUDGED
-    assert judgement_of(Kind("parked", "api", "null"), 3, [{}], lambda *_: False)[0] == NOT_JUDGED
+    assert judgement_of(Kind("parked", "api", "null"), 3, [({}, None)], lambda *_: False)[0] == NOT_JUDGED
 
 
 def test_a_condition_is_one_of_the_request_that_a_row_is_of(recording: Recording) -> None:
     rows = Rows(recording)
     asked = [row for row in recording.tables["requests.parquet"].to_pylist() if row["read"] is None]
-    assert {is_met(rows, "of what does not wait", row) for row in asked if row["must_wait"]} == {False}
-    assert {is_met(rows, "of what does not wait", row) for row in asked if not row["must_wait"]} == {True}
+    assert {is_met(rows, "of what does not wait", row, row) for row in asked if row["must_wait"]} == {False}
+    assert {is_met(rows, "of what does not wait", row, row) for row in asked if not row["must_wait"]} == {True}
     parked = next(row for _, row in rows.of("parked"))
-    assert is_met(rows, "of raw requests", parked)
-    assert not is_met(rows, "of what does not wait", parked)
+    assert is_met(rows, "of raw requests", parked, None)
+    assert not is_met(rows, "of what does not wait", parked, parked)
     with pytest.raises(KeyError):
-        is_met(rows, "of nothing", parked)
+        is_met(rows, "of nothing", parked, parked)
+
+
+def test_an_event_that_moves_is_excused_only_while_it_stays_between_its_causes_and_its_answer(
+    recording: Recording,
+) -> None:
+    rows, condition = Rows(recording), "of what stays in the order of its request"
+    parked = next(row for _, row in rows.of("parked"))
+    append, answer = (
+        next(row for _, row in rows.of(event) if row["request"] == parked["request"]) for event in ("append", "answer")
+    )
+    for seq, stays in (
+        (append["seq"] + 1, True),
+        (answer["seq"] - 1, True),
+        (append["seq"] - 1, False),
+        (answer["seq"] + 1, False),
+        (None, False),
+    ):
+        assert is_met(rows, condition, parked, parked | {"seq": seq}) is stays
+    assert not is_met(rows, condition, parked, None)
+
+
+def test_a_watermark_that_moves_is_excused_only_before_the_answers_that_waited(recording: Recording) -> None:
+    rows, condition = Rows(recording), "of watermarks that still come before the answers that waited"
+    waited = [row for _, row in rows.of("answer") if (asked := rows.request_of(row)) and asked["group"] == "replicated"]
+    for answer in waited:
+        marks = [row for _, row in rows.of("watermark_moved") if row["topic"] == answer["topic"]]
+        covering = [
+            row
+            for row in marks
+            if row["partition"] == answer["partition"] and row["high_watermark"] > answer["base_offset"]
+        ]
+        first = min(covering, key=lambda row: int(row["high_watermark"]))
+        assert is_met(rows, condition, first, first)
+        assert not is_met(rows, condition, first, first | {"seq": answer["seq"] + 1})
+    assert len(waited) == EACH.requests
 
 
 def test_the_list_names_what_there_is(recording: Recording) -> None:

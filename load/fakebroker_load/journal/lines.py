@@ -43,7 +43,6 @@ JOURNAL_SCHEMA = pa.schema(
         pa.field("base_offset", pa.int64()),
         pa.field("last_offset", pa.int64()),
         pa.field("is_duplicate", pa.bool_()),
-        pa.field("fingerprint", pa.string()),  # of an append of one record with a fingerprint, else null
         pa.field("is_marker", pa.bool_()),  # of an append: it is a transaction marker
         pa.field("records", pa.list_(pa.string())),  # the fingerprints of an append, in the order of its offsets
         pa.field("outcome", pa.string()),
@@ -221,7 +220,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "produce": (*_COMMON, "request", "acks", "timeout_ms", *_PLACE),
     "append": (
         *(*_COMMON, "request", *_PLACE, "error_code", "base_offset", "last_offset"),
-        *("is_duplicate", "fingerprint", "is_marker", "records", "leader_epoch"),
+        *("is_duplicate", "is_marker", "records", "leader_epoch"),
     ),
     "parked": (*_COMMON, "request", "api", "deadline_mono_ms"),
     "answer": (*_COMMON, "request", "connection", "outcome", *_PLACE, "error_code", "base_offset"),
@@ -258,12 +257,11 @@ class Rows:
             case Append():
                 records = event.records
                 is_marker = event.producer_id >= 0 and event.base_sequence < 0
-                name = records[0] if len(records) == 1 else None
                 place = event.topic, event.partition
                 offsets = _CODES.get(event.error), event.base_offset, event.last_offset
                 common = seq, event.mono_ms, event.request
                 self._of["append"].append(
-                    (*common, *place, *offsets, event.is_duplicate, name, is_marker, records, event.leader_epoch)
+                    (*common, *place, *offsets, event.is_duplicate, is_marker, records, event.leader_epoch)
                 )
             case Parked():
                 self._of["parked"].append((seq, event.mono_ms, event.request, event.api, event.deadline_mono_ms))

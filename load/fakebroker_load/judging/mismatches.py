@@ -48,7 +48,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("altered", "altered before it was appended", "read as another request", "garbled", "read altered"),
         *("stored with a wrong CRC", "stored with times that its records do not have", "stored with another time"),
         *("stored under an epoch of nobody", "stored as of half a producer", "stored as of a producer"),
-        *("its sequence does not follow", "told another append time"),
+        *("its sequence does not follow", "told another append time", "stored in another compression"),
     ),
     "wrong offset": (
         "told another offset",
@@ -83,8 +83,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "not sent",
         *("expired", "expired in flight", "refused"),
         "silent",
-        "no outcome",
-        "no time",
+        *("no outcome", "no time", "rows of one request differ"),
         *("answered on another connection", "its answer did not come"),
     ),
     "wrong answer": (
@@ -116,12 +115,12 @@ _CLIENT = """concat('client: ',
 _LOG = """if(end_offset IS NULL, NULL, concat('log: ', coalesce(
     concat(if(copies > 1, concat(copies, ' times, first '), ''), log_topic, '-', log_partition, ' at offset ',
         log_offset),
-    if(is_hidden, 'there, and not shown to who reads what is committed', 'not there'))))"""
+    if(hidden IS NOT NULL, 'there, and not shown to who reads what is committed', 'not there'))))"""
 _JOURNAL = """if(request IS NULL,
     coalesce(concat('journal: appended ', if(times > 1, concat(times, ' times, first '), ''), 'at offset ',
         recorded_offset), 'journal: nothing'), concat('journal: request ', request, ' on connection ',
     broker_connection,
-    coalesce(concat(', appended to ', append.topic, '-', append.partition, ' at offset ', append.base_offset),
+    coalesce(concat(', appended to ', append.topic, '-', append.partition, ' at offset ', recorded_offset),
         ', not appended'),
     if(appends > 1, concat(' and ', appends - 1, ' times more'), ''),
     if(answer IS NULL, ', no answer', concat(', ',

@@ -3,6 +3,7 @@
 Theory   A request is confirmed when `problem` is null. The SQL below checks the cases in their order. A missing value
          (null) never confirms anything. Rows are distributed once, by connection, for all conditions on a connection's
          rows.
+           request   A request has a row for each of its records (`place`). All of them have its times and its outcome.
            handled   Kafka handles one request of a connection at a time. So a request is handled when it is sent or
                      when the one before it is answered, whichever is later.
            due       The time at which it is handled, plus the timeout if the response has to wait for it. If the
@@ -28,7 +29,8 @@ Theory   A request is confirmed when `problem` is null. The SQL below checks the
                      broker counts whole ones.
            producer  A producer that batches and retries (is_raw is false) knows only the last error, so nothing follows
                      from it. A record that expired before it was in a request must not be in the log.
-           visible   In a topic with transactions, only records that a read_committed consumer sees count.
+           visible   In a topic with transactions, only records that a read_committed consumer sees count. The others
+                     (`hidden`) are of transactions that were aborted. They hold what their request has sent again.
            frozen    `stood_still`: a consumer was shown the high watermark before frozen followers were resumed. A
                      record that timed out there cannot be below it. Under one leader, a record that was acknowledged
                     with acks=all cannot be at or above it.
@@ -46,6 +48,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker_load.judging.sql import LatenessLimits, by_run, limit_us, quoted, rounding_us
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
@@ -71,21 +74,34 @@ DEFINITE = ", ".join(
 LATE, LATE_BY_LOAD, UNDECIDED = "late", "late by the load", "late, undecided"
 
 JUDGED = f"""
-WITH chained AS (
+WITH whole AS (
+    SELECT *, sequence - coalesce(place, 0) AS of_request,
+        max(error_code = {TIMED_OUT}) OVER request AS has_waited,
+        max(place) OVER request + 1 <> count(*) OVER request OR min(shared) OVER request <> max(shared) OVER request
+            AS is_torn
+    FROM (
+        SELECT *, xxhash64(correlation_id, acks, timeout_ms, intended_us, sent_us, answered_us, outcome, throttle_ms,
+            local, producer_id) AS shared
+        FROM {{requests}}
+    )
+    WINDOW request AS (PARTITION BY run, connection, sequence - coalesce(place, 0))
+),
+chained AS (
     SELECT *,
         max(answered_us) OVER before AS previous_answered_us,
-        max(base_offset) OVER before AS previous_offset,
         max(correlation_id) OVER before AS previous_correlation_id,
         max(stray_correlation_id) OVER before AS previous_stray,
         coalesce(client, 'raw') = 'raw' AS is_raw,
         max(answered_us + coalesce(throttle_ms, 0) * 1000L) OVER before AS free_us,
-        coalesce(sum(if(error_code = {TIMED_OUT}, greatest(timeout_ms * 1000L - {{rounding_us}}, 0L), 0L)
-            + greatest(coalesce(throttle_ms, 0) - 1, 0) * 1000L) OVER before, 0L) AS waited_us,
+        coalesce(sum(if(has_waited, greatest(timeout_ms * 1000L - {{rounding_us}}, 0L), 0L)
+            + greatest(coalesce(throttle_ms, 0) - 1, 0) * 1000L) FILTER (WHERE coalesce(place, 0) = 0) OVER before, 0L)
+            AS waited_us,
         coalesce(max(throttle_ms) OVER before, 0) > 0 AS was_throttled,
         if(outcome = 'answered' AND array_contains(also, CAST(error_code AS STRING)), error_code, expected_error)
             AS right_error
-    FROM {{requests}}
-    WINDOW before AS (PARTITION BY run, connection ORDER BY sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    FROM whole
+    WINDOW before AS (PARTITION BY run, connection ORDER BY of_request
+        RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
 timed AS (
     SELECT *,
@@ -94,7 +110,7 @@ timed AS (
         if(must_wait, timeout_ms * 1000L, 0L) AS wait_us,
         count(*) OVER (PARTITION BY run, connection, sequence) AS same_request
     FROM chained
-    WINDOW so_far AS (PARTITION BY run, connection ORDER BY sequence)
+    WINDOW so_far AS (PARTITION BY run, connection ORDER BY of_request)
 ),
 late AS (
     SELECT *,
@@ -108,18 +124,20 @@ late AS (
 ),
 found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
-        min_by(struct(topic, partition, value_crc, fingerprint, timestamp_ms, append_ms, producer_id, problem), offset)
-            AS stored
+        min_by(struct(topic, partition, value_crc, fingerprint, timestamp_ms, append_ms, producer_id, compression,
+            problem), offset) AS stored
     FROM (SELECT /*+ REPARTITION(run, connection) */ * FROM {{records}} WHERE connection IS NOT NULL)
     WHERE coalesce(visible, true) GROUP BY ALL
 ),
 hidden AS (
-    SELECT DISTINCT run, connection, sequence, true AS is_hidden FROM {{records}} WHERE NOT visible
+    SELECT run, connection, sequence,
+        collect_set(struct(topic, partition, offset, value_crc, fingerprint)) AS hidden
+    FROM {{records}} WHERE NOT visible GROUP BY ALL
 ),
 known AS (
     SELECT {{few}} late.*, copies, log_offset, stored, stored.topic AS log_topic, stored.partition AS log_partition,
         readable_offset,
-        end_offset, same_leader, shown_offset, stood_still, stray_connection, is_hidden,
+        end_offset, same_leader, shown_offset, stood_still, stray_connection, hidden,
         coalesce(is_twice, false) AS is_twice
     FROM late
     LEFT JOIN found USING (run, connection, sequence)
@@ -136,16 +154,21 @@ looked_up AS (
             WHEN copies > 0 AND NOT (log_topic <=> topic AND log_partition <=> partition) THEN 'in another partition'
             WHEN copies > 0 AND NOT (stored.value_crc <=> value_crc AND stored.fingerprint <=> fingerprint)
                 THEN 'altered'
+            WHEN outcome = 'answered' AND exists(hidden, one -> one.topic <> topic OR one.partition <> partition)
+                THEN 'in another partition'
+            WHEN outcome = 'answered' AND exists(hidden,
+                one -> NOT (one.value_crc <=> value_crc AND one.fingerprint <=> fingerprint)) THEN 'altered'
             WHEN stored.problem IS NOT NULL THEN stored.problem
             WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
-            WHEN is_raw AND stored.producer_id <> -1 THEN 'stored as of a producer'
+            WHEN is_raw AND stored.producer_id <> coalesce(producer_id, -1) THEN 'stored as of a producer'
+            WHEN stored.compression <> compression THEN 'stored in another compression'
             WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
                 OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
                         THEN 'not readable'
                     WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
-                    WHEN is_hidden THEN 'committed, and not shown'
+                    WHEN hidden IS NOT NULL THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
             WHEN copies > 0 AND base_offset <> coalesce(log_offset, -1)
@@ -156,27 +179,30 @@ looked_up AS (
             WHEN copies > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and written'
             WHEN copies = 1 AND error_code IN ({DEFINITE}) AND is_raw THEN 'refused, and written'
             WHEN copies > 0 AND written = 'never' THEN 'written, and must not be'
-            WHEN log_offset < max(log_offset) OVER earlier AND coalesce(ordered, true) THEN 'reordered'
-        END AS found_problem
+            WHEN log_offset < max(if(log_topic = topic AND log_partition = partition, log_offset, NULL)) OVER earlier
+                AND coalesce(ordered, true) THEN 'reordered'
+        END AS found_problem,
+        max(base_offset) OVER earlier AS previous_offset
     FROM known
     WINDOW earlier AS (
-        PARTITION BY run, connection, log_topic, log_partition ORDER BY sequence
+        PARTITION BY run, connection, topic, partition ORDER BY sequence
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
 SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, previous_stray, free_us, waited_us,
-        was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, stored,
-        shown_offset, stood_still, own_us),
+        was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_torn, of_request,
+        has_waited, shared, is_twice, stored, shown_offset, stood_still, own_us),
     coalesce(CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
+        WHEN is_torn THEN 'rows of one request differ'
         WHEN stray_connection <> connection THEN 'answered on another connection'
         WHEN stray_connection = connection THEN 'answered twice'
         WHEN stray_correlation_id IS NOT NULL AND previous_stray IS NULL THEN 'an answer that it had not asked for'
         WHEN answered_us < sent_us THEN 'answered before it was sent'
         WHEN sent_us < intended_us AND is_raw THEN 'sent before its time'
-        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND sent_us IS NOT NULL AND answered_us IS NULL
-            THEN NULL
+        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND sent_us IS NOT NULL
+            AND coalesce(answered_us, error_code, base_offset, throttle_ms, append_ms) IS NULL THEN NULL
         WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
         WHEN outcome <=> 'answered' IS FALSE
             THEN CASE
@@ -217,7 +243,6 @@ RARE = {
     "twice": """SELECT run, topic, partition, base_offset, true AS is_twice FROM {requests}
         WHERE base_offset IS NOT NULL GROUP BY run, topic, partition, base_offset HAVING count(*) > 1""",
 }
-_ROUNDING_US = 1_000
 FEW = 100_000  # each executor may well hold this many rows
 
 
@@ -227,10 +252,6 @@ class Log:
 
     records: DataFrame
     parts: DataFrame
-
-
-_ESCAPED = str.maketrans({"\\": r"\\", "'": r"\'", "{": "{{", "}": "}}"})
-LatenessLimits = int | Mapping[str, int]  # of all runs, or of each by its name
 
 
 def judge(
@@ -269,35 +290,6 @@ def few_of(spark: SparkSession, requests: DataFrame) -> list[str]:
     counts = ", ".join(f"(SELECT count(*) FROM ({text})) AS {name}" for name, text in RARE.items())
     (found,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
     return [name for name in RARE if found[name] <= FEW]
-
-
-def limit_us(limits_ms: LatenessLimits) -> str:
-    """Return the limit in microseconds, as SQL."""
-    if isinstance(limits_ms, int):
-        return f"{limits_ms * 1000}L"
-    limits_us = {run: limit_ms * 1000 for run, limit_ms in limits_ms.items()}
-    return by_run(limits_us, DEFAULT_LATENESS_LIMIT_MS * 1000)
-
-
-def by_run(values: Mapping[str, int], otherwise: int) -> str:
-    """Return a number for each run, as SQL."""
-    runs: dict[int, list[str]] = {}
-    for run, value in values.items():
-        runs.setdefault(value, []).append(quoted(run))
-    cases = " ".join(f"WHEN run IN ({', '.join(names)}) THEN {value}L" for value, names in runs.items())
-    return f"CASE {cases} ELSE {otherwise}L END" if runs else f"{otherwise}L"
-
-
-def rounding_us(exact: Collection[str] | None) -> str:
-    """Return the rounding in microseconds, as SQL. None means that all runs are exact."""
-    if exact is None:
-        return "0L"
-    return f"if(run IN ({', '.join(map(quoted, exact))}), 0L, {_ROUNDING_US}L)" if exact else f"{_ROUNDING_US}L"
-
-
-def quoted(text: str) -> str:
-    """Return a text as SQL that Spark will format."""
-    return f"'{text.translate(_ESCAPED)}'"
 
 
 def no_log(spark: SparkSession) -> Log:

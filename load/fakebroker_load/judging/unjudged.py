@@ -21,7 +21,7 @@ SELECT run, count_if(NOT same_leader) AS moved, count_if(stood_still) AS still, 
 FROM {parts} GROUP BY run
 """
 OF_ONE_LEADER = ("timed out, not appended",)
-OF_ONE_LEADER_BY_JOURNAL = ("appended, and not in the log", "moved in the log")
+OF_ONE_LEADER_BY_JOURNAL = ("appended, and not in the log",)
 OF_STILL_FOLLOWERS = ("timed out after its watermark had passed",)
 FEW = 3
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from fakebroker.protocol.compression import Codec
 from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import LOG_SCHEMA, Asker, Batch, RecordsGone, Row, read_key
 from fakebroker_load.readback.batches import BatchJudge
@@ -86,7 +87,7 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
 
 def _of_batch(part: Row, batch: Batch) -> Iterator[Row]:
     header = batch.header
-    # A compressed batch is not ours: it gets one row for all of its records.
+    # A batch that cannot be decompressed has one row for all of its records.
     for record in [Record(None, None)] if batch.records is None else batch.records:
         at = header.base_offset + (record.offset_delta or 0)
         if part["start_offset"] <= at < part["readable_offset"]:
@@ -94,7 +95,12 @@ def _of_batch(part: Row, batch: Batch) -> Iterator[Row]:
                 "timestamp_ms": None if header.has_log_append_time else record.timestamp_ms,
                 "append_ms": header.max_timestamp_ms if header.has_log_append_time else None,
                 "producer_id": header.producer_id,
+                "compression": codec_name(header.compression),
             }
+
+
+def codec_name(codec: int) -> str:
+    return Codec(codec).name.lower() if codec in tuple(Codec) else str(codec)
 
 
 def log_row(part: Row, offset: int, record: Record) -> Row:

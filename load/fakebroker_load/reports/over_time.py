@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import quoted
+from fakebroker_load.judging.sql import quoted
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports.distributions import answer_name
 

@@ -24,6 +24,13 @@ from fakebroker_load.results.folder import (
 
 _INT, _LONG, _TEXT, _YES_NO = pa.int32(), pa.int64(), pa.string(), pa.bool_()
 # Columns from the responses and the log, then from the broker's journal. The latter exist only if a run has a journal.
+_HIDDEN: Final = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "offset": _LONG,
+    "value_crc": _LONG,
+    "fingerprint": _TEXT,
+}
 _BY_ANSWERS: Final = {
     "is_raw": _YES_NO,
     "right_error": pa.int16(),
@@ -38,7 +45,7 @@ _BY_ANSWERS: Final = {
     "end_offset": _LONG,
     "same_leader": _YES_NO,
     "stray_connection": _INT,
-    "is_hidden": _YES_NO,
+    "hidden": pa.list_(pa.struct(_HIDDEN.items())),
     "found_problem": _TEXT,
     "problem": _TEXT,
 }
@@ -59,22 +66,22 @@ _APPEND: Final = {
     "partition": _INT,
     "base_offset": _LONG,
     "last_offset": _LONG,
-    "fingerprint": _TEXT,
+    "records": pa.list_(_TEXT),
 }
 BY_JOURNAL: Final = {
     "times": _LONG,
-    "recorded_offset": _LONG,
     "times_asked": _LONG,
     "request": _LONG,
-    "answer": pa.struct(_ANSWER.items()),
-    "deadline_mono_ms": _LONG,
     "broker_connection": _LONG,
     "handled_mono_ms": _LONG,
     "received_mono_ms": _LONG,
+    "answer": pa.struct(_ANSWER.items()),
+    "deadline_mono_ms": _LONG,
     "appends": _INT,
     "must_be_appended": _YES_NO,
     "own_appends": _INT,
     "append": pa.struct(_APPEND.items()),
+    "recorded_offset": _LONG,
     "broker_lateness_us": _LONG,
     "journal_problem": _TEXT,
 }
@@ -93,12 +100,14 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 }
 
 ROWS: Final = {
-    PARQUET: "One row for each request, and for each thing that a reader was given.",
-    LOG_PARQUET: "One row for each record that came into the logs during the run. Compressed batches have one row.",
+    PARQUET: "One row for each record of each request, and for each thing that a reader was given.",
+    LOG_PARQUET: "One row for each record that came into the logs during the run. A batch that cannot be decompressed "
+    "has one row.",
     PARTS_PARQUET: "One row for each partition: where its log began and ended.",
     JOURNAL_PARQUET: "One row for each event of the broker's journal during the run, if there is a journal. A request "
     "or an answer of several partitions has a row for each.",
-    JUDGED_PARQUET: "One row for each request, with the columns of `requests.parquet` and what a verdict found.",
+    JUDGED_PARQUET: "One row for each record of each request, with the columns of `requests.parquet` and what a "
+    "verdict found.",
     MISMATCH_PARQUET: "One row for each mismatch, if there are any.",
 }
 
@@ -107,7 +116,7 @@ _PLACE = {"topic": "topic", "partition": "partition"}
 _REQUESTS: Final = _RUN | {
     "group": "group of the scenario",
     "connection": "number of the connection in the run",
-    "sequence": "number of the request on its connection, from 0",
+    "sequence": "number of the record on its connection, from 0",
     "correlation_id": "correlation id, unique in the run",
     "topic": "topic that the record was sent to",
     "partition": "partition that the record was sent to",
@@ -117,7 +126,7 @@ _REQUESTS: Final = _RUN | {
     "sent_us": "time at which it was sent; null: not sent",
     "answered_us": "time at which its response was read; null: no response",
     "error_code": "error code in the response; null without one",
-    "base_offset": "base offset in the response; null without one",
+    "base_offset": "offset of the record by the response; null without one",
     "outcome": "answered, silent (acks=0: the connection answered a later request), no answer, closed, out of order, "
     "garbled, not sent; of a producer also expired, expired in flight, refused",
     "expected_error": "error code that the scenario expects; null: there must be no response",
@@ -137,6 +146,9 @@ _REQUESTS: Final = _RUN | {
     "timestamp_ms": "timestamp of the record as it was sent; null: its producer chose it",
     "append_ms": "log append time in the response; null: the response has none",
     "load_late_us": "how long the load stood still between sending and response; null: no response",
+    "place": "number of the record in its request, from 0; null: its producer batches",
+    "compression": "compression of its batch as it was sent; null: its producer chose it",
+    "producer_id": "producer id of its batch as it was sent; null: none, or its producer has its own",
     "machine_late_us": "how long something on this machine waited for a processor meanwhile; null: not known",
     "read": "what a reader was given; null: a request",
     "read.what": "record, owns (a partition in a generation of its group), commit, left, committed (in the end), done",
@@ -162,6 +174,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "timestamp_ms": "timestamp of the record; null: the topic has log append times",
         "append_ms": "log append time of the record; null: the topic has the producers' times",
         "producer_id": "producer id of the batch; -1: none",
+        "compression": "compression of the batch",
         "problem": "what is wrong with the batch, the partition from this offset on, or its metadata; null: nothing",
     },
     PARTS_PARQUET: _RUN
@@ -203,7 +216,6 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "base_offset": "first offset of the append, or base offset in the response",
         "last_offset": "last offset of the append",
         "is_duplicate": "true: an idempotent producer's batch that was there already",
-        "fingerprint": "digest of the record, of an append of one record",
         "is_marker": "true: a transaction marker",
         "records": "digests of all records of the append, in the order of their offsets",
         "outcome": "how the request ended: sent, or why no response left",
@@ -215,7 +227,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     JUDGED_PARQUET: _REQUESTS
     | {
-        "is_raw": "true: one request of raw frames; false: a record of a producer that batches",
+        "is_raw": "true: a record of a raw request; false: a record of a producer that batches",
         "right_error": "error code that is right for this row",
         "handled_us": "time at which the broker can have begun with it: sent, or the response before it was read",
         "lateness_us": "time from when the response was due to when it was read",
@@ -228,11 +240,11 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "end_offset": "end_offset of its partition; null: the log was not read",
         "same_leader": "same_leader of its partition",
         "stray_connection": "connection on which its response came, where it was not sent",
-        "is_hidden": "true: in the log, and not shown to consumers that read committed transactions",
+        "hidden": "its copies in the log that are not shown to consumers that read committed transactions; null: none",
         "found_problem": "problem that the log shows",
         "problem": "problem that counts; null: confirmed",
         "times": "number of appends of its record, of a producer",
-        "recorded_offset": "offset of the first of these appends",
+        "recorded_offset": "offset at which the journal has it appended: of a producer, the first of these appends",
         "times_asked": "number of Produce requests in the journal that are this one",
         "request": "broker's number of the request; null: the journal does not have it",
         "answer": "the response by the journal, with the high watermark of its partition at that moment",
@@ -240,7 +252,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "broker_connection": "broker's number of the connection",
         "handled_mono_ms": "broker's monotonic time at which it began with the request",
         "received_mono_ms": "broker's monotonic time at which it received the request",
-        "appends": "number of appends of the request",
+        "appends": "number of appends of the request to this partition",
         "must_be_appended": "true: by its answer, or by the scenario, it was appended",
         "own_appends": "number of these appends that are of its record",
         "append": "the first append of its record, by the journal",

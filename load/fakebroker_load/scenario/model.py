@@ -14,34 +14,28 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from fakebroker.producer.errors import ConfigError
-from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.scenario.answers import NO_ANSWER, OUTCOMES, answers_of, code_of
+from fakebroker_load.scenario.batches import NO_COMPRESSION, slips_of_batches
 from fakebroker_load.scenario.limits import slips_of_limits
 from fakebroker_load.scenario.reads import READ_COMMITTED, READ_UNCOMMITTED, READER, READERS, slips_of_reader
+from fakebroker_load.scenario.senders import PRODUCER, RAW, TRANSFORM, slips_of_sender
 
 MAX_REQUESTS = 1_000_000_000  # correlation ids have 31 bits
 MAX_TIMEOUT_MS = 600_000
 CLIENT_ID = "fakebroker-load"
-RAW, PRODUCER, TRANSFORM, *_ = CLIENTS = ("raw", "producer", "transform", *READERS)
-OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  # settings that the load sets itself
+CLIENTS = (RAW, PRODUCER, TRANSFORM, *READERS)
 WRITTEN = ("once", "never")
-_LIFE = "has life_ms, and it is a time above 0 or a range of two that rises"
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
 DEFAULT_LATENESS_LIMIT_MS = 500
 COUNTS = (
     *("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction"),
-    *("fetch_bytes", "session_ms"),
+    *("fetch_bytes", "session_ms", "partitions_per_request", "records_per_batch"),
 )
 SIZES = (
     *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
-    *("records_per_s", "until_ms", "vanish_every", "min_answers_per_s"),
+    *("records_per_s", "until_ms", "vanish_every", "min_answers_per_s", "headers"),
 )
-# Fields only of readers and members, and fields that they share with senders.
-OF_READERS = ("isolation", "records_per_s", "fetch_bytes", "until_ms")
-OF_MEMBERS = ("session_ms", "life_ms", "vanish_every")
-OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connections", "start_ms", "pause_ms", "ramp_ms")
 
 
 class ScenarioError(Exception):
@@ -54,7 +48,7 @@ class ScenarioError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Requests of one kind. Each connection sends to one partition, and so to that partition's leader."""
+    """Requests of one kind. Each connection sends to one partition, or to several of one leader."""
 
     name: str
     topic: str
@@ -80,6 +74,12 @@ class Group:
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the producer: by Kafka's names
     source: str | None = None  # of a transform: the topic that it reads, partition by partition
     per_transaction: int = 10  # records
+    beside: Mapping[str, str] = field(default_factory=dict)  # more topics of each request; the answers, as `expect`
+    partitions_per_request: int = 1  # of each topic: led by one broker
+    records_per_batch: int = 1
+    compression: str = NO_COMPRESSION  # of batches: by Kafka's name
+    headers: int = 0  # of each record
+    idempotent: bool = False  # each connection has a producer id of its own, and numbers its batches
     fail_every: int = 0  # every n-th transaction fails: by abort, or by death of its producer, in turn; 0: none
     isolation: str = READ_UNCOMMITTED  # of a reader or a member: Kafka's isolation.level
     records_per_s: int = 0  # of each reader, at most; 0: no limit
@@ -105,28 +105,6 @@ class Group:
             ),
             ("also", self.acks == 0 and bool(self.also), "has acks 0, to which there is no other answer: also"),
             ("client", self.client not in CLIENTS, f"has client {self.client!r}, which is {' or '.join(CLIENTS)}"),
-            (
-                "source",
-                (self.client == TRANSFORM) != (self.source is not None),
-                "needs both client: transform and a source, or neither",
-            ),
-            (
-                "client",
-                self.client == TRANSFORM
-                and (self.acks, self.expect, self.connections) != (-1, "NONE", self.partitions),
-                "is a transform, and that has acks -1, expects NONE, and has one connection for each partition",
-            ),
-            ("fail_every", self.fail_every == 1, "has fail_every 1: no transaction would ever be committed"),
-            ("settings", self.client == RAW and bool(self.settings), "has settings, which are those of a producer"),
-            (
-                "client",
-                self.client in (PRODUCER, TRANSFORM) and (self.acks == 0 or self.waits or self.pipelined > 1),
-                "has a producer, and with it neither acks 0, waits nor pipelined",
-            ),
-            *(
-                ("settings", name in self.settings, f"has the setting {name}, which the load sets")
-                for name in OF_PRODUCERS
-            ),
             ("written", self.written not in (None, *WRITTEN), f"has written, which is {' or '.join(WRITTEN)}"),
             (
                 "bytes_per_s",
@@ -161,8 +139,8 @@ class Group:
             if broken:
                 raise ScenarioError(f"The group {self.name!r} {text}.", key)
         self.expected_error()
-        self._check_producer()
-        for key, text in chain(slips_of_reader(self), slips_of_limits(self)):
+        slips = slips_of_sender(self), slips_of_batches(self), slips_of_reader(self), slips_of_limits(self)
+        for key, text in chain.from_iterable(slips):
             raise ScenarioError(f"The group {self.name!r} {text}.", key)
         for name in self.also:
             try:
@@ -183,15 +161,6 @@ class Group:
                 f"The group {self.name!r} expects an error that Kafka does not have: {self.expect}.", "expect"
             ) from error
 
-    def _check_producer(self) -> None:
-        if self.client in (PRODUCER, TRANSFORM):
-            try:
-                ProducerConfig(self.generation, {**self.settings, "acks": str(self.acks)})
-            except ConfigError as error:
-                raise ScenarioError(
-                    f"The group {self.name!r} has a producer that cannot be: {error}", "settings"
-                ) from None
-
     def right_answers(self) -> list[str]:
         """Return the right answers besides expected_error(): codes of errors, and outcomes, as text."""
         named = [*([] if self.expect == NO_ANSWER else [self.expect]), *self.also]
@@ -201,6 +170,25 @@ class Group:
     @property
     def requests(self) -> int:
         return self.connections * self.requests_per_connection
+
+    @property
+    def expected(self) -> dict[str, int | None]:
+        """Return the error code of each topic of a request."""
+        return {self.topic: self.expected_error(), **{topic: code_of(name) for topic, name in self.beside.items()}}
+
+    @property
+    def is_wide(self) -> bool:
+        """Return True if a request goes to several partitions."""
+        return bool(self.beside) or self.partitions_per_request > 1
+
+    @property
+    def records_per_request(self) -> int:
+        return len(self.expected) * self.partitions_per_request * self.records_per_batch
+
+    @property
+    def records(self) -> int:
+        """Return how many records are sent: each has a row, and is judged."""
+        return self.requests * self.records_per_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,15 +251,19 @@ class Scenario:
         key, text = "topic", ""
         if sent < group.partitions:
             text = f"reads {group.partitions} partitions of the topic {group.topic!r}, and groups send to {sent}"
+        elif any(group.topic in each.expected and each.is_wide for each in self.groups):
+            text = f"reads the topic {group.topic!r}, to which requests of several partitions go"
         elif group.topic in self.transactional and (group.client, group.isolation) != (READER, READ_COMMITTED):
             text = "reads a topic that is written in transactions: that takes client: reader, isolation: read_committed"
         if text:
             raise ScenarioError(f"The group {group.name!r} {text}.", "groups", number, key)
 
     def records_to(self, topic: str, partition: int) -> int:
-        """Return how many records are sent there."""
+        """Return how many records are sent there, if each request goes to one partition."""
         return sum(
-            group.requests_per_connection * len(range(partition, group.connections, group.partitions))
+            group.requests_per_connection
+            * group.records_per_batch
+            * len(range(partition, group.connections, group.partitions))
             for group in self.groups
             if group.topic == topic and group.client not in READERS and partition < group.partitions
         )
@@ -279,6 +271,10 @@ class Scenario:
     @property
     def requests(self) -> int:
         return sum(group.requests for group in self.groups)
+
+    @property
+    def records(self) -> int:
+        return sum(group.records for group in self.groups)
 
     @property
     def has_needs(self) -> bool:
@@ -317,7 +313,7 @@ class Scenario:
         """Return each topic with the number of partitions that it needs."""
         needed: dict[str, int] = {}
         for group in self.groups:
-            for topic in (group.topic, group.source):
+            for topic in (*group.expected, group.source):
                 if topic is not None:
                     needed[topic] = max(group.partitions, needed.get(topic, 0))
         return needed

@@ -15,6 +15,7 @@ from typing import Any
 from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
 from fakebroker_load.scenario.actions import check_action
+from fakebroker_load.scenario.batches import parse_beside
 from fakebroker_load.scenario.limits import parse_latency_limits
 from fakebroker_load.scenario.model import (
     DEFAULT_LATENESS_LIMIT_MS,
@@ -31,7 +32,11 @@ KEYS = (
     *("name", "about", "groups", "brokers", "configs", "followers", "assignments", "actions"),
     *("send_delay_limit_ms", "lateness_limit_ms"),
 )
-PARSED: dict[str, Callable[[Any], object]] = {"arrivals": parse_arrivals, "latency_limit_ms": parse_latency_limits}
+PARSED: dict[str, Callable[[Any], object]] = {
+    "arrivals": parse_arrivals,
+    "beside": parse_beside,
+    "latency_limit_ms": parse_latency_limits,
+}
 KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int}
 KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
 

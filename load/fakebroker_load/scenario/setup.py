@@ -46,7 +46,12 @@ def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = Fals
         for rule in followers:
             ask("PUT", "/v1/followers", rule)
         groups = tuple(
-            replace(group, topic=names[group.topic], source=group.source and names[group.source])
+            replace(
+                group,
+                topic=names[group.topic],
+                beside={names[topic]: name for topic, name in group.beside.items()},
+                source=group.source and names[group.source],
+            )
             for group in scenario.groups
         )
         configs = {names[topic]: given for topic, given in scenario.configs.items()}

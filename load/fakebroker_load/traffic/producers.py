@@ -126,7 +126,7 @@ class ProducerDriver:
 
     async def _send(self, planned: Planned) -> None:
         row = self._row
-        key, value = self._load.make_key(row, planned.sequence), make_value(row, planned.sequence)
+        key, value = self._load.make_key(row, planned.number), make_value(row, planned.number)
         exchange = Exchange(
             correlation_id=planned.correlation_id,
             request=b"",
@@ -136,7 +136,7 @@ class ProducerDriver:
             sent_ns=time.monotonic_ns(),
         )
         own: Row = {
-            "sequence": planned.sequence,
+            "sequence": planned.number,
             "correlation_id": planned.correlation_id,
             "timeout_ms": planned.timeout_ms,
             "intended_us": planned.intended_us,

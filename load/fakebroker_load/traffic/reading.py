@@ -133,7 +133,7 @@ class Cursor:
         hidden = hidden_batches(fetched) if reading.is_committed else set()
         before = self.given
         for base, last, records in batches(fetched.records):
-            # A compressed batch is not ours: it gets one row for all of its records.
+            # A batch that cannot be decompressed has one row for all of its records.
             for record in [Record(None, None)] if records is None else records:
                 offset = base + (record.offset_delta or 0)
                 if offset >= self.position and base not in hidden:

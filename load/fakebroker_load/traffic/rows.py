@@ -72,6 +72,9 @@ RESULT_SCHEMA = pa.schema(
         pa.field("append_ms", pa.int64()),  # log append time in the response; null: none
         pa.field("load_late_us", pa.int64()),  # how long the load stood still, from sent_us to answered_us
         pa.field("machine_late_us", pa.int64()),  # how long tasks waited for a processor; null: unknown
+        pa.field("place", pa.int32()),  # of the record in its request, from 0; null: its producer batches
+        pa.field("compression", pa.string()),  # of its batch, as sent; null: its producer chooses
+        pa.field("producer_id", pa.int64()),  # of its batch, as sent; null: none, or its producer has its own
         pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
     ]
 )

@@ -22,14 +22,17 @@ from kio.schema.offset_for_leader_epoch.v3.response import OffsetForLeaderEpochR
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
+from fakebroker.protocol.batch_layout import COMPRESSION_MASK
+from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
-from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
 from fakebroker.protocol.messages import decode_response, encode_request
 from fakebroker.protocol.record_batch import (
     RECORD_BATCH_OVERHEAD,
     BatchHeader,
     Record,
     decode_records,
+    pack_batch,
     read_batch_header,
 )
 from fakebroker_load.wire.messages import CLIENT_ID
@@ -38,6 +41,7 @@ FETCH, FETCH_VERSION = 1, 12
 OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION = 23, 3
 CONSUMER = BrokerId(-1)
 MAX_BYTES = 4 << 20
+MAX_DECOMPRESSED_BYTES = 64 << 20  # of a batch
 _UNCOMMITTED, _COMMITTED = i8(0), i8(1)
 P = TypeVar("P")
 
@@ -122,8 +126,17 @@ def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
 
 
 def records_of(header: BatchHeader, batch: bytes) -> list[Record] | None:
-    """Return the records; none for a control batch, None for a compressed batch, which the load never sends."""
-    return None if header.compression else [] if header.is_control else decode_records(batch)
+    """Return the records; none for a control batch, None for a batch that cannot be decompressed."""
+    if header.is_control:
+        return []
+    if header.compression:
+        try:
+            plain = decompress(header.compression, batch[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
+            whole = header._replace(attributes=header.attributes & ~COMPRESSION_MASK)
+            return decode_records(pack_batch(whole, plain))
+        except (DecompressionError, DecompressedTooLargeError, InvalidRecordError, KeyError):
+            return None
+    return decode_records(batch)
 
 
 def whole_batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:

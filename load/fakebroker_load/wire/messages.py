@@ -1,32 +1,44 @@
-"""The three messages that the load sends, as bytes, and their responses.
+"""The messages that the load sends, as bytes, and their responses.
 
-Theory   Metadata returns the leaders, Produce is the load, and ApiVersions is the probe for a live connection. The
-         versions are fixed, so a run sends the same bytes to every broker. Every Kafka since 2.8 reads Produce v9 and
-         Metadata v9; every Kafka reads ApiVersions v0.
+Theory   Metadata returns the leaders, Produce is the load, InitProducerId comes before idempotent batches, and
+         ApiVersions is the probe for a live connection. The versions are fixed, so a run sends the same bytes to every
+         broker. Every Kafka since 2.8 reads Produce v9, Metadata v9 and InitProducerId v4; every Kafka reads
+         ApiVersions v0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
+from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
+from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 from kio.schema.metadata.v9.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.metadata.v9.response import MetadataResponse, MetadataResponsePartition
 from kio.schema.produce.v9.response import ProduceResponse
 from kio.schema.types import TopicName
+from kio.static.primitive import i32Timedelta
 
+from fakebroker.protocol.compression import Codec, compress
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_response, encode_request
-from fakebroker.protocol.record_batch import Record, encode_batch, encode_record
+from fakebroker.protocol.record_batch import (
+    RECORD_BATCH_OVERHEAD,
+    Record,
+    encode_record,
+    pack_batch,
+    read_batch_header,
+)
 from fakebroker.protocol.sent.produce_frame import encode_produce_request
 
 CLIENT_ID = "fakebroker-load"
-PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
-PRODUCE_VERSION, METADATA_VERSION, API_VERSIONS_VERSION = 9, 9, 0
+PRODUCE, METADATA, API_VERSIONS, INIT_PRODUCER_ID = 0, 3, 18, 22
+PRODUCE_VERSION, METADATA_VERSION, API_VERSIONS_VERSION, INIT_PRODUCER_ID_VERSION = 9, 9, 0, 4
 
 # A response for one partition: error, base offset, append time, log start offset, then no record errors, no message, no
 # tags of the partition and of the topic. The throttle time and no tags follow.
@@ -48,20 +60,21 @@ class ProduceAnswer(NamedTuple):
 def encode_produce(
     *,
     correlation_id: int,
-    topic: str,
-    partition: int,
     acks: int,
     timeout_ms: int,
-    value: bytes,
-    timestamp_ms: int,
-    key: bytes | None = None,
+    topics: Sequence[tuple[str, Sequence[tuple[int, bytes]]]],
     client_id: str = CLIENT_ID,
 ) -> bytes:
-    """Return a whole frame with one record for one partition. The caller fills the value up to its size."""
-    batch = encode_batch([Record(key=key, value=value)], base_timestamp_ms=timestamp_ms)
-    return encode_produce_request(
-        PRODUCE_VERSION, correlation_id, client_id, acks, timeout_ms, [(topic, ((partition, batch),))]
-    )
+    """Return a whole frame with a batch for each partition of each topic."""
+    return encode_produce_request(PRODUCE_VERSION, correlation_id, client_id, acks, timeout_ms, topics)
+
+
+def compressed(batch: bytes, codec: Codec) -> bytes:
+    """Return the batch with its records compressed."""
+    if codec is Codec.NONE:
+        return batch
+    header = read_batch_header(batch)
+    return pack_batch(header._replace(attributes=codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
 
 
 def fingerprint(record: Record) -> str:
@@ -69,20 +82,45 @@ def fingerprint(record: Record) -> str:
     return blake2b(encode_record(record, 0, 0)[_BEHIND_DELTAS:], digest_size=8).hexdigest()
 
 
-def decode_produce(frame: bytes) -> ProduceAnswer:
-    """Return the response for one partition. Raises ProtocolError for any other frame."""
+def decode_answers(frame: bytes) -> list[ProduceAnswer]:
+    """Return the response for each partition. Raises ProtocolError for any other frame."""
     _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
     assert isinstance(answer, ProduceResponse)
-    parts = [(str(topic.name), part) for topic in answer.responses for part in topic.partition_responses]
+    throttle_ms = answer.throttle_time // timedelta(milliseconds=1)
+    found: list[ProduceAnswer] = []
+    for topic in answer.responses:
+        for part in topic.partition_responses:
+            if part.error_code is ErrorCode.none and (part.record_errors or part.error_message is not None):
+                raise ProtocolError("The answer has the text of an error, and none.")
+            offset = int(part.base_offset)
+            _check_start(offset, int(part.log_start_offset))
+            append_ms = None if part.log_append_time is None else round(part.log_append_time.timestamp() * 1000)
+            place = str(topic.name), int(part.index)
+            found.append(ProduceAnswer(*place, int(part.error_code), offset, throttle_ms, append_ms))
+    return found
+
+
+def decode_produce(frame: bytes) -> ProduceAnswer:
+    """Return the response for one partition. Raises ProtocolError for any other frame."""
+    parts = decode_answers(frame)
     if len(parts) != 1:
         raise ProtocolError(f"The answer is about {len(parts)} partitions; the request was about one.")
-    ((name, part),) = parts
-    if part.error_code is ErrorCode.none and (part.record_errors or part.error_message is not None):
-        raise ProtocolError("The answer has the text of an error, and none.")
-    _check_start(int(part.base_offset), int(part.log_start_offset))
-    throttle_ms = answer.throttle_time // timedelta(milliseconds=1)
-    append_ms = None if part.log_append_time is None else round(part.log_append_time.timestamp() * 1000)
-    return ProduceAnswer(name, int(part.index), int(part.error_code), int(part.base_offset), throttle_ms, append_ms)
+    return parts[0]
+
+
+def encode_init_producer_id(correlation_id: int) -> bytes:
+    """Ask for a producer id without transactions."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout=i32Timedelta.parse(timedelta(seconds=1)))
+    return encode_request(request, correlation_id, CLIENT_ID)
+
+
+def decode_init_producer_id(frame: bytes) -> tuple[int, int]:
+    """Return the producer id and its epoch. Raises ProtocolError."""
+    _, answer = decode_response(INIT_PRODUCER_ID, INIT_PRODUCER_ID_VERSION, frame)
+    assert isinstance(answer, InitProducerIdResponse)
+    if answer.error_code is not ErrorCode.none:
+        raise ProtocolError(f"InitProducerId: {kafka_name(answer.error_code)}")
+    return int(answer.producer_id), int(answer.producer_epoch)
 
 
 def _check_start(base_offset: int, log_start_offset: int) -> None:

@@ -35,7 +35,7 @@ ASKED: Row = {
 PRODUCE: Row = PLACE | {"event": "produce", "mono_ms": 5_002, "request": 3, "acks": -1, "timeout_ms": 100}
 APPEND: Row = PLACE | {
     "event": "append", "mono_ms": 5_002, "request": 3, "error_code": 0, "base_offset": 40, "last_offset": 40,
-    "is_duplicate": False, "fingerprint": "f",
+    "is_duplicate": False, "records": ["f"],
 }  # fmt: skip
 PARKED: Row = {"event": "parked", "mono_ms": 5_002, "request": 3, "deadline_mono_ms": 5_102}
 ANSWER: Row = PLACE | {
@@ -59,7 +59,7 @@ REFUSED_ANSWER = NONE_ANSWER | {"error_code": 19, "base_offset": -1}
 REFUSED_APPEND = APPEND | {"error_code": 19, "base_offset": -1, "last_offset": -1}
 MOVED_AWAY: Row = {"error_code": 6, "base_offset": 40}  # it waited, and the leader moved
 LED_BY_ANOTHER: Row = {"expected_error": 6, "must_wait": False, "answered_us": 101_400, "due_high_us": 101_000}
-OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "fingerprint": "other"}
+OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "records": ["other"]}
 STRANGER = ASKED | {"request": 4, "peer": "x:9"}
 FETCH = ASKED | {"request": 9, "peer": "h:2", "correlation_id": 6, "api": "Fetch"}
 FETCHED: Row = {"event": "answer", "mono_ms": 5_200, "request": 9, "connection": 9, "outcome": "sent"}
@@ -69,10 +69,13 @@ SHOWN: Row = {"shown_local": "h:2", "shown_correlation_id": 6}
 # A producer of Kafka's: of its records neither connection nor correlation id is known, but its client id is.
 BATCHED: Row = NONE | {"client": "producer", "client_id": "c", "local": None, "base_offset": 41}
 OWN_ASKED = ASKED | {"client_id": "c-id-0", "peer": "x:1"}
-BATCH = APPEND | {"last_offset": 42, "fingerprint": None, "records": ["e", "f", "g"]}
+BATCH = APPEND | {"last_offset": 42, "records": ["e", "f", "g"]}
 AGAIN = BATCH | {"base_offset": 43, "last_offset": 45}
-MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "fingerprint": "m", "is_marker": True}
+MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "records": ["m"], "is_marker": True}
 AT_44 = BATCHED | {"base_offset": 44}
+MADE: Row = AT_44 | {"client": "transform"}
+AT_44_SHOWN: Row = RECORD | {"offset": 44, "visible": True}
+ABORTED: Row = RECORD | {"offset": 41, "visible": False}
 AT_41 = RECORD | {"offset": 41}
 ANOTHER_LEADER: Row = {"same_leader": False}
 UNKNOWN: Row = {
@@ -86,18 +89,86 @@ EXPIRED: Row = BATCHED | {"error_code": None, "base_offset": None, "outcome": "e
 
 
 class Case(NamedTuple):
-    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there."""
+    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there;
+    `beside` are more rows, each by what differs, and their partition is read back too."""
 
     journal: tuple[Row, ...]
     problems: list[str]
     request: Row = {}  # noqa: RUF012  # nobody changes it
     log: tuple[Row, ...] = (RECORD,)
     part: Row = {}  # noqa: RUF012
+    beside: tuple[Row, ...] = ()
 
 
 def times_out(**changes: Row) -> tuple[Row, ...]:
     return tuple(row | changes.get(row["event"], {}) for row in TIMED_OUT)
 
+
+# One request with two records for each of two partitions, of which the first times out and the other is acknowledged.
+U: Row = {"topic": "u"}
+IN_T: tuple[Row, Row] = ({"place": 0}, {"place": 1, "sequence": 1, "base_offset": 41, "fingerprint": "g"})
+IN_U = tuple(
+    row | U | {"sequence": number, "place": number, "fingerprint": name, "error_code": 0, "expected_error": 0}
+    for row, number, name in zip(IN_T, (2, 3), "hi", strict=True)
+)
+WIDE_LOG = tuple(
+    RECORD | {"topic": topic, "offset": offset, "sequence": sequence, "fingerprint": name}
+    for topic, offset, sequence, name in (("t", 40, 0, "f"), ("t", 41, 1, "g"), ("u", 40, 2, "h"), ("u", 41, 3, "i"))
+)
+ANSWERS = (ANSWER, ANSWER | U | {"error_code": 0})
+SWAPPED_ANSWERS = (ANSWER | {"error_code": 0}, ANSWER | U)
+
+
+def wide(
+    problems: list[str],
+    answers: tuple[Row, ...] = ANSWERS,
+    in_t: tuple[Row, Row] = IN_T,
+    in_u: tuple[Row, ...] = IN_U,
+    log: tuple[Row, ...] = WIDE_LOG,
+    more: tuple[Row, ...] = (),
+    **append: Any,
+) -> Case:
+    """`append` is what differs in the append to the first partition."""
+    batch = APPEND | {"last_offset": 41, "records": ["f", "g"]} | append
+    other = APPEND | U | {"last_offset": 41, "records": ["h", "i"]}
+    journal = (ASKED, PRODUCE, PRODUCE | U, *more, batch, other, PARKED, MOVED | U | {"high_watermark": 42}, *answers)
+    return Case(journal, problems, in_t[0], log, {}, (in_t[1], *in_u))
+
+
+def told_as(error_code: int, rows: tuple[Row, ...]) -> tuple[Any, ...]:
+    return tuple(row | {"error_code": error_code} for row in rows)
+
+
+WIDE_CASES: dict[str, Case] = {
+    "wide": wide([]),
+    "wide, the other partition times out": wide(
+        ["acknowledged before its watermark"] * 2 + ["timed out after its watermark had passed"] * 2,
+        SWAPPED_ANSWERS,
+        told_as(0, IN_T),
+        told_as(7, IN_U),
+    ),
+    "wide, told the answers of each other": wide(["told otherwise than the journal says"] * 4, SWAPPED_ANSWERS),
+    "wide, answered for one partition": wide(["told otherwise than the journal says"] * 2, ANSWERS[:1]),
+    "wide, answered twice for one": wide(["answered twice"] * 2, (*ANSWERS, ANSWER)),
+    "wide, a record less": wide(
+        ["altered before it was appended", "timed out, not appended"],
+        log=WIDE_LOG[:1] + WIDE_LOG[2:],
+        last_offset=40,
+        records=["f"],
+    ),
+    "wide, in another order": wide(
+        ["told another offset"] * 2,
+        log=(WIDE_LOG[0] | {"offset": 41}, WIDE_LOG[1] | {"offset": 40}, *WIDE_LOG[2:]),
+        records=["g", "f"],
+    ),
+    "wide, in another order by the journal": wide(["altered before it was appended"] * 2, records=["g", "f"]),
+    "wide, without names": wide([], records=[]),
+    "wide, asked for a third partition": wide(["read as another request"] * 4, more=(PRODUCE | {"partition": 1},)),
+    "wide, appended to a third partition": wide(
+        ["appended to another partition"] * 4, more=(APPEND | {"topic": "v", "records": ["x"]},)
+    ),
+    "wide, and a batch of nobody": wide(["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)),
+}
 
 CASES: dict[str, Case] = {
     "timed out": Case(TIMED_OUT, []),
@@ -106,7 +177,7 @@ CASES: dict[str, Case] = {
     "refused": Case(
         (ASKED, PRODUCE, ANSWER | {"error_code": 19, "base_offset": -1, "mono_ms": 5_003}), [], REFUSED, ()
     ),
-    "a name for none: by its offset": Case(times_out(append={"fingerprint": None}), []),
+    "a name for none: by its offset": Case(times_out(append={"records": []}), []),
     "nobody knows of it": Case((), ["not in the journal"]),
     "the connection broke, and it never came": Case((), ["closed"], {"outcome": "closed", "error_code": None}, ()),
     "of another address": Case(
@@ -132,10 +203,10 @@ CASES: dict[str, Case] = {
     "answered elsewhere": Case(times_out(answer={"connection": 9}), ["answered on another connection"]),
     "appended twice": Case((ASKED, PRODUCE, APPEND, APPEND, PARKED, ANSWER), ["appended twice"]),
     "sent again, and known": Case((*TIMED_OUT[:3], APPEND | {"is_duplicate": True}, *TIMED_OUT[3:]), []),
-    "altered on the way": Case(times_out(append={"fingerprint": "x"}), ["altered before it was appended"]),
+    "altered on the way": Case(times_out(append={"records": ["x"]}), ["altered before it was appended"]),
     "altered in the log": Case(TIMED_OUT, ["altered"], {}, (RECORD | {"fingerprint": "x"},)),
     "two records of one": Case(
-        times_out(append={"fingerprint": None, "last_offset": 41}), ["altered before it was appended"]
+        times_out(append={"records": [], "last_offset": 41}), ["altered before it was appended"]
     ),
     "one record, which ends elsewhere": Case(times_out(append={"last_offset": 41}), ["altered before it was appended"]),
     "to another partition": Case(times_out(append={"partition": 1}), ["appended to another partition"]),
@@ -146,6 +217,13 @@ CASES: dict[str, Case] = {
         (),
     ),
     "there by nobody": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
+    "at another place, under another leader": Case(
+        (*times_out(append={"base_offset": 41, "last_offset": 41}), LED),
+        ["moved in the log"],
+        {},
+        (RECORD,),
+        ANOTHER_LEADER,
+    ),
     "at another place in the log": Case(times_out(append={"base_offset": 41, "last_offset": 41}), ["moved in the log"]),
     "the answer got lost": Case(
         TIMED_OUT, ["its answer did not come"], {"outcome": "no answer", "answered_us": None, "error_code": None}
@@ -283,6 +361,31 @@ CASES: dict[str, Case] = {
     "committed, and not shown": Case(
         (OWN_ASKED, PRODUCE, BATCH), ["committed, and not shown"], BATCHED, (AT_41 | {"visible": False},)
     ),
+    "aborted, and made once more": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), [], MADE, (AT_44_SHOWN, ABORTED)),
+    "aborted, and never appended": Case(
+        (OWN_ASKED, PRODUCE, AGAIN), ["in the log, and never appended"], MADE, (AT_44_SHOWN, ABORTED)
+    ),
+    "made twice, once in another partition": Case(
+        (OWN_ASKED, PRODUCE, BATCH | {"partition": 1}, AGAIN),
+        ["appended to another partition"],
+        MADE,
+        (AT_44_SHOWN,),
+    ),
+    "moved, under another leader": Case(
+        (OWN_ASKED, PRODUCE, AGAIN), ["moved in the log"], MADE | {"base_offset": 41}, (AT_41,), ANOTHER_LEADER
+    ),
+    "silent, and told an offset": Case(
+        (ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER), ["silent"], SILENT | {"base_offset": 40}
+    ),
+    "silent, and told an error": Case(
+        (ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER), ["silent"], SILENT | {"error_code": 0}
+    ),
+    "made twice, and elsewhere": Case(
+        (OWN_ASKED, PRODUCE, BATCH, BATCH | {"base_offset": 46, "last_offset": 48}),
+        ["in the log, and never appended"],
+        MADE,
+        (AT_44_SHOWN,),
+    ),
     "expired": Case((OWN_ASKED, PRODUCE), [], EXPIRED, ()),
     "expired, and in a batch": Case(
         (OWN_ASKED, PRODUCE, BATCH), ["given up before it was sent, and appended"], EXPIRED, ()
@@ -306,6 +409,20 @@ CASES: dict[str, Case] = {
         {},
         (RECORD,),
         {"leader_epoch": 4, "same_leader": False},
+    ),
+    "an epoch that fell": Case(
+        (*TIMED_OUT, LED | {"leader_epoch": 2}, LED | {"leader_epoch": 1}),
+        ["led under an epoch of nobody"],
+        {},
+        (RECORD,),
+        ANOTHER_LEADER,
+    ),
+    "it ends under an epoch before the last one": Case(
+        (*times_out(append={"leader_epoch": 3}), LED | {"leader_epoch": 4}, FETCH, FETCHED),
+        ["led under an epoch of nobody"],
+        {},
+        (RECORD,),
+        SHOWN | ANOTHER_LEADER | {"shown_offset": 40, "leader_epoch": 3},
     ),
     "dropped by a new leader": Case((*TIMED_OUT, LED), [], {}, (), ANOTHER_LEADER),
     "gone, and no new leader had dropped it": Case(
@@ -367,6 +484,27 @@ CASES: dict[str, Case] = {
 }
 
 
+NEXT = {"correlation_id": 2, "sequence": 2, "place": 0, "base_offset": 42, "fingerprint": "h", "answered_us": 201_400}
+NEXT_RECORD = RECORD | {"offset": 42, "sequence": 2, "fingerprint": "h"}
+WITHOUT: dict[str, Case] = {
+    "no journal": Case((), []),
+    "no journal, wide": wide([]),
+    "no journal, told the answers of each other": wide(["wrong answer"] * 4, (), told_as(0, IN_T), told_as(7, IN_U)),
+    "no journal, another correlation id": wide(
+        ["rows of one request differ"] * 4, (), (IN_T[0], IN_T[1] | {"correlation_id": 2})
+    ),
+    "no journal, another place": wide(["rows of one request differ"] * 4, (), (IN_T[0] | {"place": 2}, IN_T[1])),
+    "no journal, its own throttle": wide(
+        ["rows of one request differ"] * 4, (), (IN_T[0], IN_T[1] | {"throttle_ms": 1})
+    ),
+    # The first request has two records that time out. The next one waits for it, once.
+    "no journal, pipelined": Case((), [], IN_T[0], (*WIDE_LOG[:2], NEXT_RECORD), {}, (IN_T[1], NEXT)),
+    "no journal, pipelined, and too early": Case(
+        (), ["early"], IN_T[0], (*WIDE_LOG[:2], NEXT_RECORD), {}, (IN_T[1], NEXT | {"answered_us": 200_900})
+    ),
+}
+
+
 def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
@@ -374,16 +512,21 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
     """All cases judged at once, each as a run of its own; and one without a journal."""
-    runs = {**CASES, "no journal": Case((), [])}
-    requests = [REQUEST | case.request | {"run": name} for name, case in runs.items()]
+    runs = {**CASES, **WIDE_CASES, **WITHOUT}
+    requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]
     parts = [PART | case.part | {"run": name} for name, case in runs.items()]
+    parts += [PART | U | {"run": name} for name, case in runs.items() if case.beside]
     journal = [
-        row | {"run": name, "seq": seq} for name, case in runs.items() for seq, row in enumerate(case.journal, 1)
+        row | {"run": name, "seq": seq}
+        for name, case in {**CASES, **WIDE_CASES}.items()
+        for seq, row in enumerate(case.journal, 1)
     ]
     log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
-    judged, beside = judge_by_journal(spark, judged, journal_frame(spark, journal), log.parts, list(CASES), 500)
+    judged, beside = judge_by_journal(
+        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500
+    )
     all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}
     for row in all_found.collect():
@@ -405,8 +548,14 @@ def test_one_request_and_its_journal(found: dict[str, list[Row]], case: str) -> 
     assert sorted(row["problem"] for row in found[case]) == sorted(CASES[case].problems), found[case]
 
 
-def test_a_run_without_a_journal_is_judged_two_ways(found: dict[str, list[Row]]) -> None:
-    assert found["no journal"] == []
+@pytest.mark.parametrize("case", WIDE_CASES)
+def test_a_request_of_several_partitions_and_its_journal(found: dict[str, list[Row]], case: str) -> None:
+    assert sorted(row["problem"] for row in found[case]) == sorted(WIDE_CASES[case].problems), found[case]
+
+
+@pytest.mark.parametrize("case", WITHOUT)
+def test_a_run_without_a_journal_is_judged_two_ways(found: dict[str, list[Row]], case: str) -> None:
+    assert sorted(row["problem"] for row in found[case]) == sorted(WITHOUT[case].problems), found[case]
 
 
 def test_each_row_has_a_kind(found: dict[str, list[Row]]) -> None:

@@ -29,6 +29,8 @@ RECORD: Row = PLACE | {
     "producer_id": -1,
 }  # fmt: skip
 PART: Row = PLACE | {"start_offset": 40, "readable_offset": 50, "end_offset": 50, "same_leader": True}
+MADE: Row = {"client": "transform", "timestamp_ms": None}
+SHOWN, HIDDEN = RECORD | {"visible": True}, RECORD | {"offset": 39, "visible": False}
 OF_NO_RECORD = PLACE | {"offset": 44, "problem": "records gone"}
 
 # The request's differences, the records, the partition's row if there is one, and the problems.
@@ -57,10 +59,26 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
     "of Kafka's producer": (
         {"client": "producer", "timestamp_ms": None}, [RECORD | {"producer_id": 3}], PART, []
     ),
+    "of the producer that it has": ({"producer_id": 3}, [RECORD | {"producer_id": 3}], PART, []),
+    "of no producer, and it has one": ({"producer_id": 3}, [RECORD], PART, ["stored as of a producer"]),
+    "compressed as it was": ({"compression": "lz4"}, [RECORD | {"compression": "lz4"}], PART, []),
+    "compressed otherwise": (
+        {"compression": "lz4"}, [RECORD | {"compression": "none"}], PART, ["stored in another compression"]
+    ),
+    "without the rest of its request": ({"place": 1}, [RECORD], PART, ["rows of one request differ"]),
     "damaged": (
         {}, [RECORD | {"problem": "stored with a wrong CRC"}], PART, ["stored with a wrong CRC"]
     ),
     "gone": ({}, [RECORD, OF_NO_RECORD], PART, ["records gone"]),
+    "aborted, and made once more": (MADE, [SHOWN, HIDDEN], PART, []),
+    "aborted, and another record": (MADE, [SHOWN, HIDDEN | {"fingerprint": "e"}], PART, ["altered"]),
+    "aborted, and another value": (MADE, [SHOWN, HIDDEN | {"value_crc": None}], PART, ["altered"]),
+    "aborted, and elsewhere": (MADE, [SHOWN, HIDDEN | {"partition": 1}], PART, ["in another partition"]),
+    "aborted, and given up": (
+        MADE | {"fingerprint": "of nothing", "sent_us": None, "answered_us": None, "error_code": None,
+                "base_offset": None, "outcome": "not sent"},
+        [HIDDEN], PART, ["not sent"],
+    ),
     "sent before its time": ({"intended_us": 1_001}, [RECORD], PART, ["sent before its time"]),
     "sent at its time": ({"intended_us": 1_000}, [RECORD], PART, []),
 }  # fmt: skip

@@ -171,7 +171,8 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
 
 
 MISSING = {
-    "copies": "BIGINT", "log_offset": "BIGINT", "log_topic": "STRING", "log_partition": "INT", "is_hidden": "BOOLEAN",
+    "copies": "BIGINT", "log_offset": "BIGINT", "log_topic": "STRING", "log_partition": "INT",
+    "hidden": "ARRAY<STRUCT<topic: STRING>>",
     "end_offset": "BIGINT", "problem": "STRING",
 }  # fmt: skip
 

@@ -101,7 +101,9 @@ def test_a_watermark_that_came_much_later_does_not_make_a_point_of_the_rest() ->
 def test_the_journal_is_asked_for_the_example_of_each_problem(spark: SparkSession) -> None:
     place = {"topic": "t", "partition": 0}
     own = {"run": "r", "group": "g", "connection": 3, "sequence": 7, "correlation_id": 9, "local": "here:1"}
-    row = ROW | own | place | {"acks": -1, "timeout_ms": 50, "expected_error": 0, "must_wait": False}
+    row = (
+        ROW | own | place | {"acks": -1, "timeout_ms": 50, "expected_error": 0, "must_wait": False, "fingerprint": "a"}
+    )
     request, connection = {"run": "r", "request": 5}, {"connection": 2}
     appended = {"error_code": 0, "base_offset": 4, "last_offset": 4, "is_duplicate": False, "records": ["a"]}
     journal_rows = [

@@ -1,0 +1,120 @@
+"""Events of the broker's journal that belong to none of the run's requests, in Spark SQL.
+
+Theory   Each is about one of the run's own topics. Nothing appends to them but the run's requests. A high watermark
+         rises, and never passes what was appended. A consumer is shown none that the journal does not have. A throttle
+         is told to its connection. The epoch of each append was elected, or is that of the first append. Epochs
+         rise, and the log does not end under an older one.
+Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py.
+"""
+
+from __future__ import annotations
+
+BESIDE = """
+WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
+producers AS (SELECT DISTINCT run, concat(client_id, '-') AS name FROM {judged} WHERE NOT is_raw),
+ours AS (
+    SELECT run, request, collect_set(fingerprint) AS fingerprints, max(own_appends) AS own_appends
+    FROM {judged} WHERE request IS NOT NULL GROUP BY run, request
+),
+others AS (
+    SELECT told.*, judged.request IS NOT NULL AS is_ours, fingerprints, own_appends
+    FROM {exchanges} AS told
+    LEFT JOIN ours AS judged ON judged.run = told.run AND judged.request = told.request
+    LEFT ANTI JOIN producers ON producers.run = told.run AND startswith(asked.client_id, producers.name)
+),
+strange AS (
+    SELECT run, request, asked, is_ours, fingerprints, own_appends, explode(appends) AS append FROM others
+    WHERE is_ours OR NOT asked.api <=> 'Produce'
+),
+shown AS (
+    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset, get(answers, 0).seq AS seq
+    FROM {parts} AS parts
+    JOIN {exchanges} AS told ON told.run = parts.run AND asked.api = 'Fetch' AND asked.peer = shown_local
+        AND asked.correlation_id = shown_correlation_id
+),
+throttled AS (
+    SELECT run, connection AS broker_connection, sum(throttle_ms) AS throttled_ms FROM {journal}
+    WHERE event = 'throttled' GROUP BY ALL
+),
+told_of AS (
+    SELECT run, broker_connection, min(topic) AS topic, min(partition) AS partition,
+        sum(throttle_ms) FILTER (WHERE coalesce(place, 0) = 0) AS told_ms
+    FROM {judged} WHERE request IS NOT NULL GROUP BY run, broker_connection HAVING bool_and(outcome = 'answered')
+),
+epochs AS (
+    SELECT run, topic, partition, min_by(leader_epoch, journal.seq) FILTER (WHERE event = 'append') AS first,
+        collect_set(leader_epoch) FILTER (WHERE event = 'append') AS appended,
+        collect_set(leader_epoch) FILTER (WHERE event = 'leader_changed') AS elected,
+        max(leader_epoch) FILTER (WHERE event = 'append' OR journal.seq < shown.seq) AS newest
+    FROM {journal} AS journal LEFT JOIN shown USING (run, topic, partition)
+    WHERE event IN ('append', 'leader_changed') AND leader_epoch IS NOT NULL GROUP BY run, topic, partition
+),
+marked AS (
+    SELECT run, topic, partition, seq, event, high_watermark, leader_epoch,
+        max(if(event = 'leader_changed', leader_epoch, NULL)) OVER before AS previous_epoch,
+        max(if(event = 'append', last_offset, NULL)) OVER so_far + 1 AS appended,
+        last_value(if(event = 'append', NULL, high_watermark), true) OVER before AS previous
+    FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
+    WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq),
+        before AS (PARTITION BY run, topic, partition ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
+moved AS (
+    SELECT run, topic, partition, shown_offset, start_offset,
+        max_by(high_watermark, journal.seq) FILTER (WHERE journal.seq < shown.seq) AS watermark
+    FROM shown
+    LEFT JOIN (
+        SELECT run, topic, partition, seq, high_watermark FROM {journal}
+        WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
+    ) AS journal USING (run, topic, partition)
+    GROUP BY run, topic, partition, shown_offset, start_offset
+)
+SELECT others.run, 'unexplained' AS kind, 'a Produce that the load has not sent' AS problem, produce.topic AS topic,
+    produce.partition AS partition, CAST(NULL AS BIGINT) AS offset, asked.correlation_id AS correlation_id,
+    concat('journal: request ', request, ' of ', coalesce(asked.peer, 'somebody'), ', client id ',
+        coalesce(asked.client_id, 'none')) AS says
+FROM (SELECT run, request, asked, explode(produces) AS produce FROM others WHERE asked.api = 'Produce' AND NOT is_ours)
+    AS others LEFT SEMI JOIN topics ON topics.run = others.run AND topics.topic = produce.topic
+UNION ALL
+SELECT strange.run, 'unexplained', 'appended, and sent by nobody', append.topic, append.partition, append.base_offset,
+    asked.correlation_id, concat('journal: event ', append.seq, ', in the hand of request ', request)
+FROM strange LEFT SEMI JOIN topics ON topics.run = strange.run AND topics.topic = append.topic
+WHERE NOT is_ours
+   OR own_appends > 0
+        AND NOT (forall(append.records, one -> array_contains(fingerprints, one))
+            AND (size(append.records) = 0 OR size(append.records) = append.last_offset - append.base_offset + 1))
+UNION ALL
+SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
+    concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
+FROM moved WHERE shown_offset > coalesce(watermark, start_offset)
+UNION ALL
+SELECT run, 'early', 'a watermark beyond what was appended', topic, partition, high_watermark, NULL,
+    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and the log ended at ',
+        greatest(appended, start_offset))
+FROM marked JOIN {parts} AS parts USING (run, topic, partition)
+WHERE event <> 'append' AND high_watermark > greatest(appended, start_offset)
+UNION ALL
+SELECT run, 'reordered', 'the watermark went back', topic, partition, high_watermark, NULL,
+    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and it was ', previous, ' before')
+FROM marked WHERE event = 'watermark_moved' AND high_watermark <= previous
+UNION ALL
+SELECT parts.run, 'unexplained', 'not in the journal', parts.topic, parts.partition, shown_offset, shown_correlation_id,
+    'journal: it does not tell of the Fetch that was shown the watermark'
+FROM {parts} AS parts LEFT ANTI JOIN shown USING (run, topic, partition)
+WHERE shown_local IS NOT NULL AND parts.run IN {runs}
+UNION ALL
+SELECT run, 'wrong answer', 'throttled, and not told', topic, partition, NULL, NULL,
+    concat('journal: connection ', broker_connection, ' was muted for ', throttled_ms, ' ms, and told of ', told_ms)
+FROM told_of JOIN throttled USING (run, broker_connection) WHERE throttled_ms > coalesce(told_ms, 0)
+UNION ALL
+SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
+    concat('journal: event ', seq, ' has the epoch ', leader_epoch, ', and it was ', previous_epoch, ' before')
+FROM marked WHERE event = 'leader_changed' AND leader_epoch < previous_epoch
+UNION ALL
+SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
+    concat('log: it ends under epoch ', leader_epoch, '; journal: appended under ', array_join(appended, ', '),
+        ', and elected was ', coalesce(nullif(array_join(elected, ', '), ''), 'nobody'))
+FROM epochs JOIN {parts} AS parts USING (run, topic, partition)
+WHERE first IS NOT NULL
+    AND (exists(appended, one -> one < first_epoch OR one <> first AND NOT array_contains(elected, one))
+    OR leader_epoch <> first AND NOT array_contains(elected, leader_epoch) OR leader_epoch < newest)
+"""
