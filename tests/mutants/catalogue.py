@@ -149,8 +149,8 @@ TESTS = {
         "tests/core/controller/test_leader_moves.py",
     ],
 }
-# The group among faults judges what members are told; nothing of it looks into the coordinator.
-_GROUPS = ["tests/properties/test_group_seeds.py"]
+# The group among faults judges what members are told, without a look into the coordinator; so do Kafka's transcripts.
+_GROUPS = ["tests/properties/test_group_seeds.py", "tests/conformance/test_golden.py"]
 TESTS |= {
     "fakebroker/core/replication/reads.py": _GROUPS,
     "fakebroker/core/groups/consumer/reconciliation.py": _GROUPS,
@@ -163,9 +163,9 @@ _TRANSACTIONS = ["tests/properties/test_transaction_seeds.py"]
 TESTS |= {
     "fakebroker/core/replication/reads.py": [*_GROUPS, *_TRANSACTIONS],
     "fakebroker/core/log/transactions/state.py": _TRANSACTIONS,
-    "fakebroker/core/transactions/coordinator.py": _TRANSACTIONS,
+    "fakebroker/core/transactions/coordinator.py": [*_TRANSACTIONS, "tests/core/transactions"],
     "fakebroker/core/transactions/ending.py": _TRANSACTIONS,
-    "fakebroker/core/transactions/marker_sender.py": ["tests/core/transactions/test_service.py", *_TRANSACTIONS],
+    "fakebroker/core/transactions/marker_sender.py": ["tests/core/transactions", *_TRANSACTIONS],
     "fakebroker/core/transactions/own_records.py": _TRANSACTIONS,
     "fakebroker/core/groups/offsets/pending.py": _TRANSACTIONS,
 }
