@@ -25,9 +25,9 @@ def journals(kafka: FakeCluster) -> list[ProducerEvent]:
         journal = producer.keep_journal(on_event=heard.append)
         async with producer:
             await (await producer.send("orders", b"v", key=b"k"))
-            with pytest.raises(IllegalProducerStateError, match="from the start on"):
+            with pytest.raises(IllegalProducerStateError, match="before the start, and only once"):
                 producer.keep_journal()
-            with pytest.raises(IllegalProducerStateError, match="it is the one who listens"):
+            with pytest.raises(IllegalProducerStateError, match="which is its only listener"):
                 producer.listen(Listener())
         return journal.events()
 

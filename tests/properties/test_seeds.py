@@ -75,7 +75,7 @@ def test_a_connection_that_is_kept_is_found() -> None:
         run.perform(action)
     run.finish()
     kept = next(iter(run.simulation._clients))
-    with pytest.raises(Violation, match=r"1 of \d+ connections"):
+    with pytest.raises(Violation, match=r"1 of \d+ closed connections"):
         run.check_leaks()
     assert kept.is_closed
 

@@ -76,7 +76,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "of partitions that nothing was sent to": _of_place(lambda rows, place: place not in rows.sent_to),
     "of partitions without a new record": lambda rows, row: row["start_offset"] == row["end_offset"],
     "of topics of transactions": lambda rows, row: bool(row["transactional"]),
-    "of partitions whose leader moved": lambda rows, row: not row["same_leader"],
+    "of partitions with a leader that moved": lambda rows, row: not row["same_leader"],
     "of partitions that end above what was shown": lambda rows, row: (
         row["shown_offset"] is not None and row["shown_offset"] < row["end_offset"]
     ),

@@ -33,7 +33,7 @@ def test_a_stdin_that_is_no_pipe_is_a_slip(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(parent, "is_a_pipe", lambda descriptor: False)
     exit_code, _, err = run("serve", "--port", "0", "--exit-with-parent")
     assert exit_code == 2
-    assert err.startswith("fakebroker: --exit-with-parent: stdin is no pipe")
+    assert err.startswith("fakebroker: --exit-with-parent: stdin is not a pipe")
 
 
 def test_what_is_a_pipe() -> None:
