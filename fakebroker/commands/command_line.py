@@ -54,6 +54,13 @@ class Parser(argparse.ArgumentParser):
                 raise Slip(f"{word!r} is an argument too many; {self._more()}")
         return options
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Read a value. A ValueError of its parser is the message; argparse's own method would drop it."""
+        try:
+            return self._registry_get("type", action.type, action.type)(arg_string)
+        except ValueError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+
     def error(self, message: str) -> NoReturn:
         """Raise Slip if an argument is missing. Argparse's own method would show the usage and end the process."""
         raise Slip(f"{message}; {self._more()}")
@@ -120,7 +127,7 @@ def whole_number(least: int | None = None, most: int | None = None) -> Callable[
         except ValueError:
             number = None
         if number is None or (least is not None and number < least) or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number{limits}")
+            raise ValueError(f"{text!r} is not a whole number{limits}")
         return number
 
     return read
@@ -129,7 +136,7 @@ def whole_number(least: int | None = None, most: int | None = None) -> Callable[
 def file_name(text: str) -> Path:
     """Return the file that an option names: the `type` of such an option."""
     if not text:
-        raise argparse.ArgumentTypeError("'' is no name of a file")
+        raise ValueError("'' is no name of a file")
     return Path(text)
 
 

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
-from fakebroker.commands.specs import (
+from fakebroker.server.made.option_texts import (
     FEATURE_FORM,
     QUOTA_FORM,
     RACK_FORM,
     TOPIC_FORM,
     parse_broker_ids,
-    parse_features,
+    parse_feature,
     parse_quota,
-    parse_racks,
-    parse_settings,
+    parse_rack,
+    parse_setting,
     parse_topic,
 )
 
@@ -34,10 +34,16 @@ def declare(parser: Parser) -> None:
         type=whole_number(1, 100),
         help="Number of brokers, 1 to 100. Their ids are 1 to N (default: 3).",
     )
-    parser.add_argument("--broker-ids", metavar="IDS", help="Broker ids, instead of 1 to N. Example: 0,1,2.")
+    parser.add_argument(
+        "--broker-ids",
+        metavar="IDS",
+        type=parse_broker_ids,
+        help="Broker ids, instead of 1 to N. Example: 0,1,2.",
+    )
     parser.add_argument(
         "--rack",
         metavar=RACK_FORM,
+        type=parse_rack,
         action="append",
         default=[],
         help="Rack of a broker. Example: 1=a. May be repeated. The default is the setting broker.rack.",
@@ -45,6 +51,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--feature",
         metavar=FEATURE_FORM,
+        type=parse_feature,
         action="append",
         default=[],
         help="Level of a feature from the start. Example: transaction.version=1. May be repeated.",
@@ -71,6 +78,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--topic",
         metavar=TOPIC_FORM,
+        type=parse_topic,
         action="append",
         default=[],
         help="Topic to create at the start. Example: kafkatest:2:3,min.insync.replicas=2. With the replicas of each "
@@ -88,6 +96,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--config",
         metavar="NAME=VALUE",
+        type=parse_setting,
         action="append",
         default=[],
         help="Broker setting, by its name in Kafka. Example: replica.lag.time.max.ms=60000. May be repeated.",
@@ -107,6 +116,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--quota",
         metavar=QUOTA_FORM,
+        type=parse_quota,
         action="append",
         default=[],
         help="Client quota. Example: client-id=loader,producer_byte_rate=1000000. May be repeated.",
@@ -190,17 +200,13 @@ def declare(parser: Parser) -> None:
 
 
 def run(options: Namespace) -> int:
-    topics = [parse_topic(text) for text in options.topic]
-    quotas = [parse_quota(text) for text in options.quota]
-    broker_ids = None if options.broker_ids is None else parse_broker_ids(options.broker_ids)
-    racks, features = parse_racks(options.rack), parse_features(options.feature)
     settings, unknown = _settings(options)
     asked = _control(options)
     arguments = {
         "brokers": options.brokers,
-        "broker_ids": broker_ids,
-        "racks": racks,
-        "features": features,
+        "broker_ids": options.broker_ids,
+        "racks": dict(options.rack),
+        "features": dict(options.feature),
         "host": options.host,
         "port": options.port,
         "advertised_host": options.advertised_host,
@@ -235,8 +241,8 @@ def run(options: Namespace) -> int:
     control = None if asked is None else ControlSpec(*asked)
     with logging_to_stderr():
         problem = serve_until_signal(
-            topics,
-            quotas,
+            options.topic,
+            options.quota,
             options.ready_file,
             unknown,
             options.scenario,
@@ -294,7 +300,7 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
         settings, unknown = server_settings(options.properties)
     if options.auto_create_topics is not None:
         settings["auto.create.topics.enable"] = str(options.auto_create_topics).lower()
-    return settings | parse_settings("--config", options.config), unknown
+    return settings | dict(options.config), unknown
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -93,7 +93,7 @@ def _place(text: str) -> tuple[str, int, int]:
     where, _, offset = text.rpartition("@")
     topic, _, partition = where.rpartition("-")
     if not topic or not (partition.isdecimal() and offset.isdecimal()):
-        raise ArgumentTypeError(f"{text!r} is not {_OFFSET_FORM}, as in orders-0@17")
+        raise ValueError(f"{text!r} is not {_OFFSET_FORM}, as in orders-0@17")
     return topic, int(partition), int(offset)
 
 

@@ -181,7 +181,10 @@ def test_a_slip_is_one_sentence(run: Run) -> None:
     [
         ("kafka_brokers = three", "kafka_brokers must be a whole number, not 'three'"),
         ("kafka_brokers = 0", "a cluster has 1 to 100 brokers, not 0"),
-        ("kafka_configs = message.max.bytes", "kafka_configs has 'message.max.bytes' where name=value belongs*"),
+        (
+            "kafka_configs = message.max.bytes",
+            "kafka_configs has 'message.max.bytes' where a setting name=value*",
+        ),
         ("kafka_topics = orders:x", "kafka_topics 'orders:x' is not NAME*"),
     ],
 )
