@@ -19,16 +19,33 @@ COMPILED = [*SERVED, *(module for group in LISTED["all"].values() for module in 
 
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
+    "fakebroker.spelling": set(),
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
     "fakebroker.yaml_places": {"yaml"},
     # compression is a part of the standard library from Python 3.14 on
-    "fakebroker.protocol": {"backports.zstd", "compression", "cramjam", "crc32c", "kio", "librt", "mypy_extensions"},
+    "fakebroker.protocol": {
+        "backports.zstd",
+        "compression",
+        "cramjam",
+        "crc32c",
+        "fakebroker.spelling",
+        "kio",
+        "librt",
+        "mypy_extensions",
+    },
     "fakebroker.protocol.declarations": {"fakebroker.protocol", "construct", "crc32c"},
-    "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions", "re2"},
+    "fakebroker.core": {"fakebroker.protocol", "fakebroker.spelling", "timingwheel", "librt", "mypy_extensions", "re2"},
     "fakebroker.producer": {"fakebroker.protocol", "timingwheel"},
     "fakebroker.producing": {"fakebroker.producer", "fakebroker.protocol"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
-    "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio", "timingwheel.mypyc"},
+    "fakebroker.apis": {
+        "fakebroker.network",
+        "fakebroker.spelling",
+        "fakebroker.core",
+        "fakebroker.protocol",
+        "kio",
+        "timingwheel.mypyc",
+    },
     "fakebroker.cluster": {
         "fakebroker.apis",
         "fakebroker.network",
@@ -41,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.network",
         "fakebroker.core",
         "fakebroker.protocol",
+        "fakebroker.spelling",
         "fakebroker.streams",
         "fakebroker.yaml_places",
         "uvloop",
@@ -83,6 +101,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "fakebroker.testing.odds",
         "fakebroker.testing.seeds",
+        "fakebroker.spelling",
         "fakebroker.streams",
         "fakebroker.yaml_places",
         "uvloop",

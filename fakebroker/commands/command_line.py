@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from fakebroker.spelling import closest
+
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
 _WIDEST = 100  # columns of help: longer lines are hard to read
 
@@ -103,13 +105,11 @@ class Parser(argparse.ArgumentParser):
         return joined
 
     def _unknown(self, name: str) -> str:
-        from difflib import get_close_matches
-
         names = self.option_names
         begun = [known for known in names if known.startswith(name) and name != "--"]
         # Without their dashes: the common prefix would make all short names look alike.
         spelled = {known.lstrip("-"): known for known in names}
-        meant = begun or [spelled[each] for each in get_close_matches(name.lstrip("-"), spelled, 1)]
+        meant = begun or [spelled[each] for each in closest(name.lstrip("-"), spelled)]
         hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
         return f"there is no option {name}; {hint}"
 

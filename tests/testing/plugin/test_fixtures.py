@@ -142,8 +142,8 @@ def test_settings(run: Run) -> None:
 # A slip is one sentence.
 
 SLIPS = {
-    "topic='x'": "it has no argument 'topic'; 'topics' is meant?",
-    "shards=3": "it has no argument 'shards'; it has brokers, clock, configs, *",
+    "topic='x'": "it has no argument 'topic'; did you mean 'topics'?",
+    "shards=3": "it has no argument 'shards'; there are brokers, clock, configs, *",
     "3": "its arguments have names, as in brokers=3, and 3 has none",
     "brokers=0": "a cluster has 1 to 100 brokers, not 0",
     "brokers='3'": "brokers must be a whole number or None, not '3'",
@@ -249,7 +249,7 @@ UNUSED = """
             "fakebroker.testing.plugin.trials",
             "fakebroker.testing.plugin.wanted",
         }
-        assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log"}  # empty ones
+        assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log", "fakebroker.spelling"}
 """
 
 
