@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from fakebroker.spelling import closest
@@ -115,29 +114,6 @@ class Parser(argparse.ArgumentParser):
 
     def _more(self) -> str:
         return f"{self.prog} --help shows what there is"
-
-
-def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
-    """Return the `type` of an option with a whole number as value, within these limits if they are given."""
-    limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
-
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = None
-        if number is None or (least is not None and number < least) or (most is not None and number > most):
-            raise ValueError(f"{text!r} is not a whole number{limits}")
-        return number
-
-    return read
-
-
-def file_name(text: str) -> Path:
-    """Return the file that an option names: the `type` of such an option."""
-    if not text:
-        raise ValueError("'' is no name of a file")
-    return Path(text)
 
 
 class _Formatter(argparse.HelpFormatter):

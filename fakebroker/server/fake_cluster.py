@@ -8,7 +8,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
-from fakebroker.core.journal.journal import DEFAULT_SIZE
+from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.produce_response import NodeEndpoint

@@ -1,4 +1,4 @@
-"""Parsers of options that are one text: topics, settings, broker ids, racks, features, quotas. The command line and
+"""Parsers of options that are one text: numbers, files, topics, settings, broker ids, quotas. The command line and
 pytest's ini file use them.
 
 Errors   ValueError. Its message continues a sentence that begins with the option's name: "'x' is not BROKER=RACK".
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
@@ -37,6 +38,29 @@ class QuotaSpec(NamedTuple):
     user: str | None
     client_id: str | None
     quotas: dict[str, float]
+
+
+def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
+    """Return the `type` of an option with a whole number as value, within these limits if they are given."""
+    limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        if number is None or (least is not None and number < least) or (most is not None and number > most):
+            raise ValueError(f"{text!r} is not a whole number{limits}")
+        return number
+
+    return read
+
+
+def file_name(text: str) -> Path:
+    """Return the file that an option names: the `type` of such an option."""
+    if not text:
+        raise ValueError("'' is no name of a file")
+    return Path(text)
 
 
 def parse_topic(text: str) -> TopicSpec:
