@@ -1,8 +1,8 @@
 """The options of a cluster, each defined once: its name and type, its default, and its shape in other places.
 
-Shape    The command line of `serve` is made from these fields. The signatures of `AsyncFakeCluster` and `FakeCluster`,
-         the schema of scenarios, the body of POST clusters and the pytest marker are compared with them by
-         tests/server/made/test_spec.py. `Arguments.read` checks the values, wherever they come from.
+Shape    The command line of `serve` is made from these fields. A test (test_spec.py) compares the constructors, the schema
+         of scenarios, the body of POST clusters and the pytest marker with them.
+         `Arguments.read` checks the values, wherever they come from.
 """
 
 from __future__ import annotations
