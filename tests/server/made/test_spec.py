@@ -39,6 +39,16 @@ def test_a_cluster_takes_these_arguments(cluster: type) -> None:
         assert parameter.annotation == ours[name].annotation, name
 
 
+def test_a_blocking_cluster_has_the_methods_of_the_async_one() -> None:
+    theirs = {name: each for name, each in vars(FakeCluster).items() if inspect.isfunction(each)}
+    ours = dict(inspect.getmembers(AsyncFakeCluster, inspect.isfunction))
+    names = {name for name in ours if not name.startswith("_")}
+    assert names == {name for name in theirs if not name.startswith("_")}
+    for name in names - {"hold"}:  # it returns a barrier of its own
+        assert inspect.signature(theirs[name]) == inspect.signature(ours[name]), name
+    assert "min.compaction.lag.ms" in (FakeCluster.compact.__doc__ or "")
+
+
 def test_the_docstring_tells_of_each() -> None:
     told = set(re.findall(r"\w+", AsyncFakeCluster.__doc__ or ""))
     assert set(OPTIONS) <= told
