@@ -1,7 +1,7 @@
 """The options of a cluster, each defined once: its name and type, its default, and its shape in other places.
 
-Shape    The command line of `serve` is made from these fields. A test (test_spec.py) compares the constructors, the schema
-         of scenarios, the body of POST clusters and the pytest marker with them.
+Shape    The command line of `serve` is made from these fields. A test (test_spec.py) compares the constructors, the
+         schema of scenarios, the body of POST clusters and the pytest marker with them.
          `Arguments.read` checks the values, wherever they come from.
 """
 
