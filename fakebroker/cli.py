@@ -14,6 +14,7 @@ from types import ModuleType
 
 import fakebroker
 from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.spelling import closest
 from fakebroker.streams import Output, Status, fill_closed_streams, let_go, run_with_output
 
 _USAGE_ERROR = 2
@@ -104,9 +105,7 @@ def _command(name: str) -> ModuleType:
 
 
 def _no_such_command(name: str) -> str:
-    from difflib import get_close_matches
-
-    meant = get_close_matches(name, COMMANDS, 1)
+    meant = closest(name, COMMANDS)
     there_are = f"there are {', '.join(COMMANDS)}"
     return f"there is no command {name!r}; " + (f"did you mean {meant[0]}? ({there_are})" if meant else there_are)
 

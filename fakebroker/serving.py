@@ -9,11 +9,11 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakebroker.control.listening import DEFAULT_PORT, LOOPBACK, Control, Toxiproxy, missing, new_toxiproxy
+from fakebroker.control.listening import DEFAULT_PORT, Control, missing, new_toxiproxy
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset
@@ -21,17 +21,18 @@ from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.extras import not_installed
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.made.option_texts import QuotaSpec, TopicSpec
 from fakebroker.server.running import parent
 from fakebroker.server.running.collecting import collect_what_is_new
 from fakebroker.server.running.no_more_files import keep_files, tell_of_no_more_files
+from fakebroker.server.running.one_port import LOOPBACK
 from fakebroker.server.writing.announcement import Announcement
+
+if TYPE_CHECKING:
+    from fakebroker.control.toxiproxy.service import Toxiproxy
 
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-# The arguments of create_topic(); and an entity of quotas (user, client id) with its limits.
-TopicSpec = tuple[str, int, int, Mapping[str, str], Sequence[Sequence[int]] | None]
-QuotaSpec = tuple[str | None, str | None, Mapping[str, float]]
 
 log = logging.getLogger("fakebroker")
 

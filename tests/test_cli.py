@@ -36,6 +36,7 @@ from fakebroker.commands.extra_command import NotInstalled
 from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
 from fakebroker.core.journal.journal import from_lines
 from fakebroker.core.journal.view import view_produce
+from fakebroker.server.made.option_texts import TopicSpec
 
 OPTIONS = {
     "serve": [
@@ -565,18 +566,18 @@ READ: dict[str, dict[str, Any]] = {
     "serve --port=65535": {"port": 65535},
     "serve --advertised-host kafka": {"advertised_host": "kafka"},
     "serve --advertised-host=kafka=x": {"advertised_host": "kafka=x"},
-    "serve --topic t --topic=u:2:3,a=b": {"topic": ["t", "u:2:3,a=b"]},  # both count
-    "serve --topic -t:2,a=b": {"topic": ["-t:2,a=b"]},
-    "serve --topic=-t --topic --t": {"topic": ["-t", "--t"]},
+    "serve --topic t --topic=u:2": {"topic": [TopicSpec("t", -1, -1, {}), TopicSpec("u", 2, -1, {})]},  # both count
+    "serve --topic -t:2,a=b": {"topic": [TopicSpec("-t", 2, -1, {"a": "b"})]},
+    "serve --topic=-t --topic --t": {"topic": [TopicSpec("-t", -1, -1, {}), TopicSpec("--t", -1, -1, {})]},
     "serve --auto-create-topics": {"auto_create_topics": True},
     "serve --no-auto-create-topics": {"auto_create_topics": False},
     "serve --no-auto-create-topics --auto-create-topics": {"auto_create_topics": True},
     "serve --auto-create-topics --no-auto-create-topics": {"auto_create_topics": False},
     "serve --followers lagging:5": {"followers": "lagging:5"},
     "serve --followers=frozen --followers external": {"followers": "external"},
-    "serve --config a=1 --config=b=2": {"config": ["a=1", "b=2"]},
-    "serve --config retention.ms=-1": {"config": ["retention.ms=-1"]},
-    "serve --config -a=1": {"config": ["-a=1"]},
+    "serve --config a=1 --config=b=2": {"config": [("a", "1"), ("b", "2")]},
+    "serve --config retention.ms=-1": {"config": [("retention.ms", "-1")]},
+    "serve --config -a=1": {"config": [("-a", "1")]},
     "serve --seed -1": {"seed": -1},
     "serve --seed=-5": {"seed": -5},
     "serve --seed 99999999999999999999": {"seed": 99999999999999999999},

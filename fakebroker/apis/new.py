@@ -10,7 +10,6 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, NoReturn
@@ -20,6 +19,7 @@ from kio.schema.index import api_key_map
 from fakebroker.apis import registry
 from fakebroker.apis.stub_fields import dict_of, has, news
 from fakebroker.protocol.messages import api_name, is_flexible, request_type, response_type, versions
+from fakebroker.spelling import closest
 
 ROOT = Path(__file__).parents[2]
 _ROOM = "cluster"
@@ -213,7 +213,7 @@ def find_key(text: str) -> int:
     keys = {_plain(name): key for key, name in api_key_map.items()}
     if _plain(text) in keys:
         return keys[_plain(text)]
-    near = [api_name(keys[name]) for name in get_close_matches(_plain(text), keys)]
+    near = [api_name(keys[name]) for name in closest(_plain(text), keys, 3)]
     raise Refusal(f"There is no API called {text!r}{': did you mean ' + ' or '.join(near) + '?' if near else '.'}")
 
 

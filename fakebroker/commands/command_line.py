@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
+
+from fakebroker.spelling import closest
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
 _WIDEST = 100  # columns of help: longer lines are hard to read
@@ -54,6 +55,13 @@ class Parser(argparse.ArgumentParser):
                 raise Slip(f"unexpected argument {word!r}; {self._more()}")
         return options
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Read a value. A ValueError of its parser is the message; argparse's own method would drop it."""
+        try:
+            return self._registry_get("type", action.type, action.type)(arg_string)
+        except ValueError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+
     def error(self, message: str) -> NoReturn:
         """Raise Slip if an argument is missing. Argparse's own method would show the usage and end the process."""
         raise Slip(f"{message}; {self._more()}")
@@ -96,41 +104,16 @@ class Parser(argparse.ArgumentParser):
         return joined
 
     def _unknown(self, name: str) -> str:
-        from difflib import get_close_matches
-
         names = self.option_names
         begun = [known for known in names if known.startswith(name) and name != "--"]
         # Without their dashes: the common prefix would make all short names look alike.
         spelled = {known.lstrip("-"): known for known in names}
-        meant = begun or [spelled[each] for each in get_close_matches(name.lstrip("-"), spelled, 1)]
+        meant = begun or [spelled[each] for each in closest(name.lstrip("-"), spelled)]
         hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
         return f"there is no option {name}; {hint}"
 
     def _more(self) -> str:
         return f"{self.prog} --help shows what there is"
-
-
-def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
-    """Return the `type` of an option with a whole number as value, within these limits if they are given."""
-    limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
-
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = None
-        if number is None or (least is not None and number < least) or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number{limits}")
-        return number
-
-    return read
-
-
-def file_name(text: str) -> Path:
-    """Return the file that an option names: the `type` of such an option."""
-    if not text:
-        raise argparse.ArgumentTypeError("'' is not a file name")
-    return Path(text)
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from fakebroker.commands.command_line import Parser, Slip, whole_number
+from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.server.made.option_texts import whole_number
 
 
 def declare(parser: Parser) -> None:

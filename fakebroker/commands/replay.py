@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
+from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.server.made.option_texts import file_name, whole_number
 
 if TYPE_CHECKING:
     from fakebroker.testing.groups.plan import GroupRun

@@ -7,70 +7,34 @@ import os
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
-from fakebroker.commands.specs import (
-    FEATURE_FORM,
+from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.server.made.option_texts import (
     QUOTA_FORM,
-    RACK_FORM,
     TOPIC_FORM,
-    parse_broker_ids,
-    parse_features,
+    file_name,
     parse_quota,
-    parse_racks,
-    parse_settings,
     parse_topic,
+    whole_number,
 )
+from fakebroker.server.made.spec import PORT_OF_SERVE, Option
+from fakebroker.server.made.spec import options as options_of_a_cluster
 
-_PORT = 9092
 _LOOPBACK = "127.0.0.1"
 _TOKEN = "FAKEBROKER_CONTROL_TOKEN"
 
 
 def declare(parser: Parser) -> None:
-    parser.add_argument(
-        "--brokers",
-        metavar="N",
-        type=whole_number(1, 100),
-        help="Number of brokers, 1 to 100. Their ids are 1 to N (default: 3).",
-    )
-    parser.add_argument("--broker-ids", metavar="IDS", help="Broker ids, instead of 1 to N. Example: 0,1,2.")
-    parser.add_argument(
-        "--rack",
-        metavar=RACK_FORM,
-        action="append",
-        default=[],
-        help="Rack of a broker. Example: 1=a. May be repeated. The default is the setting broker.rack.",
-    )
-    parser.add_argument(
-        "--feature",
-        metavar=FEATURE_FORM,
-        action="append",
-        default=[],
-        help="Level of a feature from the start. Example: transaction.version=1. May be repeated.",
-    )
-    parser.add_argument("--host", metavar="HOST", help="Address to listen on (default: 127.0.0.1).")
-    parser.add_argument(
-        "--port",
-        metavar="P",
-        type=whole_number(0, 65535),
-        help=f"The n-th broker listens on P + n - 1. 0 takes free ports (default: {_PORT}).",
-    )
-    parser.add_argument(
-        "--advertised-host",
-        metavar="HOST",
-        help="Host name in metadata, to which clients connect. dialled: the address that each client used "
-        "(default: --host).",
-    )
-    parser.add_argument(
-        "--advertised-port",
-        metavar="P",
-        type=whole_number(0, 65535),
-        help="Port in metadata: P + n - 1 for the n-th broker (default: the port that it listens on).",
-    )
+    for name, option in options_of_a_cluster():
+        if option.help:
+            how: dict[str, Any] = {"action": "append", "default": []} if option.is_repeated else {}
+            flag = _flag(name, option)
+            parser.add_argument(flag, metavar=option.metavar, type=option.parse, help=option.help, **how)
     parser.add_argument(
         "--topic",
         metavar=TOPIC_FORM,
+        type=parse_topic,
         action="append",
         default=[],
         help="Topic to create at the start. Example: kafkatest:2:3,min.insync.replicas=2. With the replicas of each "
@@ -80,60 +44,18 @@ def declare(parser: Parser) -> None:
         "--auto-create-topics", action=BooleanOptionalAction, help="Create a topic when a client requests it (default)."
     )
     parser.add_argument(
-        "--followers",
-        metavar="BEHAVIOUR",
-        help="Behaviour of the followers: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, "
-        "or external (default: instant).",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="Broker setting, by its name in Kafka. Example: replica.lag.time.max.ms=60000. May be repeated.",
-    )
-    parser.add_argument(
         "--properties",
         metavar="FILE",
         type=file_name,
         help="Settings as in Kafka's server.properties. Other options take precedence.",
     )
     parser.add_argument(
-        "--defaults",
-        metavar="WHOSE",
-        help="Set of defaults. test: shorter waits for tests. kafka: Kafka's where ours differ, such as replication "
-        "factor 1 and no memory limit (default: fakebroker).",
-    )
-    parser.add_argument(
         "--quota",
         metavar=QUOTA_FORM,
+        type=parse_quota,
         action="append",
         default=[],
         help="Client quota. Example: client-id=loader,producer_byte_rate=1000000. May be repeated.",
-    )
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=whole_number(),
-        help="Seed of the schedule and, in a first life, of all ids (default: 0).",
-    )
-    parser.add_argument(
-        "--life",
-        metavar="LIFE",
-        help="new: ids differ from those of earlier clusters at the same address. first: ids follow from the seed "
-        "and are the same in each run (default: new).",
-    )
-    parser.add_argument(
-        "--schedule",
-        metavar="SCHEDULE",
-        help="Order of events that Kafka leaves open, such as requests that arrive together: first-come, or "
-        "random, drawn by the seed (default: first-come).",
-    )
-    parser.add_argument(
-        "--clock",
-        metavar="CLOCK",
-        help="real. auto: skips the time that parked requests wait while all clients are quiet. manual: advances only "
-        "when the HTTP control says so (default: real).",
     )
     parser.add_argument(
         "--scenario",
@@ -148,9 +70,6 @@ def declare(parser: Parser) -> None:
         default=[],
         help="Fault from the start, as JSON or YAML. Examples: '{when: {api: Produce}, do: disconnect}', "
         "'{preset: slow_disk, broker: 1, ms: 40}'. May be repeated.",
-    )
-    parser.add_argument(
-        "--journal", metavar="FILE", type=file_name, help="File to which each event is written as a line of JSON."
     )
     parser.add_argument(
         "--control-port",
@@ -189,34 +108,29 @@ def declare(parser: Parser) -> None:
     )
 
 
+def _flag(name: str, option: Option) -> str:
+    return option.flag or f"--{name.replace('_', '-')}"
+
+
+def _of_the_cluster(options: Namespace) -> dict[str, Any]:
+    """Return the given options of the cluster, as arguments of FakeCluster."""
+    given = {}
+    for name, option in options_of_a_cluster():
+        if option.help:
+            value = getattr(options, _flag(name, option)[2:].replace("-", "_"))
+            if value not in (None, []):
+                given[name] = dict(value) if option.is_repeated else value
+    return given
+
+
 def run(options: Namespace) -> int:
-    topics = [parse_topic(text) for text in options.topic]
-    quotas = [parse_quota(text) for text in options.quota]
-    broker_ids = None if options.broker_ids is None else parse_broker_ids(options.broker_ids)
-    racks, features = parse_racks(options.rack), parse_features(options.feature)
     settings, unknown = _settings(options)
     asked = _control(options)
-    arguments = {
-        "brokers": options.brokers,
-        "broker_ids": broker_ids,
-        "racks": racks,
-        "features": features,
-        "host": options.host,
-        "port": options.port,
-        "advertised_host": options.advertised_host,
-        "advertised_port": options.advertised_port,
-        "followers": options.followers,
-        "config": settings,
-        "defaults": options.defaults,
-        "seed": options.seed,
-        "life": options.life,
-        "schedule": options.schedule,
-        "clock": options.clock,
-        "journal_file": options.journal,
-    }
-    given = {name: value for name, value in arguments.items() if value not in (None, {})}
+    given = _of_the_cluster(options)
+    if settings:
+        given["config"] = settings
     if options.scenario is None and "listeners" not in settings:
-        given.setdefault("port", _PORT)
+        given.setdefault("port", PORT_OF_SERVE)
     with _lean_imports():
         from fakebroker.server.writing.log_handler import logging_to_stderr
         from fakebroker.serving import ControlSpec, ToxiproxySpec, serve_until_signal
@@ -235,8 +149,8 @@ def run(options: Namespace) -> int:
     control = None if asked is None else ControlSpec(*asked)
     with logging_to_stderr():
         problem = serve_until_signal(
-            topics,
-            quotas,
+            options.topic,
+            options.quota,
             options.ready_file,
             unknown,
             options.scenario,
@@ -292,7 +206,7 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
         settings, unknown = server_settings(options.properties)
     if options.auto_create_topics is not None:
         settings["auto.create.topics.enable"] = str(options.auto_create_topics).lower()
-    return settings | parse_settings("--config", options.config), unknown
+    return settings | dict(options.config), unknown
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
+from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.server.made.option_texts import file_name, whole_number
 
 if TYPE_CHECKING:
     from fakebroker.testing.producing.timeline import Timelines, TimelineStep
@@ -103,7 +104,7 @@ def _place(text: str) -> tuple[str, int, int]:
     where, _, offset = text.rpartition("@")
     topic, _, partition = where.rpartition("-")
     if not topic or not (partition.isdecimal() and offset.isdecimal()):
-        raise ArgumentTypeError(f"{text!r} is not {_OFFSET_FORM}, as in orders-0@17")
+        raise ValueError(f"{text!r} is not {_OFFSET_FORM}, as in orders-0@17")
     return topic, int(partition), int(offset)
 
 

@@ -6,13 +6,13 @@ Units    in the names: _ms are milliseconds of the broker's clock, _wall_ms of t
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-_LONGEST_SLIP = 100  # characters
+from fakebroker.spelling import closest
+
 MAX_WAIT_MS = 60_000
 MAX_MS = 366 * 24 * 3_600_000
 
@@ -37,7 +37,7 @@ class Strict(BaseModel):
         if isinstance(given, dict):
             for name in given:
                 if name not in cls.model_fields:
-                    meant = get_close_matches(str(name)[:_LONGEST_SLIP], cls.model_fields, 1)
+                    meant = closest(name, cls.model_fields)
                     raise PydanticCustomError(
                         "unknown_member",
                         "there is no member {name}{meant}; there are {known}",

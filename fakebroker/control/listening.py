@@ -12,17 +12,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.running.one_port import Port, bound_host, without_brackets
 
+if TYPE_CHECKING:
+    from fakebroker.control.service import Service
+    from fakebroker.control.toxiproxy.service import Toxiproxy
+
 log = logging.getLogger("fakebroker")
 
 DEFAULT_PORT = 9644
-LOOPBACK = "127.0.0.1"
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 
 
@@ -31,20 +33,17 @@ def missing() -> str | None:
     return next((name for name in _NEEDED if find_spec(name) is None), None)
 
 
-class Toxiproxy(Protocol):
-    """The class in toxiproxy/service.py, which is imported on demand."""
-
-    url: str
-
-    async def start(self, host: str, first_port: int, api_port: int) -> None: ...
-    def advertise(self) -> None: ...
-    async def stop(self) -> None: ...
-
-
 def new_toxiproxy(cluster: AsyncFakeCluster) -> Toxiproxy:
     """Return toxiproxy for a running cluster."""
-    found: Toxiproxy = import_module("fakebroker.control.toxiproxy.service").Toxiproxy(cluster)
-    return found
+    from fakebroker.control.toxiproxy.service import Toxiproxy
+
+    return Toxiproxy(cluster)
+
+
+def _import_service() -> type[Service]:
+    from fakebroker.control.service import Service
+
+    return Service
 
 
 class Control:
@@ -56,7 +55,7 @@ class Control:
         self._token = token
         self._port: Port | None = None
         self._loading: asyncio.Task[None] | None = None
-        self._service: Any = None  # service.Service, once it is imported
+        self._service: Service | None = None  # once it is imported
         self._early: set[_Early] = set()
         self.url = ""
 
@@ -69,26 +68,26 @@ class Control:
 
     def load(self) -> None:
         """Import the server, and observe the cluster from now on, or from its start."""
-        self._begin(import_module("fakebroker.control.service"))
-        self._service.listen()
+        self._begin(_import_service()).listen()
 
-    def _begin(self, module: Any) -> None:
-        self._service = module.Service(self._cluster, self._host, self._token)
+    def _begin(self, service: type[Service]) -> Service:
+        self._service = service(self._cluster, self._host, self._token)
+        return self._service
 
     def _accept(self) -> asyncio.Protocol:
         if self._service is not None:
-            return cast(asyncio.Protocol, self._service.new_protocol())
+            return self._service.new_protocol()
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._load())
         return _Early(self._early, self._new_protocol)
 
     def _new_protocol(self) -> asyncio.Protocol | None:
-        return None if self._service is None else cast(asyncio.Protocol, self._service.new_protocol())
+        return None if self._service is None else self._service.new_protocol()
 
     async def _load(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            self._begin(await loop.run_in_executor(None, import_module, "fakebroker.control.service"))
+            service = self._begin(await loop.run_in_executor(None, _import_service))
         except ImportError as error:
             log.error("the control cannot be served: %s", error)
             for early in list(self._early):
@@ -96,7 +95,7 @@ class Control:
             self._loading = None
             return
         for early in list(self._early):
-            early.hand_over(self._service.new_protocol())
+            early.hand_over(service.new_protocol())
 
     async def stop(self) -> None:
         """Stop listening, end current requests, and stop the clusters that were created."""

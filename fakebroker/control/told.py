@@ -16,8 +16,9 @@ from fakebroker.core.clock import HasNow
 from fakebroker.core.journal import events
 from fakebroker.core.journal.broker_events import BrokerKilled, BrokerStopped
 from fakebroker.core.journal.events import Event
-from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
+from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.probe import Listener
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from kio.schema.errors import ErrorCode
 
+from fakebroker.spelling import closest
+
 __all__ = ["ErrorCode", "error_from_name", "kafka_name"]
 
 _NAMES: dict[int, str] = {int(code): code.name.upper() for code in ErrorCode}
@@ -24,8 +26,6 @@ def error_from_name(name: str) -> ErrorCode:
     try:
         return _BY_NAME[name.upper()]
     except KeyError:
-        from difflib import get_close_matches  # imported only for a wrong name
-
-        near = get_close_matches(name.upper(), _BY_NAME, 1)
+        near = closest(name, _BY_NAME)
         meant = f": {near[0]!r} may be meant" if near else ""
         raise ValueError(f"Kafka has no error called {name!r}{meant}") from None

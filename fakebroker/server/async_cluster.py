@@ -8,15 +8,15 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, TypeVar
 
-from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
+from fakebroker.core.journal.journal import Journal
+from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.schedule import order_of
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
-from fakebroker.server.clocks import Clock, check_name, new_clock
+from fakebroker.server.clocks import Clock, new_clock
 from fakebroker.server.driver import Driver
 from fakebroker.server.faults_in_hand import AsyncFaults, AsyncHeld, hold_fault
 from fakebroker.server.followers_in_hand import Followers
@@ -25,6 +25,7 @@ from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import Lives
+from fakebroker.server.made.spec import ClusterSpec
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
@@ -90,23 +91,27 @@ class AsyncFakeCluster(Administration):
         journal: int = DEFAULT_SIZE,
         journal_file: str | PathLike[str] | None = None,
     ) -> None:
-        self._arguments = Arguments.read(
+        spec = ClusterSpec(
             brokers,
-            broker_ids,
-            racks,
-            features,
-            host,
-            port,
-            advertised_host,
-            advertised_port,
-            followers,
-            config,
-            defaults,
-            seed,
+            broker_ids=broker_ids,
+            racks=racks,
+            features=features,
+            host=host,
+            port=port,
+            advertised_host=advertised_host,
+            advertised_port=advertised_port,
+            followers=followers,
+            config=config,
+            defaults=defaults,
+            seed=seed,
+            life=life,
+            schedule=schedule,
+            clock=clock,
+            journal=journal,
+            journal_file=journal_file,
         )
-        check_name(clock)
-        order_of(schedule, seed)
-        self._schedule, self._lives = schedule, Lives(life, seed, self._arguments.place.is_known)
+        self._arguments = Arguments.read(spec)
+        self._lives = Lives(life, seed, self._arguments.place.is_known)
         self._journal = KeptJournal(journal, journal_file)
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
@@ -185,7 +190,7 @@ class AsyncFakeCluster(Administration):
             raise
 
     def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
-        return new_driver(self._arguments, self._schedule, self._lives, clock, journal, self._store)
+        return new_driver(self._arguments, self._lives, clock, journal, self._store)
 
     def _begin(self, driver: Driver, listeners: Listeners) -> None:
         """Install the cluster and create its initial content in one step, before any client sees it."""

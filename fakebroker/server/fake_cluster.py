@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from fakebroker.core.journal.journal import DEFAULT_SIZE
-from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.replication.behaviour import Selection
+from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import Broker, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
 from fakebroker.server.faults_from_threads import FaultsInHand, Held
 from fakebroker.server.faults_in_hand import hold_fault
-from fakebroker.server.followers_in_hand import Followers, Step
+from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.loop_thread import LoopThread
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _in_thread(method: Callable[Concatenate[AsyncFakeCluster, P], R]) -> Callable[Concatenate[FakeCluster, P], R]:
+    """Return the method for other threads, with its signature and docstring."""
+
+    @wraps(method)
+    def call(self: FakeCluster, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._call(lambda: method(self._cluster, *args, **kwargs))
+
+    return call
 
 
 class FakeCluster:
@@ -130,46 +142,15 @@ class FakeCluster:
         """Return the bootstrap servers for a client's configuration. See `AsyncFakeCluster.bootstrap_servers`."""
         return self._call(lambda: self._cluster.bootstrap_servers)
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        configs: Mapping[str, str | int | bool] | None = None,
-        assignments: Sequence[Sequence[int]] | None = None,
-    ) -> None:
-        """Create a topic. See `AsyncFakeCluster.create_topic`."""
-        self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs, assignments))
-
-    def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Change settings of a topic. See `AsyncFakeCluster.alter_topic_configs`."""
-        self._call(lambda: self._cluster.alter_topic_configs(name, configs))
-
-    def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Change settings of all brokers. See `AsyncFakeCluster.alter_broker_configs`."""
-        self._call(lambda: self._cluster.alter_broker_configs(configs))
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic. See `AsyncFakeCluster.delete_topic`."""
-        self._call(lambda: self._cluster.delete_topic(name))
-
-    def move_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Make an in-sync replica the leader. See `AsyncFakeCluster.move_leader`."""
-        self._call(lambda: self._cluster.move_leader(topic, partition, broker))
-
-    def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
-        """Give a partition other replicas. See `AsyncFakeCluster.reassign`."""
-        self._call(lambda: self._cluster.reassign(topic, partition, brokers))
-
-    def compact(self, topic: str) -> int:
-        """Compact a topic now. See `AsyncFakeCluster.compact`."""
-        return self._call(lambda: self._cluster.compact(topic))
-
-    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
-        self._call(lambda: self._cluster._run_followers(steps, selection))
-
-    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        self._call(lambda: self._cluster._alter_quotas(entity, alterations))
+    create_topic = _in_thread(AsyncFakeCluster.create_topic)
+    alter_topic_configs = _in_thread(AsyncFakeCluster.alter_topic_configs)
+    alter_broker_configs = _in_thread(AsyncFakeCluster.alter_broker_configs)
+    delete_topic = _in_thread(AsyncFakeCluster.delete_topic)
+    move_leader = _in_thread(AsyncFakeCluster.move_leader)
+    reassign = _in_thread(AsyncFakeCluster.reassign)
+    compact = _in_thread(AsyncFakeCluster.compact)
+    _run_followers = _in_thread(AsyncFakeCluster._run_followers)
+    _alter_quotas = _in_thread(AsyncFakeCluster._alter_quotas)
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

@@ -8,7 +8,8 @@ from typing import Any, Self
 import httpx
 
 from fakebroker import FakeCluster
-from fakebroker.control.listening import LOOPBACK, Control
+from fakebroker.control.listening import Control
+from fakebroker.server.running.one_port import LOOPBACK
 from support.watchdog import LIMIT_S
 
 

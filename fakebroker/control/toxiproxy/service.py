@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fakebroker.control.guard import Guard
-from fakebroker.control.listening import LOOPBACK
 from fakebroker.control.service import Served
 from fakebroker.control.toxiproxy.api import new_api
 from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.running.one_port import Port
+from fakebroker.server.running.one_port import LOOPBACK, Port
 
 
 class Toxiproxy:

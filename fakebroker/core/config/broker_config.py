@@ -37,6 +37,7 @@ from fakebroker.core.config.topic_config import (
     TopicConfig,
 )
 from fakebroker.core.errors import ConfigError
+from fakebroker.spelling import closest
 
 
 class BrokerConfig(
@@ -161,9 +162,7 @@ def refuse_unknown(names: Mapping[str, str | None]) -> None:
     """Raise ConfigError for the first name that is no setting of brokers."""
     for name in names:
         if name not in BrokerConfig.SETTINGS:
-            from difflib import get_close_matches  # for a slip only: the import is slow
-
-            near = get_close_matches(name, BrokerConfig.SETTINGS, n=3)
+            near = closest(name, BrokerConfig.SETTINGS, 3)
             hint = f" Near to it: {', '.join(near)}." if near else " `fakebroker configs` lists them."
             raise ConfigError(f"Unknown configuration {name!r}.{hint}")
 

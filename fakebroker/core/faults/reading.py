@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fakebroker.spelling import closest
+
 _MOST = 2**63 - 1
 _SHOWN = 60  # characters of a value in a message
 
@@ -41,14 +43,9 @@ def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> Non
 
 def meant(word: str, known: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown word: the word that was probably meant, or all of them."""
-    from difflib import get_close_matches  # imported only after a slip
-
     names = list(known)
-    near = get_close_matches(word.lower(), [name.lower() for name in names], 1)
-    if near:
-        right = next(name for name in names if name.lower() == near[0])
-        return f": {right!r} may be meant"
-    return f"; there are {', '.join(names)}"
+    near = closest(word, names)
+    return f": {near[0]!r} may be meant" if near else f"; there are {', '.join(names)}"
 
 
 def whole(value: object, where: str, least: int = -_MOST, most: int = _MOST) -> int:

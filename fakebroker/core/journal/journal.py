@@ -21,6 +21,7 @@ from fakebroker.core.journal.events import (
 )
 from fakebroker.core.journal.group_events import GenerationBegan, OffsetsCommitted, OffsetsExpired
 from fakebroker.core.journal.json_lines import from_json, to_json
+from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.journal.transaction_events import (
     MarkersRetried,
     MarkersSent,
@@ -30,8 +31,6 @@ from fakebroker.core.journal.transaction_events import (
     TransitionCompleted,
     TransitionPrepared,
 )
-
-DEFAULT_SIZE = 100_000
 
 
 class Journal:

@@ -21,8 +21,11 @@ from fakebroker.core.arguments import (
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.core.schedule import order_of
+from fakebroker.server.clocks import check_name
 from fakebroker.server.made.addresses import Address, address_of, node_id
 from fakebroker.server.made.everywhere import told_of
+from fakebroker.server.made.spec import ClusterSpec
 from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
@@ -76,57 +79,42 @@ class Arguments:
     config: BrokerConfig
     behaviour: Behaviour
     seed: int
+    schedule: str
     notes: tuple[str, ...]
 
     @classmethod
-    def read(
-        cls,
-        brokers: int | None,
-        broker_ids: Sequence[int] | None,
-        racks: Mapping[int, str] | None,
-        features: Mapping[str, int] | None,
-        host: str | None,
-        port: int | None,
-        advertised_host: str | None,
-        advertised_port: int | None,
-        followers: str,
-        config: Mapping[str, str | int | bool] | None,
-        defaults: str,
-        seed: int,
-    ) -> Self:
-        require(WHOLE_NUMBER_OR_NONE, brokers=brokers, port=port, advertised_port=advertised_port)
-        require(WHOLE_NUMBER, seed=seed)
-        require(STRING, defaults=defaults)
-        require(STRING_OR_NONE, host=host, advertised_host=advertised_host)
-        if defaults not in _DEFAULTS:
-            raise ValueError(f"defaults are {', '.join(_DEFAULTS)}, not {defaults!r}")
+    def read(cls, spec: ClusterSpec) -> Self:
+        require(WHOLE_NUMBER_OR_NONE, brokers=spec.brokers, port=spec.port, advertised_port=spec.advertised_port)
+        require(WHOLE_NUMBER, seed=spec.seed)
+        require(STRING, defaults=spec.defaults)
+        require(STRING_OR_NONE, host=spec.host, advertised_host=spec.advertised_host)
+        if spec.defaults not in _DEFAULTS:
+            raise ValueError(f"defaults are {', '.join(_DEFAULTS)}, not {spec.defaults!r}")
         settings = BrokerConfig()
-        if _DEFAULTS[defaults]:
-            settings = settings.with_defaults(_DEFAULTS[defaults])
-        settings = settings.with_text(texts(config))
-        ids, address = _ids(brokers, broker_ids, node_id(settings)), address_of(settings)
-        return cls(
+        if _DEFAULTS[spec.defaults]:
+            settings = settings.with_defaults(_DEFAULTS[spec.defaults])
+        settings = settings.with_text(texts(spec.config))
+        ids, address = _ids(spec, node_id(settings)), address_of(settings)
+        arguments = cls(
             broker_ids=ids,
-            racks=_racks(ids, racks, settings),
-            features=_features(features),
-            place=_place(len(ids), address, host, port, advertised_host, advertised_port),
+            racks=_racks(ids, spec.racks, settings),
+            features=_features(spec.features),
+            place=_place(len(ids), address, spec),
             config=settings,
-            behaviour=Behaviour.parse(followers),
-            seed=seed,
+            behaviour=Behaviour.parse(spec.followers),
+            seed=spec.seed,
+            schedule=spec.schedule,
             notes=address.notes,
         )
+        check_name(spec.clock)
+        order_of(spec.schedule, spec.seed)
+        return arguments
 
 
-def _place(
-    brokers: int,
-    address: Address,
-    host: str | None,
-    port: int | None,
-    advertised_host: str | None,
-    advertised_port: int | None,
-) -> Place:
+def _place(brokers: int, address: Address, spec: ClusterSpec) -> Place:
     """Return the place from the arguments, else from the settings, else free ports. An argument that sets where to
     listen also sets the advertised address, unless that has an argument of its own."""
+    host, port, advertised_host = spec.host, spec.port, spec.advertised_host
     is_dialled = advertised_host == DIALLED
     if is_dialled:
         advertised_host = None
@@ -137,7 +125,7 @@ def _place(
     if not advertised_host:
         advertised_host, is_told_dialled = told_of(host)
         is_dialled = is_dialled or is_told_dialled
-    advertised_port = advertised_port if advertised_port is not None else told.advertised_port or 0
+    advertised_port = spec.advertised_port if spec.advertised_port is not None else told.advertised_port or 0
     for name, first in (("port", port), ("advertised_port", advertised_port)):
         most = 65_536 - brokers
         if not 0 <= first <= most:
@@ -145,7 +133,8 @@ def _place(
     return Place(host, port, advertised_host, advertised_port, is_dialled)
 
 
-def _ids(brokers: int | None, broker_ids: Sequence[int] | None, node_id: int | None) -> tuple[int, ...]:
+def _ids(spec: ClusterSpec, node_id: int | None) -> tuple[int, ...]:
+    brokers, broker_ids = spec.brokers, spec.broker_ids
     if broker_ids is None:
         if brokers is None and node_id is not None:
             return (node_id,)

@@ -18,11 +18,9 @@ from fakebroker.server.writing.purgatory_log import PurgatoryLog
 log = logging.getLogger("fakebroker")
 
 
-def new_driver(
-    made: Arguments, schedule: str, lives: Lives, clock: Clock, journal: Journal | None, store: SpillFile | None
-) -> Driver:
+def new_driver(made: Arguments, lives: Lives, clock: Clock, journal: Journal | None, store: SpillFile | None) -> Driver:
     """Return the driver of a new cluster, which begins its next life."""
-    now, order = clock.stamp(), order_of(schedule, made.seed)
+    now, order = clock.stamp(), order_of(made.schedule, made.seed)
     settings = made.broker_ids, made.config, made.behaviour, lives.begin(now.wall_ms)
     cluster = Cluster(now, *settings, journal, store, MeasuredTurn, made.racks, order)
     cluster.controller.features.format(made.features)

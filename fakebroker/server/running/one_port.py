@@ -22,6 +22,8 @@ from typing import Any, Self
 
 from fakebroker.server.turn.turns import turns
 
+LOOPBACK = "127.0.0.1"
+
 _TRIES = 20  # some ports are free on one address only
 _BACKLOG = 100  # the default of asyncio.
 # In the turn before a listener closes, asyncio loses, and leaks, connections that it has accepted

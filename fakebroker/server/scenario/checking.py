@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from fakebroker.spelling import closest, did_you_mean
 from fakebroker.yaml_places import Path
 
 _TYPES = {
@@ -137,7 +137,7 @@ def _told(mistake: Mistake) -> tuple[Path, str]:
         case "additionalProperties":
             known = list(mistake.schema.get("properties", {}))
             unknown = next(key for key in value if key not in known)
-            return (*path, unknown), _no_such_key(str(unknown), known)
+            return (*path, unknown), f"there is no {str(unknown)!r} here; {did_you_mean(unknown, known)}"
         case "required":
             missing = next(key for key in asked if key not in value)
             return path, f"{missing!r} is missing here"
@@ -145,7 +145,7 @@ def _told(mistake: Mistake) -> tuple[Path, str]:
             wanted = [asked] if isinstance(asked, str) else asked
             return path, f"{name} is {' or '.join(_TYPES[each] for each in wanted)}, not {_shown(value)}"
         case "enum":
-            meant = _meant(value, asked)
+            meant = f"; {did_you_mean(value, asked)}" if closest(value, asked) else ""
             return path, f"{name} is {' or '.join(map(str, asked))}, not {_shown(value)}{meant}"
         case "minimum":
             return path, f"{name} is {asked} or more, not {value}"
@@ -158,15 +158,6 @@ def _told(mistake: Mistake) -> tuple[Path, str]:
         case "minItems":
             return path, f"{name} has no items, and needs {asked} at least"
     raise AssertionError(f"no sentence for {keyword}")
-
-
-def _no_such_key(key: str, known: list[str]) -> str:
-    return f"there is no {key!r} here{_meant(key, known) or '; there are ' + ', '.join(known)}"
-
-
-def _meant(word: object, known: list[str]) -> str:
-    meant = get_close_matches(str(word), known, 1)
-    return f"; did you mean {meant[0]!r}?" if meant else ""
 
 
 def _shown(value: object) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 
 from fakebroker.testing.plugin.wanted import Slip, Topic
+
+T = TypeVar("T")
 
 _KEYS = {
     "kafka_brokers": ("string", "how many brokers the clusters of kafka_cluster have (3)"),
@@ -35,28 +38,20 @@ def read_keys(config: pytest.Config) -> dict[str, Any]:
     for name in ("clock", "defaults", "followers", "unfired"):
         if value := config.getini(f"kafka_{name}"):
             said[name] = value
+    if not (config.getini("kafka_configs") or config.getini("kafka_topics")):
+        return said
+    from fakebroker.server.made.option_texts import parse_setting, parse_topic
+
     if configs := config.getini("kafka_configs"):
-        said["configs"] = _settings(configs)
+        said["configs"] = dict(_read("kafka_configs", parse_setting, configs))
     if topics := config.getini("kafka_topics"):
-        said["topics"] = [_topic(text) for text in topics]
+        specs = [topic._asdict() for topic in _read("kafka_topics", parse_topic, topics)]
+        said["topics"] = [Topic(spec.pop("name"), spec) for spec in specs]
     return said
 
 
-def _settings(lines: list[str]) -> dict[str, str]:
-    settings = {}
-    for line in lines:
-        name, equals, value = line.partition("=")
-        if not equals:
-            raise Slip(f"kafka_configs has {line!r} where name=value belongs, as in message.max.bytes=500")
-        settings[name.strip()] = value.strip()
-    return settings
-
-
-def _topic(text: str) -> Topic:
-    from fakebroker.commands import command_line, specs
-
+def _read(key: str, parse: Callable[[str], T], lines: list[str]) -> list[T]:
     try:
-        read = specs.parse_topic(text)
-    except command_line.Slip as slip:
-        raise Slip(str(slip).replace("--topic", "kafka_topics")) from None
-    return Topic(read.name, {key: value for key, value in read._asdict().items() if key != "name"})
+        return [parse(line) for line in lines]
+    except ValueError as error:
+        raise Slip(f"{key} {error}") from None

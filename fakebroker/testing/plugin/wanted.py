@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
+
+from fakebroker.spelling import did_you_mean
 
 # Arguments of the marker -> arguments of `FakeCluster`.
 _OF_CLUSTER = {
@@ -64,7 +65,7 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
             raise Slip(f"its arguments need names, as in brokers=3: {positional[0]!r} has none")
         for name, value in named.items():
             if name not in ARGUMENTS:
-                raise Slip(f"it has no argument {name!r}; {_meant(name)}")
+                raise Slip(f"it has no argument {name!r}; {did_you_mean(name, ARGUMENTS)}")
             if name == "configs":
                 if not isinstance(value, Mapping):
                     raise Slip(f'configs must be a mapping, as in {{"message.max.bytes": 500}}, not {value!r}')
@@ -90,13 +91,6 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
     )
 
 
-def _meant(name: str) -> str:
-    close = get_close_matches(name, ARGUMENTS, 1)
-    if close:
-        return f"{close[0]!r} is meant?"
-    return f"it has {', '.join(ARGUMENTS)}"
-
-
 def _topics(topics: Any) -> Iterable[Topic]:
     if isinstance(topics, str):
         topics = [topics]
@@ -116,8 +110,7 @@ def _topic(name: Any, of: Any) -> Topic:
         raise Slip(f"topic {name!r} needs a number of partitions, or a mapping: {_TOPICS_FORM}, not {of!r}")
     for key in of:
         if key not in _TOPIC:
-            close = get_close_matches(str(key), _TOPIC, 1)
-            meant = f"{close[0]!r} is meant?" if close else f"it has {', '.join(sorted(_TOPIC))}"
+            meant = did_you_mean(key, sorted(_TOPIC))
             raise Slip(f"topic {name!r} has no {key!r}; {meant} (settings of the topic go into its 'configs')")
     return Topic(name, dict(of))
 

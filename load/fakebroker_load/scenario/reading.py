@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from fakebroker.spelling import closest
 from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
 from fakebroker_load.scenario.actions import check_action
@@ -204,6 +204,6 @@ def refuse_unknown(who: str, data: Mapping[str, object], known: Mapping[str, obj
     """Raise ScenarioError for the first unknown key, and suggest a known one."""
     for key in data:
         if key not in known:
-            near = get_close_matches(key, list(known), 1)
+            near = closest(key, known)
             right = f"{near[0]!r} may be meant" if near else f"there are {', '.join(known)}"
             raise ScenarioError(f"{who} has a field that is not known: {key}; {right}.", key)

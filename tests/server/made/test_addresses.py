@@ -9,6 +9,7 @@ import pytest
 from fakebroker.core.errors import KafkaError
 from fakebroker.server.made.arguments import Arguments, Place
 from fakebroker.server.made.everywhere import Told
+from fakebroker.server.made.spec import ClusterSpec
 
 KRAFT = {
     "process.roles": "broker,controller",
@@ -23,17 +24,7 @@ KRAFT = {
 
 
 def made(config: dict[str, str], **given: Any) -> Arguments:
-    arguments: dict[str, Any] = {
-        "brokers": None,
-        "broker_ids": None,
-        "racks": None,
-        "features": None,
-        "host": None,
-        "port": None,
-        "advertised_host": None,
-        "advertised_port": None,
-    } | given
-    return Arguments.read(**arguments, followers="instant", config=config, defaults="fakebroker", seed=0)
+    return Arguments.read(ClusterSpec(**given, config=config))
 
 
 def test_without_settings_three_brokers_take_free_ports() -> None:

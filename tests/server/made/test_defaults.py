@@ -12,13 +12,14 @@ from fakebroker import FakeCluster, KafkaError
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.server.made.arguments import Arguments
+from fakebroker.server.made.spec import ClusterSpec
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 
 
 def config(defaults: str, **given: Any) -> BrokerConfig:
     texts = {name.replace("_", "."): value for name, value in given.items()}
-    return Arguments.read(3, None, None, None, "", 0, None, 0, "instant", texts, defaults, 0).config
+    return Arguments.read(ClusterSpec(config=texts, defaults=defaults)).config
 
 
 def test_ours_are_the_default() -> None:

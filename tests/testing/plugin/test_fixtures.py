@@ -142,8 +142,8 @@ def test_settings(run: Run) -> None:
 # A slip is one sentence.
 
 SLIPS = {
-    "topic='x'": "it has no argument 'topic'; 'topics' is meant?",
-    "shards=3": "it has no argument 'shards'; it has brokers, clock, configs, *",
+    "topic='x'": "it has no argument 'topic'; did you mean 'topics'?",
+    "shards=3": "it has no argument 'shards'; there are brokers, clock, configs, *",
     "3": "its arguments need names, as in brokers=3: 3 has none",
     "brokers=0": "a cluster has 1 to 100 brokers, not 0",
     "brokers='3'": "brokers must be a whole number or None, not '3'",
@@ -181,7 +181,10 @@ def test_a_slip_is_one_sentence(run: Run) -> None:
     [
         ("kafka_brokers = three", "kafka_brokers must be a whole number, not 'three'"),
         ("kafka_brokers = 0", "a cluster has 1 to 100 brokers, not 0"),
-        ("kafka_configs = message.max.bytes", "kafka_configs has 'message.max.bytes' where name=value belongs*"),
+        (
+            "kafka_configs = message.max.bytes",
+            "kafka_configs has 'message.max.bytes' where a setting name=value*",
+        ),
         ("kafka_topics = orders:x", "kafka_topics 'orders:x' is not NAME*"),
     ],
 )
@@ -246,7 +249,7 @@ UNUSED = """
             "fakebroker.testing.plugin.trials",
             "fakebroker.testing.plugin.wanted",
         }
-        assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log"}  # empty ones
+        assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log", "fakebroker.spelling"}
 """
 
 

@@ -1,0 +1,158 @@
+"""Parsers of options that are one text: numbers, files, topics, settings, broker ids, quotas. The command line and
+pytest's ini file use them.
+
+Errors   ValueError. Its message continues a sentence that begins with the option's name: "'x' is not BROKER=RACK".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
+_ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
+QUOTA_FORM = "ENTITY=NAME[,ENTITY=NAME],QUOTA=VALUE..."
+RACK_FORM = "BROKER=RACK"
+FEATURE_FORM = "NAME=LEVEL"
+_ASSIGNED = re.compile(r"(?P<name>[^:=,]+)=(?P<assignments>\[.*\])(?:,(?P<settings>[^\[\]]*))?")
+_ENTITY = {"user": "user", "client-id": "client_id"}
+_A_QUOTA = "client-id=loader,producer_byte_rate=1000"
+
+
+class TopicSpec(NamedTuple):
+    """The arguments of create_topic(); -1 is the broker's default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str]
+    assignments: list[list[int]] | None = None
+
+
+class QuotaSpec(NamedTuple):
+    """An entity and its limits."""
+
+    user: str | None
+    client_id: str | None
+    quotas: dict[str, float]
+
+
+def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
+    """Return the `type` of an option with a whole number as value, within these limits if they are given."""
+    limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        if number is None or (least is not None and number < least) or (most is not None and number > most):
+            raise ValueError(f"{text!r} is not a whole number{limits}")
+        return number
+
+    return read
+
+
+def file_name(text: str) -> Path:
+    """Return the file that an option names: the `type` of such an option."""
+    if not text:
+        raise ValueError("'' is not a file name")
+    return Path(text)
+
+
+def parse_topic(text: str) -> TopicSpec:
+    """Read NAME[:PARTITIONS[:REPLICATION]][,config=value...], or NAME=[[BROKER,...],...][,config=value...]."""
+    assigned = _ASSIGNED.fullmatch(text)
+    if assigned is not None:
+        settings = assigned["settings"].split(",") if assigned["settings"] is not None else []
+        assignments = _assignments(text, assigned["assignments"])
+        return TopicSpec(assigned["name"], -1, -1, _settings(settings), assignments)
+    head, *settings = text.split(",")
+    match = re.fullmatch(r"(?P<name>[^:]+)(?::(?P<partitions>\d+)(?::(?P<replication>\d+))?)?", head)
+    if match is None:
+        raise ValueError(f"{text!r} is not {TOPIC_FORM}, as in kafkatest:2:3,min.insync.replicas=2")
+    if "=" in head:
+        raise _no_assignments(text)
+    return TopicSpec(
+        match["name"], int(match["partitions"] or -1), int(match["replication"] or -1), _settings(settings)
+    )
+
+
+def _assignments(text: str, assignments: str) -> list[list[int]]:
+    try:
+        read = json.loads(assignments)
+    except ValueError:
+        read = None
+    if not isinstance(read, list) or not read or not all(map(_are_ids, read)):
+        raise _no_assignments(text)
+    return read
+
+
+def _no_assignments(text: str) -> ValueError:
+    return ValueError(f"{text!r} is not {_ASSIGNED_FORM}, as in kafkatest=[[3,1],[1,2]],min.insync.replicas=2")
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(type(broker_id) is int for broker_id in value)
+
+
+def _settings(texts: Sequence[str]) -> dict[str, str]:
+    return dict(map(parse_setting, texts))
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """Read NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"has {text!r} where a setting name=value belongs, as in min.insync.replicas=2")
+    return name.strip(), value.strip()
+
+
+def parse_broker_ids(text: str) -> list[int]:
+    """Read 0,1,2."""
+    try:
+        return [int(broker_id) for broker_id in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{text!r} are not whole numbers with commas between them, as in 0,1,2") from None
+
+
+def parse_rack(text: str) -> tuple[int, str]:
+    """Read BROKER=RACK."""
+    broker_id, equals, rack = text.partition("=")
+    if not equals or not rack or not broker_id.strip().isdecimal():
+        raise ValueError(f"{text!r} is not {RACK_FORM}, as in 1=a")
+    return int(broker_id), rack
+
+
+def parse_feature(text: str) -> tuple[str, int]:
+    """Read NAME=LEVEL."""
+    name, equals, level = text.partition("=")
+    if not equals or not name or not level.strip().isdecimal():
+        raise ValueError(f"{text!r} is not {FEATURE_FORM}, as in transaction.version=1")
+    return name.strip(), int(level)
+
+
+def parse_quota(text: str) -> QuotaSpec:
+    """Read `user=NAME,client-id=NAME,quota=value...`, with one or both of the names. <default> in place of a name
+    applies to all entities without a quota of their own."""
+    entity: dict[str, str] = {}
+    quotas: dict[str, float] = {}
+    for item in text.split(","):
+        name, equals, value = item.partition("=")
+        name = name.strip()
+        if not equals:
+            raise ValueError(f"{text!r} is not {QUOTA_FORM}, as in {_A_QUOTA}")
+        if name in _ENTITY:
+            entity[_ENTITY[name]] = value
+            continue
+        try:
+            quotas[name] = float(value)
+        except ValueError:
+            raise ValueError(f"{text!r}: {value!r} is not a number") from None
+    if not entity or not quotas:
+        missing = "quota" if entity else "user or client-id"
+        raise ValueError(f"{text!r} has no {missing}, as in {_A_QUOTA}")
+    return QuotaSpec(entity.get("user"), entity.get("client_id"), quotas)

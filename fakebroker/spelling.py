@@ -1,0 +1,22 @@
+"""Suggestions for misspelt names. Every layer may import this file, which imports nothing before there is a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LONGEST = 100  # characters of a word that are compared: the time grows with their square
+
+
+def closest(word: object, known: Iterable[str], most: int = 1) -> list[str]:
+    """Return the known names that are most like the word, in upper or lower case."""
+    from difflib import get_close_matches
+
+    names = {name.lower(): name for name in known}
+    return [names[near] for near in get_close_matches(str(word)[:_LONGEST].lower(), names, most)]
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown word: the closest name, or else all of them."""
+    names = list(known)
+    near = closest(word, names)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
