@@ -186,7 +186,7 @@ def test_a_wait_ends_with_its_limit_of_the_brokers_clock(controlled: Controlled)
         target=lambda: answers.append(controlled.ask("POST", "/v1/purgatory/wait", body)["matches"])
     )
     waiting.start()
-    main = controlled.control._service.clusters.main
+    main = controlled.clusters.main
     wait_until(lambda: main.waiting.count == 1, "the wait")
 
     controlled.ask("POST", "/v1/clock/advance", {"ms": 999})

@@ -38,7 +38,7 @@ def test_a_barrier(controlled: Controlled) -> None:
     found: list[Any] = []
     waiting = threading.Thread(target=lambda: found.append(controlled.ask("POST", f"{path}/wait", {"held": 2})))
     waiting.start()
-    main = controlled.control._service.clusters.main
+    main = controlled.clusters.main
     wait_until(lambda: main.waiting.count == 1, "the wait")
     with RawClient(controlled.kafka.endpoints[0]) as one, RawClient(controlled.kafka.endpoints[0]) as other:
         one.send(produce("t"))

@@ -102,7 +102,7 @@ def test_waiting_for_what_is_expected(controlled: Controlled) -> None:
     body = {"topic": "t", "error": "NONE", "timeout_ms": 1_000}
     waiting = threading.Thread(target=lambda: found.append(controlled.ask("POST", "/v1/journal/expect", body)))
     waiting.start()
-    main = controlled.control._service.clusters.main
+    main = controlled.clusters.main
     wait_until(lambda: main.waiting.count == 1, "the wait")
 
     send(controlled, "t")

@@ -92,7 +92,7 @@ def test_a_reset_cluster_always_has_its_topics() -> None:
     """Looks at it in each turn of its loop, as a client might come in any."""
     with Controlled() as controlled:
         made = controlled.ask("POST", "/v1/clusters", {"topics": [{"name": TOPIC}]}, status=201)["id"]
-        hosted, _ = controlled.control._service.clusters._find(made)
+        hosted, _ = controlled.clusters._find(made)
         is_over, ids = threading.Event(), set()
 
         async def look() -> None:

@@ -55,6 +55,12 @@ class Controlled:
         finally:
             self.kafka.stop()
 
+    @property
+    def clusters(self) -> Any:
+        """The clusters of the service, which is there once it is loaded."""
+        assert self.control._service is not None
+        return self.control._service.clusters
+
     def ask(self, method: str, path: str, body: object = None, status: int = 200, **query: Any) -> Any:
         """The JSON of an answer that has this status."""
         answer = self.http.request(method, path, json=body, params=query or None)

@@ -62,7 +62,7 @@ def test_a_number_has_the_bounds_that_are_told(name: str) -> None:
     for right in (least, most):
         made(**({"brokers": 1} | {name: right}))
     for wrong in (least - 1, most + 1):
-        with pytest.raises(ValueError, match=rf"{least} to {most}|take 0, or 1 to {most}"):
+        with pytest.raises(ValueError, match=rf"{least} to {most}|use 0, or 1 to {most}"):
             made(**({"brokers": 1} | {name: wrong}))
 
 
