@@ -74,8 +74,8 @@ class Lives(Members):
         return self._states[broker_id]
 
     def takes_connections(self, broker_id: int) -> bool:
-        """Return True if connects succeed. A paused broker accepts them and sends no responses."""
-        return self._states[broker_id] in (RUNNING, STOPPING, PAUSED)
+        """Return True if connects succeed: there is a process. A paused one accepts them and sends no responses."""
+        return broker_id in self.brokers or broker_id in self._paused
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Start a controlled shutdown; do nothing if it does not run. Raises ValueError for an unknown id, and for a

@@ -249,6 +249,8 @@ class ClusterControl:
         self._events.handle("the end of a registration", self._unregister(broker_id))
 
     def _unregister(self, broker_id: int) -> Slices[None]:
+        if not self._registry.is_alive(broker_id):  # an event before this one has stopped it
+            return
         yield from self._fence(broker_id, "unregistered")
         self._registry.register(broker_id)
         yield from self._unfence(broker_id)
