@@ -63,7 +63,9 @@ def test_a_group_that_stays_reads_and_commits_all_once() -> None:
     assert len({row["read"]["member"] for row in told(rows, "owns")}) == 2
 
 
-def test_members_come_and_go_and_every_record_is_read() -> None:
+def check_a_churn() -> tuple[set[str], set[str], list[int]]:
+    """Let members come and go, and check that all is read. Return the members, those that left, and the error codes of
+    commits of an old generation."""
     churn = replace(READ, connections=3, life_ms=(200, 500), vanish_every=3)
     with cluster() as kafka:
         rows = rows_of(kafka, SENT, churn)
@@ -71,10 +73,6 @@ def test_members_come_and_go_and_every_record_is_read() -> None:
     assert set(found) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
     assert committed_at_last(rows) == dict.fromkeys(range(3), EACH)
     assert [row["outcome"] for row in told(rows, "done")] == ["done"] * 3
-    members = {row["read"]["member"] for row in told(rows, "owns")}
-    left = {row["read"]["member"] for row in told(rows, "left")}
-    assert len(members) > 5
-    assert left < members  # some have vanished
     owners: dict[tuple[int, int | None], set[str]] = {}
     for row in told(rows, "owns"):
         if row["partition"] is not None:
@@ -87,6 +85,24 @@ def test_members_come_and_go_and_every_record_is_read() -> None:
             newest[row["connection"]] = row["read"]["generation"]
         elif row["read"] and row["read"]["what"] == "commit" and row["read"]["generation"] < newest[row["connection"]]:
             old.append(row["error_code"])
+    members = {row["read"]["member"] for row in told(rows, "owns")}
+    return members, {row["read"]["member"] for row in told(rows, "left")}, old
+
+
+def test_members_come_and_go_and_every_record_is_read() -> None:
+    """How many commits are of an old generation depends on the machine. So runs are added up until there are some."""
+    members: set[str] = set()
+    left: set[str] = set()
+    old: list[int] = []
+    for _ in range(20):
+        of_run = check_a_churn()
+        members |= of_run[0]
+        left |= of_run[1]
+        old += of_run[2]
+        if len(old) > 3 and len(members) > 5 and left < members:
+            break
+    assert len(members) > 5
+    assert left < members  # some have vanished
     assert len(old) > 3
     assert set(old) <= REFUSED
 
