@@ -1,13 +1,21 @@
 """Change one thing in the records of an honest run, judge it again, and see whether the verdict notices.
 
     python -m tests.witness_mutants [--seed S] [--count N] [--scenario NAME ...] [--singly N] [--runs DIR] [--json FILE]
+    python -m tests.witness_mutants --wire [--seed S] [--count N] [--json FILE]
 
 Each bundled scenario is run once with few requests. Then N mutants are drawn by seed, half of them judged three ways
 and half of them two ways. A mutant is found if the verdict is red and names the changed row by its connection or its
 partition. Otherwise it is not judged, if no rule judges the field, or excused, if the table of facts (docs/facts.md) or
 listed.toml names this kind of change and the changed rows are of those that it names it for. What is neither survives.
 --runs keeps the runs in a folder, or takes them from there, so that the same seed draws the same mutants again.
---singly judges so many of the mutants once more, each alone, and compares. Exit status 0: no survivor; 1: survivors;
+--singly judges so many of the mutants once more, each alone, and compares.
+
+--wire alters messages instead: between load and broker, one thing of one message in each of N short runs. It is a field
+by the codec's definitions, an element of an array, a field of a batch or a record, or the whole frame, which is
+dropped, doubled or delayed. Each run is judged three ways and two ways. A mutant is also found if the load ends with an
+error, and a load or a verdict that fails with a traceback is a survivor.
+
+Exit status 0: no survivor; 1: survivors;
 3: a run without a change was not confirmed, or a mutant was judged otherwise when it was alone: nothing was measured.
 """
 
@@ -32,6 +40,8 @@ from witness_mutants.campaign import NotMeasured, Tried, judged_again, tried
 from witness_mutants.recording import load_recording, record_small
 from witness_mutants.rows import Rows
 from witness_mutants.tables import as_json, print_results
+from witness_mutants.wire.campaign import catalogue_of, tried_on_the_wire
+from witness_mutants.wire.runs import SCENARIOS
 
 RECORDED_AT_ONCE = 4  # runs mostly wait
 MANY_ROWS = 1_000_000
@@ -47,8 +57,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--singly", type=int, default=6, metavar="N")
     parser.add_argument("--runs", type=Path, metavar="DIR")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--wire", action="store_true")
     options = parser.parse_args(argv)
-    scenarios = options.scenario or bundled()
+    if options.wire and (options.scenario or options.runs):
+        parser.error("--wire has runs of its own: neither --scenario nor --runs")
     console = Console(width=None if sys.stdout.isatty() else 160)
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
@@ -56,19 +68,10 @@ def main(argv: Sequence[str]) -> int:
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="witness-mutants-")))
         stack.enter_context(bar)
-        runs = options.runs or work / "runs"
-        task = bar.add_task("honest runs", total=len(scenarios))
-        for _ in recorded(scenarios, runs):
-            bar.advance(task)
-        spark = stack.enter_context(spark_session(rows=MANY_ROWS))
-        task = bar.add_task("mutants", total=options.count)
         results: list[Tried] = []
-        rows = [Rows(load_recording(runs / name)) for name in scenarios]
         try:
-            for some in tried(spark, rows, options.seed, options.count, work / "judged"):
+            for some in on_the_wire(bar, options, work) if options.wire else in_records(bar, options, work):
                 results += some
-                bar.advance(task, len(some))
-            judged_again(spark, results, options.seed, options.singly, runs, work / "singly")
         except NotMeasured as problem:
             print(f"witness mutants: {problem}", file=sys.stderr)
             return NOT_MEASURED_STATUS
@@ -77,11 +80,43 @@ def main(argv: Sequence[str]) -> int:
     return print_results(console, results)
 
 
+def in_records(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
+    """Change one row of honest runs, and yield what came of each stack. Raises NotMeasured."""
+    scenarios, runs = options.scenario or bundled(), options.runs or work / "runs"
+    task = bar.add_task("honest runs", total=len(scenarios))
+    for _ in recorded(scenarios, runs):
+        bar.advance(task)
+    with spark_session(rows=MANY_ROWS) as spark:
+        task = bar.add_task("mutants", total=options.count)
+        results: list[Tried] = []
+        rows = [Rows(load_recording(runs / name)) for name in scenarios]
+        for some in tried(spark, rows, options.seed, options.count, work / "judged"):
+            results += some
+            yield some
+            bar.advance(task, len(some))
+        judged_again(spark, results, options.seed, options.singly, runs, work / "singly")
+
+
+def on_the_wire(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
+    """Alter one message of each run, and yield what came of each stack. Raises NotMeasured."""
+    task = bar.add_task("altered messages", total=options.count)
+    with processes() as pool, spark_session(rows=MANY_ROWS) as spark:
+        catalogues = list(pool.map(catalogue_of, SCENARIOS, [work / name for name in SCENARIOS]))
+        yield from tried_on_the_wire(
+            spark, pool, catalogues, options.seed, options.count, work / "wire", lambda: bar.advance(task)
+        )
+
+
+def processes() -> ProcessPoolExecutor:
+    """Return a pool for runs."""
+    spawned = multiprocessing.get_context("spawn")  # a fork would take the thread of the progress bar along
+    return ProcessPoolExecutor(RECORDED_AT_ONCE, spawned)
+
+
 def recorded(scenarios: Sequence[str], runs: Path) -> Iterator[str]:
     """Run each scenario that has no run yet, several at a time, and yield its name."""
     missing = [name for name in scenarios if not (runs / name / "run.json").exists()]
-    spawned = multiprocessing.get_context("spawn")  # a fork would take the thread of the progress bar along
-    with ProcessPoolExecutor(RECORDED_AT_ONCE, spawned) as pool:
+    with processes() as pool:
         yield from (name for name in scenarios if name not in missing)
         yield from pool.map(record_small, missing, [runs / name for name in missing])
 

@@ -14,14 +14,13 @@ from pyspark.sql import SparkSession
 from witness_mutants.changes import Kind, Mutant, draw_mutant, kinds
 from witness_mutants.conditions import is_met
 from witness_mutants.listed import EXCUSED, NOT_JUDGED, SURVIVOR, judgement_of
-from witness_mutants.recording import load_recording
+from witness_mutants.recording import WAYS, load_recording
 from witness_mutants.rows import Rows
 from witness_mutants.stack import Copy, Found, is_named, judge_copies
 
 FOUND = "found"
 OUTCOMES = (FOUND, NOT_JUDGED, EXCUSED, SURVIVOR)
 STACK = 1_500  # copies that are judged at once
-WAYS = (3, 2)
 
 
 class NotMeasured(Exception):

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from fakebroker_load.facts.table import ALWAYS, JOURNAL, Fact, fact_of, facts
 from witness_mutants.changes import CLOCK, ROW, Kind
 from witness_mutants.rows import WITNESSES, Row
+from witness_mutants.wire.altering import A_FRAME
+from witness_mutants.wire.batches import A_BYTE, ATTRIBUTES, BATCH, RECORD
 
 FILE = Path(__file__).with_name("listed.toml")
 ANY = "*"
@@ -79,10 +81,11 @@ def fact_about(kind: Kind) -> Fact | None:
     """Return the entry of the table; None for what is no field, and no row that is dropped or doubled, or out of order.
     Raises KeyError for a field that the table does not know."""
     thing, field, change = kind
-    if field == CLOCK:
+    if field in (CLOCK, A_FRAME, A_BYTE) or (field == ROW and thing not in WITNESSES):
         return None
     if field != ROW:
-        return fact_of(WITNESSES[thing], thing, field)
+        on_the_wire = "batch" if thing in (BATCH, ATTRIBUTES, RECORD) else "wire"
+        return fact_of(WITNESSES.get(thing, on_the_wire), thing, field)
     cause = change.removeprefix("before its ")
     names = {(thing, f"a row {change}"), (cause, f"before its {thing}"), (thing, f"behind its {cause}")}
     return next((fact for fact in facts() if fact.witness == "order" and (fact.thing, fact.field) in names), None)

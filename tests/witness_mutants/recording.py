@@ -20,6 +20,7 @@ from fakebroker_load.job import leaders_of
 from fakebroker_load.journal.file_window import FileWindow
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
+from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
     LOG_SCHEMA,
     PART_SCHEMA,
@@ -45,6 +46,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     PARTS_PARQUET: PART_SCHEMA,
     JOURNAL_PARQUET: JOURNAL_SCHEMA,
 }
+WAYS = (3, 2)
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Recording:
     name: str
     entry: dict[str, Any]
     tables: dict[str, pa.Table]
+
+    @property
+    def ways(self) -> tuple[int, ...]:
+        """In how many ways it can be judged."""
+        return WAYS if has_journal(self.entry) else WAYS[1:]
 
 
 class Start:
@@ -72,12 +79,13 @@ class Start:
         return self._ns if self._known.wait(timeout_s) else None
 
 
-def record(scenario: Scenario, folder: Path, seed: int) -> None:
-    """Run the scenario against brokers in this process, and keep the three records in the folder."""
+def record(scenario: Scenario, folder: Path, seed: int, config: Mapping[str, Any] | None = None) -> None:
+    """Run the scenario against brokers in this process, with these settings, and keep the records in the folder: all
+    three, unless the journal is not whole."""
     folder.mkdir(parents=True)
     journal, name, run_id = folder / "journal.jsonl", scenario.name, f"id{seed}"
     with ExitStack() as stack:
-        cluster = stack.enter_context(Controlled(journal=0, journal_file=journal))
+        cluster = stack.enter_context(Controlled(journal=0, journal_file=journal, config=config))
         url = cluster.control.url
         bootstrap = [(broker.host, broker.port) for broker in cluster.kafka.endpoints]
         ask = partial(ask_control, url, None)
@@ -103,9 +111,8 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
             parts = pa.RecordBatch.from_pylist(rows, schema=PART_SCHEMA)
             keep(folder, LOG_PARQUET, list(read_parts(iter([parts]))))
             keep(folder, PARTS_PARQUET, [parts])
-    if window.found.why_not is not None:
-        raise RuntimeError(f"{name} has no whole journal: {window.found.why_not}")
     journal.unlink()
+    found = window.found
     entry: dict[str, Any] = {
         "scenario": asdict(plan),
         "run_id": run_id,
@@ -113,7 +120,7 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
         "log": True,
         "machine_late_ms": late_ms[0],
         "actions": [each._asdict() for each in actor.done],
-        "journal": {"from": "a journal", "rows": window.found.rows},
+        "journal": {"from": "a journal", "rows": found.rows} if found.why_not is None else {"why_not": found.why_not},
     }
     write_runs(folder, [entry])
 
@@ -121,6 +128,8 @@ def record(scenario: Scenario, folder: Path, seed: int) -> None:
 def record_small(name: str, folder: Path) -> str:
     """Run the bundled scenario of that name with few requests, and return the name."""
     record(small(name), folder, 1)
+    if not load_recording(folder).ways == WAYS:
+        raise RuntimeError(f"{name} has no whole journal")
     return name
 
 
@@ -132,6 +141,9 @@ def keep(folder: Path, name: str, batches: list[pa.RecordBatch]) -> None:
 def load_recording(folder: Path) -> Recording:
     """Read what `record` has written."""
     (entry,) = read_runs(folder)
-    tables = {name: pa.concat_tables(map(pq.read_table, sorted((folder / name).iterdir()))) for name in SCHEMAS}
-    cast = {name: table.cast(SCHEMAS[name]).combine_chunks() for name, table in tables.items()}
-    return Recording(entry["scenario"]["name"], entry, cast)
+    tables: dict[str, pa.Table] = {}
+    for name, schema in SCHEMAS.items():
+        files = sorted((folder / name).glob("*.parquet"))
+        read = pa.concat_tables(map(pq.read_table, files)) if files else schema.empty_table()
+        tables[name] = read.cast(schema).combine_chunks()
+    return Recording(entry["scenario"]["name"], entry, tables)

@@ -55,8 +55,8 @@ class Found:
         return "; ".join([*sorted(self.problems()), *groups]) or "confirmed"
 
 
-def judge_copies(spark: SparkSession, folder: Path, copies: Sequence[Copy]) -> dict[str, Found]:
-    """Judge the copies at once, in this new folder, and return what was found of each."""
+def judge_copies(spark: SparkSession, folder: Path, copies: Sequence[Copy], late_ms: int = LATE_MS) -> dict[str, Found]:
+    """Judge the copies at once, in this new folder, and return what was found of each. Later than `late_ms` is late."""
     folder.mkdir(parents=True)
     tables: dict[str, list[pa.Table]] = {}
     for copy in copies:
@@ -69,7 +69,7 @@ def judge_copies(spark: SparkSession, folder: Path, copies: Sequence[Copy]) -> d
         (folder / name).mkdir()
         pq.write_table(pa.concat_tables(pieces).combine_chunks(), folder / name / "all.parquet")
     write_runs(folder, [_entry(copy) for copy in copies])
-    _, verdict = judge_folder(spark, folder, LATE_MS)
+    _, verdict = judge_folder(spark, folder, late_ms)
     found = {copy.name: Found() for copy in copies}
     for group in verdict.groups:
         if not group.ok:

@@ -1,0 +1,187 @@
+"""Draw alterations of messages, play a run with each, judge the runs in stacks, and say what came of each."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from fakebroker_load.judging.requests import LATE, LATE_BY_LOAD, UNDECIDED
+from fakebroker_load.results.folder import PARQUET
+from witness_mutants.campaign import FOUND, STACK, NotMeasured, Tried
+from witness_mutants.changes import Kind
+from witness_mutants.listed import SURVIVOR, judgement_of
+from witness_mutants.recording import WAYS, Recording, load_recording
+from witness_mutants.stack import Copy, Found, judge_copies
+from witness_mutants.wire.altering import A_FRAME, Alteration, Altered, alter, changes_of_message
+from witness_mutants.wire.batches import NothingToChange
+from witness_mutants.wire.conditions import is_met, row_of
+from witness_mutants.wire.messages import Message
+from witness_mutants.wire.runs import LATE_LIMIT_MS, Played, messages_of, play
+
+TIMES = ("timeout", "throttle_time")  # of these another value is found by lateness
+OF_LATENESS = {LATE, LATE_BY_LOAD, UNDECIDED}
+
+
+class Catalogue(NamedTuple):
+    """The messages of an honest run of a scenario, by their name, and its recording."""
+
+    scenario: str
+    messages: Mapping[str, Sequence[Message]]
+    recording: Recording
+
+
+def catalogue_of(name: str, folder: Path) -> Catalogue:
+    """Run the scenario as it is, in the folder."""
+    found: dict[str, list[Message]] = {}
+    for message in messages_of(name, folder):
+        found.setdefault(message.name, []).append(message)
+    return Catalogue(name, found, load_recording(folder))
+
+
+def alteration_of(catalogue: Catalogue, seed: int, number: int) -> Alteration:
+    """Return the alteration that this seed draws under this number: each field of each message is as likely."""
+    draw = random.Random(f"{seed}/{catalogue.scenario}/{number}")
+    while True:
+        name = draw.choice(sorted(catalogue.messages))
+        messages = catalogue.messages[name]
+        fields = fields_of(messages)
+        (thing, field) = draw.choice(sorted(fields))
+        kind = Kind(thing, field, draw.choice(fields[thing, field]))
+        ordinal = draw.randrange(len(messages))
+        found = Alteration(name, kind, ordinal, f"{seed}/{number}")
+        before = messages[ordinal - 1] if ordinal else None
+        try:
+            alter(messages[ordinal].frame(), messages[ordinal], before, found)
+        except NothingToChange:
+            continue
+        return found
+
+
+def fields_of(messages: Sequence[Message]) -> dict[tuple[str, str], list[str]]:
+    """The changes of each field of messages of one name."""
+    found: dict[tuple[str, str], list[str]] = {}
+    richest = next((message for message in messages if message.has_records), messages[0])
+    for thing, field, change in changes_of_message(richest):
+        found.setdefault((thing, field), []).append(change)
+    return found
+
+
+class Run(NamedTuple):
+    """A run in which one message was altered; `recording` is None if the load did not come to its end."""
+
+    catalogue: Catalogue
+    number: int
+    alteration: Alteration
+    played: Played
+    recording: Recording | None
+
+
+def tried_on_the_wire(
+    spark: SparkSession,
+    pool: Executor,
+    catalogues: Sequence[Catalogue],
+    seed: int,
+    count: int,
+    folder: Path,
+    on_played: Callable[[], None] = lambda: None,
+) -> Iterator[list[Tried]]:
+    """Play and judge so many alterations, evenly, and yield what came of each stack. Raises NotMeasured."""
+    whole = [(each, number) for number in range(-(-count // len(catalogues))) for each in catalogues][:count]
+    for start in range(0, count, STACK // len(WAYS)):
+        drawn = whole[start : start + STACK // len(WAYS)]
+        alterations = [alteration_of(each, seed, number) for each, number in drawn]
+        folders = [folder / "runs" / each.scenario / str(number) for each, number in drawn]
+        runs: list[Run] = []
+        played = pool.map(play, [each.scenario for each, _ in drawn], alterations, folders)
+        for each, alteration, own, came in zip(drawn, alterations, folders, played, strict=True):
+            runs.append(Run(*each, alteration, came, load_recording(own) if came.is_whole else None))
+            on_played()
+        yield judged(spark, catalogues, [run for run in runs if run.played.done is not None], folder / "judged")
+        shutil.rmtree(folder)
+
+
+def judged(spark: SparkSession, catalogues: Sequence[Catalogue], runs: Sequence[Run], folder: Path) -> list[Tried]:
+    """Judge the runs at once, and say what came of each, in each way. Raises NotMeasured."""
+    copies = [
+        Copy(f"{at}/{ways}", run.recording, ways, None)
+        for at, run in enumerate(runs)
+        if run.recording is not None
+        for ways in run.recording.ways
+    ]
+    controls = [
+        Copy(f"{each.scenario}/unchanged/{ways}", each.recording, ways, None)
+        for each in catalogues
+        for ways in each.recording.ways
+    ]
+    found = judged_apart(spark, folder, [*copies, *controls])
+    for control in controls:
+        said = found[control.name]
+        if isinstance(said, str) or said.problems() - OF_LATENESS:
+            raise NotMeasured(f"{control.name} is not confirmed: {said if isinstance(said, str) else said.told()}")
+    return [
+        one
+        for at, run in enumerate(runs)
+        for one in came_of(run, {ways: found[f"{at}/{ways}"] for ways in WAYS if f"{at}/{ways}" in found})
+    ]
+
+
+def judged_apart(spark: SparkSession, folder: Path, copies: Sequence[Copy]) -> dict[str, Found | str]:
+    """Judge the copies at once; if that fails, halves of them. A verdict that fails even alone says why."""
+    try:
+        return dict(judge_copies(spark, folder, copies, LATE_LIMIT_MS))
+    except Exception as problem:
+        if len(copies) == 1:
+            return {copies[0].name: f"the verdict fails: {str(problem).splitlines()[0]}"}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    half = len(copies) // 2
+    return judged_apart(spark, folder, copies[:half]) | judged_apart(spark, folder, copies[half:])
+
+
+def came_of(run: Run, found_by_ways: Mapping[int, Found | str]) -> Iterator[Tried]:
+    """Yield what came of a run, in each way that it was judged in."""
+    _, kind, ordinal, _ = alteration = run.alteration
+    assert run.played.done is not None
+    told = f"{alteration} ({run.catalogue.scenario}, message {ordinal}: {run.played.done[1].told})"
+    named = kind if kind.thing == alteration.message else Kind(f"{alteration.message}: {kind.thing}", *kind[1:])
+    one = Tried(alteration.message, WAYS[0], run.number, named, told, FOUND, True, "")
+    if run.recording is None:
+        outcome = FOUND if run.played.refused else SURVIVOR
+        yield one._replace(outcome=outcome, said=run.played.refused or run.played.crash or "")
+        return
+    for ways, found in found_by_ways.items():
+        if isinstance(found, str):
+            yield one._replace(ways=ways, outcome=SURVIVOR, said=found)
+            continue
+        outcome, why = FOUND, ""
+        if not is_named(found, kind, run.played.done, run.recording):
+            row = row_of(alteration, run.played.done, run.recording)
+            outcome, why = judgement_of(kind, ways, [(row, row)], is_met)
+        yield one._replace(ways=ways, outcome=outcome, is_red=found.is_red, said=found.told(), why=why)
+
+
+def is_named(found: Found, kind: Kind, done: tuple[str, Altered], recording: Recording) -> bool:
+    """Whether the verdict names the connection of the message, or a partition that it is about; anything, if it is
+    about none. Lateness counts only where time was changed: the machine may be late."""
+    peer, altered = done
+    takes_time = kind.field == A_FRAME or kind.field in TIMES
+    mismatches = [each for each in found.mismatches if takes_time or each["problem"] not in OF_LATENESS]
+    rows = recording.tables[PARQUET].select(["connection", "group", "local"]).to_pylist()
+    own = [row for row in rows if row["local"] == peer]
+    if any(row["group"] in found.of_groups for row in own):
+        return True
+    connections = {row["connection"] for row in own}
+    if not connections and not altered.parts:
+        return bool(mismatches or found.of_groups)
+    return any(
+        each["connection"] in connections
+        or (each["topic"], each["partition"]) in altered.parts
+        or (each["topic"], None) in altered.parts
+        for each in mismatches
+    )

@@ -1,0 +1,123 @@
+"""The fields of a message by its definition, kio's dataclasses: their names as in the table of facts, and their places.
+
+Shape    A name is "responses.partition_responses.error_code". A place is one such field in one message: the steps to
+         it, names and indices. Messages are frozen, so `with_value` returns another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+Place = tuple[str | int, ...]
+MORE_OR_LESS = ("one more", "one less")
+TIMES = (*MORE_OR_LESS, "far more", "far less", "swapped")
+NUMBERS = (*MORE_OR_LESS, "another value", "swapped")
+CODES = ("another value", "swapped")
+TEXTS = ("another value", "empty", "null", "swapped")
+LISTS = ("one more", "one less", "empty", "swapped")
+FLAGS = ("the other value",)
+MOMENTS = (*MORE_OR_LESS, "null", "another value")
+
+
+def leaves(kind: Any, before: str = "") -> Iterator[str]:
+    """The fields of a message, and of what it is made of."""
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        inner = [one for one in types_of(hints[each.name]) if is_dataclass(one)]
+        if inner:
+            yield from leaves(inner[0], f"{before}{each.name}.")
+        else:
+            yield before + each.name
+
+
+def types_of(hint: Any) -> Iterator[Any]:
+    """The types that a hint names."""
+    if get_origin(hint) in (tuple, UnionType) or get_args(hint):
+        for one in get_args(hint):
+            yield from types_of(one)
+    else:
+        yield hint
+
+
+def changes_of(kind: Any, name: str) -> tuple[str, ...]:
+    """Every change that a field of a message can have."""
+    first, _, rest = name.partition(".")
+    hint = get_type_hints(kind)[first]
+    if rest:
+        (inner,) = (one for one in types_of(hint) if is_dataclass(one))
+        return changes_of(inner, rest)
+    if tuple in (get_origin(one) for one in (hint, *get_args(hint))):
+        return LISTS
+    own = next(one for one in types_of(hint) if one is not type(None))
+    while (base := getattr(own, "__supertype__", None)) is not None:
+        own = base
+    for base, changes in (
+        (bool, FLAGS),
+        (Enum, CODES),
+        (datetime, MOMENTS),
+        (timedelta, TIMES),
+        ((str, bytes), TEXTS),
+    ):
+        if issubclass(own, base):
+            return changes
+    return NUMBERS
+
+
+def places_of(message: Any, name: str, before: Place = ()) -> Iterator[Place]:
+    """Where in a message the field is, once for each element of an array that it is in."""
+    first, _, rest = name.partition(".")
+    value = getattr(message, first)
+    if not rest:
+        yield (*before, first)
+    elif isinstance(value, tuple):
+        for at, one in enumerate(value):
+            yield from places_of(one, rest, (*before, first, at))
+    elif value is not None:
+        yield from places_of(value, rest, (*before, first))
+
+
+def arrays_of(message: Any, before: Place = ()) -> Iterator[Place]:
+    """Where in a message its arrays of structures are."""
+    for each in fields(message):
+        value = getattr(message, each.name)
+        if isinstance(value, tuple) and value and is_dataclass(value[0]):
+            yield (*before, each.name)
+            for at, one in enumerate(value):
+                yield from arrays_of(one, (*before, each.name, at))
+        elif is_dataclass(value):
+            yield from arrays_of(value, (*before, each.name))
+
+
+def value_at(message: Any, place: Place) -> Any:
+    for step in place:
+        message = message[step] if isinstance(step, int) else getattr(message, step)
+    return message
+
+
+def with_value(message: Any, place: Place, value: Any) -> Any:
+    if not place:
+        return value
+    step, rest = place[0], place[1:]
+    if isinstance(step, int):
+        return (*message[:step], with_value(message[step], rest, value), *message[step + 1 :])
+    return replace(message, **{step: with_value(getattr(message, step), rest, value)})
+
+
+def partitions_of(message: Any, topic: str | None = None) -> Iterator[tuple[str, int | None]]:
+    """The partitions that a message is about; None for all of a topic."""
+    names = {each.name: getattr(message, each.name) for each in fields(message)}
+    topic = next((names[name] for name in ("topic", "name") if isinstance(names.get(name), str)), topic)
+    inner = [one for value in names.values() if isinstance(value, tuple) for one in value]
+    if topic is not None:
+        own = [names[name] for name in ("index", "partition", "partition_index") if name in names]
+        own += names.get("partition_indexes", ())
+        if own or not any(map(is_dataclass, inner)):
+            yield from ((topic, at) for at in own or (None,))
+    for one in inner:
+        if is_dataclass(one):
+            yield from partitions_of(one, topic)
