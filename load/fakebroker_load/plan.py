@@ -24,7 +24,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.arrivals import parse_arrivals, read_trace
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.batches import ABORT
+from fakebroker_load.scenario.model import NEVER, Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, Part, Reading
 
 MAX_UNANSWERED = 10_000  # per connection in the open model; then it waits, and the delay shows
@@ -45,6 +46,7 @@ SCHEMA = pa.schema(
         pa.field("codec", pa.string(), nullable=False),
         pa.field("headers", pa.int32(), nullable=False),
         pa.field("idempotent", pa.bool_(), nullable=False),
+        pa.field("transaction", pa.string()),  # how it ends; null: no transaction
         pa.field("acks", pa.int16(), nullable=False),
         pa.field("record_bytes", pa.int32(), nullable=False),
         pa.field("pipelined", pa.int32(), nullable=False),
@@ -167,7 +169,8 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
         "records_per_batch": group.records_per_batch,
         "codec": group.compression,
         "headers": group.headers,
-        "idempotent": group.idempotent,
+        "idempotent": group.idempotent or group.transaction is not None,
+        "transaction": group.transaction,
         "record_bytes": group.record_bytes,
         "pipelined": group.pipelined if arrivals is None else MAX_UNANSWERED,
         "requests": group.requests_per_connection,
@@ -185,7 +188,7 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
         "due_low_us": group.due_ms and group.due_ms[0] * 1000,
         "due_high_us": group.due_ms and group.due_ms[1] * 1000,
         "also": group.right_answers(),
-        "written": group.written,
+        "written": NEVER if group.transaction == ABORT else group.written,
         "client_id": group.client_id,
         "client": group.client,
         "generation": group.generation,

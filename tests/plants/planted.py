@@ -66,6 +66,7 @@ class Lie(NamedTuple):
     timeout_ms: tuple[int, int] = (20, 40)  # of what is to time out
     producer_byte_rate: int = 0  # what a quota allows the load
     is_wide: bool = False  # each request has a batch of two records for each partition of two topics
+    transaction: str | None = None  # of each connection, if is_wide: how it ends
     per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
@@ -97,7 +98,13 @@ def scenario(name: str, lie: Lie) -> Scenario:
         ramp_ms=20,
     )
     if lie.is_wide:
-        wide = replace(group, beside={BESIDE: ANSWERED}, partitions_per_request=PARTITIONS, records_per_batch=2)
+        wide = replace(
+            group,
+            beside={BESIDE: ANSWERED},
+            partitions_per_request=PARTITIONS,
+            records_per_batch=2,
+            transaction=lie.transaction,
+        )
         return Scenario(name, (wide,))
     readers = Group(
         READERS,

@@ -118,6 +118,19 @@ LIES: dict[str, Lie] = {
         alone="wrong answer",
         is_wide=True,
     ),
+    "honest, in raw transactions": Lie(None, -1, FROZEN, is_wide=True, transaction="commit"),
+    "honest, in aborted transactions": Lie(None, -1, FROZEN, is_wide=True, transaction="abort"),
+    "a lost marker, of raw requests": Lie(
+        lies.writes_marks(lies.loses_marks),
+        -1,
+        FROZEN,
+        "committed, and not shown",
+        is_wide=True,
+        transaction="commit",
+    ),
+    "what was aborted is committed, of raw requests": Lie(
+        lies.writes_marks(lies.commits_all), -1, FROZEN, "written, and must not be", is_wide=True, transaction="abort"
+    ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "always after 120 ms": Lie(
         lies.times_out_always_after(120), -1, FROZEN, amiss="time-outs do not follow", timeout_ms=(20, 100), each=20
@@ -200,6 +213,8 @@ def spark() -> Iterator[SparkSession]:
 # Every day another lie has the same problem, or rows by hand in tests/load/judging have it.
 AT_NIGHT = {
     "time-outs of all partitions",
+    "honest, in raw transactions",
+    "a lost marker, of raw requests",
     "honest, acks=1",
     "honest, acks=0",
     "honest, lagging",

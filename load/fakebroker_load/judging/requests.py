@@ -30,7 +30,8 @@ Theory   A request is confirmed when `problem` is null. The SQL below checks the
            producer  A producer that batches and retries (is_raw is false) knows only the last error, so nothing follows
                      from it. A record that expired before it was in a request must not be in the log.
            visible   In a topic with transactions, only records that a read_committed consumer sees count. The others
-                     (`hidden`) are of transactions that were aborted. They hold what their request has sent again.
+                     (`hidden`) are of transactions that were aborted. They hold what their request has sent again. If
+                     their transaction was to be aborted (`written` is never), they stand where the response says.
            frozen    `stood_still`: a consumer was shown the high watermark before frozen followers were resumed. A
                      record that timed out there cannot be below it. Under one leader, a record that was acknowledged
                     with acks=all cannot be at or above it.
@@ -162,7 +163,7 @@ looked_up AS (
             WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
             WHEN is_raw AND stored.producer_id <> coalesce(producer_id, -1) THEN 'stored as of a producer'
             WHEN stored.compression <> compression THEN 'stored in another compression'
-            WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
+            WHEN copies IS NULL AND (hidden IS NULL OR NOT written <=> 'never') AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
                 OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
@@ -171,6 +172,8 @@ looked_up AS (
                     WHEN hidden IS NOT NULL THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
+            WHEN copies IS NULL AND is_raw AND base_offset >= 0 AND NOT exists(hidden, one -> one.offset = base_offset)
+                THEN 'told another offset'
             WHEN copies > 0 AND base_offset <> coalesce(log_offset, -1)
                 AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset'

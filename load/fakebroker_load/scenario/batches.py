@@ -11,7 +11,11 @@ from fakebroker_load.scenario.senders import RAW
 
 CODECS: Mapping[str, Codec] = {codec.name.lower(): codec for codec in Codec}
 NO_COMPRESSION = "none"
-OF_BATCHES = ("beside", "partitions_per_request", "records_per_batch", "compression", "headers", "idempotent")
+COMMIT, ABORT = ENDS = ("commit", "abort")
+OF_BATCHES = (
+    *("beside", "partitions_per_request", "records_per_batch", "compression", "headers", "idempotent"),
+    "transaction",
+)
 
 
 def parse_beside(data: object) -> dict[str, str]:
@@ -42,8 +46,13 @@ def slips_of_batches(group: Any) -> Iterator[tuple[str, str]]:
         )
     if group.idempotent and group.acks != -1:
         yield "idempotent", f"is idempotent, and that takes acks -1, not {group.acks}"
+    if group.transaction not in (None, *ENDS):
+        yield "transaction", f"has transaction {group.transaction!r}, which is {' or '.join(ENDS)}"
+    if group.transaction is not None and (group.acks, group.idempotent, group.written) != (-1, False, None):
+        yield "transaction", "sends in transactions, and that takes acks -1, and neither idempotent nor written"
     if group.client != RAW:
         plain = {"beside": {}, "partitions_per_request": 1, "records_per_batch": 1, "compression": NO_COMPRESSION}
+        plain["transaction"] = None
         for name in OF_BATCHES:
             if getattr(group, name) != plain.get(name, False):
                 yield name, f"is a {group.client}, and only raw requests have {name}"

@@ -25,7 +25,7 @@ MAX_REQUESTS = 1_000_000_000  # correlation ids have 31 bits
 MAX_TIMEOUT_MS = 600_000
 CLIENT_ID = "fakebroker-load"
 CLIENTS = (RAW, PRODUCER, TRANSFORM, *READERS)
-WRITTEN = ("once", "never")
+ONCE, NEVER = WRITTEN = ("once", "never")
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
 DEFAULT_LATENESS_LIMIT_MS = 500
 COUNTS = (
@@ -80,6 +80,7 @@ class Group:
     compression: str = NO_COMPRESSION  # of batches: by Kafka's name
     headers: int = 0  # of each record
     idempotent: bool = False  # each connection has a producer id of its own, and numbers its batches
+    transaction: str | None = None  # of each connection, all its requests: it ends with commit or abort; None: none
     fail_every: int = 0  # every n-th transaction fails: by abort, or by death of its producer, in turn; 0: none
     isolation: str = READ_UNCOMMITTED  # of a reader or a member: Kafka's isolation.level
     records_per_s: int = 0  # of each reader, at most; 0: no limit
@@ -306,7 +307,8 @@ class Scenario:
     @property
     def transactional(self) -> set[str]:
         """Return the topics that are written in transactions."""
-        return {group.topic for group in self.groups if group.client == TRANSFORM}
+        of_raw = {topic for group in self.groups if group.transaction is not None for topic in group.expected}
+        return of_raw | {group.topic for group in self.groups if group.client == TRANSFORM}
 
     @property
     def topics(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from fakebroker_load.arrivals import MAX_RATE
 from fakebroker_load.scenario.actions import BROKER_VERBS, VERBS
 from fakebroker_load.scenario.answers import NO_ANSWER
-from fakebroker_load.scenario.batches import CODECS
+from fakebroker_load.scenario.batches import CODECS, ENDS
 from fakebroker_load.scenario.limits import SHARE_PATTERN
 from fakebroker_load.scenario.model import CLIENTS, COUNTS, MAX_TIMEOUT_MS, WRITTEN, Group
 from fakebroker_load.scenario.reads import ISOLATIONS, READERS
@@ -66,6 +66,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "compression": {"enum": list(CODECS)},
     "settings": {"type": "object", "description": "of the producer, by Kafka's names"},
     "isolation": {"enum": list(ISOLATIONS)},
+    "transaction": {"enum": list(ENDS)},
     "written": {"enum": list(WRITTEN)},
     "name": {"type": "string", "minLength": 1},
     "topic": {"type": "string", "minLength": 1},

@@ -3,8 +3,10 @@
 Theory   A request has a batch for each of its partitions, and each record has a row: its key names the connection and
          its `sequence`, a number that rises through the connection. `place` is its number within the request. The
          response tells each partition's error and base offset; a record's offset follows from its place in the batch.
-         An idempotent connection has a producer id of its own, and counts its records of each partition.
-Errors   None: errors are outcomes. A connection without a producer id sends nothing.
+         An idempotent connection has a producer id of its own, and counts its records of each partition. One with a
+         transaction begins it before the first request, and ends it after the last response.
+Errors   None: errors are outcomes. A connection without a producer id sends nothing. A transaction that cannot be ended
+         is found by its records.
 """
 
 from __future__ import annotations
@@ -14,15 +16,18 @@ import json
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, cast
 
+from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker_load.plan import Row, requests_of
-from fakebroker_load.scenario.batches import CODECS
+from fakebroker_load.scenario.batches import CODECS, COMMIT
 from fakebroker_load.traffic.producers import Keeper
+from fakebroker_load.traffic.raw_transactions import RawTransaction
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, make_value
 from fakebroker_load.wire.caller import Caller
 from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
@@ -71,6 +76,10 @@ class RawDriver:
         self._headers = tuple((f"header-{number}", b"%d" % number) for number in range(row["headers"]))
         self._reader = AnswerReader(row["topic"], row["partition"])
         self._producer = NO_PRODUCER
+        self._transaction: RawTransaction | None = None
+        if row["transaction"] is not None:
+            name = f"{row['client_id']}-{run_id}-{row['connection']}"
+            self._transaction = RawTransaction(name, (row["host"], row["port"]), [part[:2] for part in self._parts])
         self._connection: Connection | None = None
 
     async def connect(self, at_once: asyncio.Semaphore) -> None:
@@ -78,7 +87,7 @@ class RawDriver:
         async with at_once:
             if self._row["idempotent"]:
                 try:
-                    self._producer = await new_producer(host, port)
+                    self._producer = await self._new_producer()
                 except (ConnectionError, ProtocolError):
                     return
             self._connection = await connect(host, port, self._ended)
@@ -98,10 +107,18 @@ class RawDriver:
                 grace_ms=grace_ms,
                 on_sent=self._has_sent,
             )
+            if self._transaction is not None:
+                with suppress(ConnectionError, ProtocolError):
+                    await self._transaction.end(self._row["transaction"] == COMMIT)
         for number, exchange in enumerate(left):  # never sent
             self._ended(exchange)
             if number % ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)
+
+    async def _new_producer(self) -> tuple[int, int]:
+        if self._transaction is None:
+            return await new_producer(self._row["host"], self._row["port"])
+        return (await self._transaction.begin())[1:]
 
     def _has_sent(self) -> None:
         for _ in range(len(self._parts) * self._row["records_per_batch"]):
@@ -125,6 +142,7 @@ class RawDriver:
                         (topic, [batch for _, batch in some]) for topic, some in groupby(batches, lambda each: each[0])
                     ],
                     client_id=row["client_id"],
+                    transactional_id=self._transaction and self._transaction.name,
                 ),
                 wants_answer=row["acks"] != 0,
                 timeout_ms=timeout_ms,
@@ -155,6 +173,7 @@ class RawDriver:
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=number * count if row["idempotent"] else -1,
+            attributes=0 if self._transaction is None else TRANSACTIONAL_FLAG,
         )
         return compressed(batch, CODECS[row["codec"]])
 

@@ -1,5 +1,5 @@
-"""The requests for a group's committed offset: FindCoordinator v3 and OffsetFetch v7, which every Kafka since 2.5
-reads.
+"""The requests for a coordinator and for a group's committed offset: FindCoordinator v3 and OffsetFetch v7, which every
+Kafka since 2.5 reads.
 
 With require_stable, an offset of an open transaction is an error until the transaction has ended.
 """
@@ -20,11 +20,11 @@ from fakebroker_load.wire.messages import CLIENT_ID
 
 _FIND_COORDINATOR, _FIND_COORDINATOR_VERSION = 10, 3
 _OFFSET_FETCH, _OFFSET_FETCH_VERSION = 9, 7
-_GROUP = i8(0)
+GROUP, TRANSACTION = 0, 1  # types of keys
 
 
-def encode_find_coordinator(correlation_id: int, group: str) -> bytes:
-    return encode_request(FindCoordinatorRequest(key=group, key_type=_GROUP), correlation_id, CLIENT_ID)
+def encode_find_coordinator(correlation_id: int, key: str, key_type: int = GROUP) -> bytes:
+    return encode_request(FindCoordinatorRequest(key=key, key_type=i8(key_type)), correlation_id, CLIENT_ID)
 
 
 def decode_find_coordinator(frame: bytes) -> tuple[str, int]:

@@ -20,7 +20,7 @@ from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 from kio.schema.metadata.v9.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.metadata.v9.response import MetadataResponse, MetadataResponsePartition
 from kio.schema.produce.v9.response import ProduceResponse
-from kio.schema.types import TopicName
+from kio.schema.types import TopicName, TransactionalId
 from kio.static.primitive import i32Timedelta
 
 from fakebroker.protocol.compression import Codec, compress
@@ -64,9 +64,12 @@ def encode_produce(
     timeout_ms: int,
     topics: Sequence[tuple[str, Sequence[tuple[int, bytes]]]],
     client_id: str = CLIENT_ID,
+    transactional_id: str | None = None,
 ) -> bytes:
     """Return a whole frame with a batch for each partition of each topic."""
-    return encode_produce_request(PRODUCE_VERSION, correlation_id, client_id, acks, timeout_ms, topics)
+    return encode_produce_request(
+        PRODUCE_VERSION, correlation_id, client_id, acks, timeout_ms, topics, transactional_id
+    )
 
 
 def compressed(batch: bytes, codec: Codec) -> bytes:
@@ -74,7 +77,7 @@ def compressed(batch: bytes, codec: Codec) -> bytes:
     if codec is Codec.NONE:
         return batch
     header = read_batch_header(batch)
-    return pack_batch(header._replace(attributes=codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
+    return pack_batch(header._replace(attributes=header.attributes | codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
 
 
 def fingerprint(record: Record) -> str:
@@ -108,9 +111,12 @@ def decode_produce(frame: bytes) -> ProduceAnswer:
     return parts[0]
 
 
-def encode_init_producer_id(correlation_id: int) -> bytes:
-    """Ask for a producer id without transactions."""
-    request = InitProducerIdRequest(transactional_id=None, transaction_timeout=i32Timedelta.parse(timedelta(seconds=1)))
+def encode_init_producer_id(correlation_id: int, transactional_id: str | None = None) -> bytes:
+    """Ask for a producer id."""
+    request = InitProducerIdRequest(
+        transactional_id=None if transactional_id is None else TransactionalId(transactional_id),
+        transaction_timeout=i32Timedelta.parse(timedelta(minutes=1)),
+    )
     return encode_request(request, correlation_id, CLIENT_ID)
 
 

@@ -173,6 +173,9 @@ WIDE_CASES: dict[str, Case] = {
 CASES: dict[str, Case] = {
     "timed out": Case(TIMED_OUT, []),
     "acknowledged": Case((ASKED, PRODUCE, APPEND, MOVED, NONE_ANSWER), [], NONE),
+    "of a transaction that it aborted": Case(
+        (ASKED, PRODUCE, APPEND, MOVED, NONE_ANSWER), [], NONE | {"written": "never"}, (RECORD | {"visible": False},)
+    ),
     "silent": Case((ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER), [], SILENT),
     "refused": Case(
         (ASKED, PRODUCE, ANSWER | {"error_code": 19, "base_offset": -1, "mono_ms": 5_003}), [], REFUSED, ()

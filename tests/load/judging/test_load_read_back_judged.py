@@ -31,6 +31,7 @@ RECORD: Row = PLACE | {
 PART: Row = PLACE | {"start_offset": 40, "readable_offset": 50, "end_offset": 50, "same_leader": True}
 MADE: Row = {"client": "transform", "timestamp_ms": None}
 SHOWN, HIDDEN = RECORD | {"visible": True}, RECORD | {"offset": 39, "visible": False}
+ABORTED: Row = {"written": "never"}
 OF_NO_RECORD = PLACE | {"offset": 44, "problem": "records gone"}
 
 # The request's differences, the records, the partition's row if there is one, and the problems.
@@ -79,6 +80,11 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
                 "base_offset": None, "outcome": "not sent"},
         [HIDDEN], PART, ["not sent"],
     ),
+    "of a transaction that it aborted": (ABORTED, [HIDDEN | {"offset": 40}], PART, []),
+    "aborted, and shown": (ABORTED, [SHOWN], PART, ["written, and must not be"]),
+    "aborted, and not there": (ABORTED, [], PART, ["lost"]),
+    "aborted, and at another offset": (ABORTED, [HIDDEN], PART, ["told another offset"]),
+    "aborted, against its own transaction": ({}, [HIDDEN | {"offset": 40}], PART, ["committed, and not shown"]),
     "sent before its time": ({"intended_us": 1_001}, [RECORD], PART, ["sent before its time"]),
     "sent at its time": ({"intended_us": 1_000}, [RECORD], PART, []),
 }  # fmt: skip

@@ -58,6 +58,9 @@ def test_the_partitions_of_a_request_have_one_leader() -> None:
         ({"headers": -1}, "negative time or size: headers"),
         ({"compression": "brotli"}, "compression 'brotli', which is none or gzip or snappy or lz4 or zstd"),
         ({"idempotent": True, "acks": 1, "waits": False, "beside": {}, "expect": "NONE"}, "that takes acks -1, not 1"),
+        ({"transaction": "maybe"}, "has transaction 'maybe', which is commit or abort"),
+        ({"transaction": "commit", "idempotent": True}, "takes acks -1, and neither idempotent nor written"),
+        ({"transaction": "abort", "written": "once"}, "takes acks -1, and neither idempotent nor written"),
         ({"client": "producer", "waits": False, "beside": {}}, "is a producer, and only raw requests have partitions"),
         ({"client": "reader", "waits": False, "acks": None, "expect": None}, "only raw requests have beside"),
     ],
@@ -66,6 +69,16 @@ def test_a_mistake_is_one_sentence(change: dict[str, Any], sentence: str) -> Non
     group = {name: value for name, value in (WIDE | change).items() if value is not None}
     with pytest.raises(ScenarioError, match=sentence):
         parse_scenario({"name": "s", "groups": [group]})
+
+
+def test_the_topics_of_a_transaction_are_read_as_such_and_what_is_aborted_must_not_be_there() -> None:
+    planned = {
+        end: plan_connections(scenario(**({} if end is None else {"transaction": end})), LEADERS, 1).to_pylist()[0] for end in (None, "commit", "abort")
+    }
+    assert {end: row["written"] for end, row in planned.items()} == {None: None, "commit": None, "abort": "never"}
+    assert {end: row["idempotent"] for end, row in planned.items()} == {None: False, "commit": True, "abort": True}
+    assert scenario(transaction="abort").transactional == {"t", "u"}
+    assert scenario().transactional == set()
 
 
 def test_readers_cannot_know_how_much_goes_to_a_partition() -> None:
@@ -81,6 +94,7 @@ def test_the_bundled_scenario_has_all_of_it() -> None:
     assert all(group.is_wide and group.records_per_batch > 1 for group in groups)
     assert any(group.idempotent for group in groups)
     assert any(group.headers for group in groups)
+    assert {group.transaction for group in groups} == {None, "commit", "abort"}
     both = [group.expected for group in groups if group.waits]
-    assert [each["orders"] for each in both] == [7, 7]
-    assert [each["payments"] for each in both] == [0, 0]
+    assert [each.get("orders", each.get("ledger")) for each in both] == [7, 7, 7, 7]
+    assert [each.get("payments", each.get("audit")) for each in both] == [0, 0, 0, 0]

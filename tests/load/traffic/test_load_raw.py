@@ -16,8 +16,9 @@ from fakebroker_load.job import leaders_of
 from fakebroker_load.log import PART_SCHEMA, await_readable, log_ends, part_rows
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
-from fakebroker_load.scenario.batches import CODECS
+from fakebroker_load.scenario.batches import CODECS, ENDS
 from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.traffic import raw_transactions
 from fakebroker_load.traffic.raw import told
 from fakebroker_load.wire.messages import ProduceAnswer
 from fakebroker_load.worker import run
@@ -31,6 +32,8 @@ WIDE = Group(
 GROUPS = (
     *(replace(WIDE, name=codec, compression=codec, headers=number) for number, codec in enumerate(CODECS)),
     replace(WIDE, name="idempotent", idempotent=True, pipelined=2),
+    replace(WIDE, name="commit", topic="v", beside={"w": "NONE"}, compression="lz4", transaction="commit"),
+    replace(WIDE, name="abort", topic="v", beside={"w": "NONE"}, transaction="abort"),
     replace(WIDE, name="acks=1", acks=1, expect="NONE", waits=False),
     replace(WIDE, name="acks=0", acks=0, expect="no answer", waits=False, beside={"u": "no answer"}),
 )
@@ -42,15 +45,17 @@ def sent_and_read() -> Iterator[tuple[list[Row], list[Row]]]:
     with FakeCluster(brokers=3) as kafka:
         for topic in scenario.topics:
             kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTS)
-        kafka.followers.freeze("t")
+        for topic in "tv":
+            kafka.followers.freeze(topic)
         bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
         metadata = leaders_of(bootstrap, scenario)
         before = log_ends(metadata)
         plan = plan_connections(scenario, metadata.leaders, 1)
         sent = [row for batch in run(iter(plan.to_batches()), run_id="id") for row in batch.to_pylist()]
-        kafka.followers.resume("t")
+        for topic in "tv":
+            kafka.followers.resume(topic)
         ends = log_ends(leaders_of(bootstrap, scenario))
-        parts = part_rows(("s", "id"), before, ends, await_readable(ends), {})
+        parts = part_rows(("s", "id"), before, ends, await_readable(ends), {}, scenario.transactional)
         given = pa.RecordBatch.from_pylist(parts, schema=PART_SCHEMA)
         yield sent, [row for batch in read_parts(iter([given])) for row in batch.to_pylist()]
 
@@ -61,6 +66,7 @@ def test_each_partition_of_a_request_is_answered_for_itself(sent_and_read: tuple
     expected: dict[tuple[str, str, int | None, str], int] = {
         **{(name, topic, error, "answered"): each for name in CODECS for topic, error in (("t", 7), ("u", 0))},
         **{("idempotent", topic, error, "answered"): each for topic, error in (("t", 7), ("u", 0))},
+        **{(end, topic, error, "answered"): each for end in ENDS for topic, error in (("v", 7), ("w", 0))},
         **{("acks=1", topic, 0, "answered"): each for topic in "tu"},
         **{("acks=0", topic, None, "silent"): each for topic in "tu"},
     }
@@ -83,7 +89,45 @@ def test_each_record_stands_where_its_answer_says_as_it_was_sent(sent_and_read: 
 def test_idempotent_connections_have_producers_of_their_own(sent_and_read: tuple[list[Row], list[Row]]) -> None:
     ids = {(row["connection"], row["producer_id"]) for row in sent_and_read[0] if row["group"] == "idempotent"}
     assert len(ids) == len({producer for _, producer in ids}) == WIDE.connections
-    assert {row["producer_id"] for row in sent_and_read[0] if row["group"] != "idempotent"} == {None}
+    assert {row["producer_id"] for row in sent_and_read[0] if row["group"] not in ("idempotent", *ENDS)} == {None}
+
+
+def test_what_was_committed_is_shown_and_what_was_aborted_is_hidden(
+    sent_and_read: tuple[list[Row], list[Row]],
+) -> None:
+    group_of = {row["connection"]: row["group"] for row in sent_and_read[0]}
+    shown = Counter((group_of[row["connection"]], row["visible"]) for row in sent_and_read[1])
+    assert {key: count for key, count in shown.items() if key[0] in ENDS} == {
+        ("commit", True): WIDE.records,
+        ("abort", False): WIDE.records,
+    }
+    assert {row["written"] for row in sent_and_read[0] if row["group"] == "abort"} == {"never"}
+
+
+def test_a_transaction_that_cannot_begin_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_transactions, "WITHIN_S", 0)
+    scenario = Scenario("s", (Group("g", "t", -1, "NONE", transaction="commit"),))
+    with FakeCluster() as kafka:
+        broker = kafka.endpoints[0]
+        kafka.create_topic("t")
+        kafka.faults.add(when={"api": "AddPartitionsToTxn"}, do="CONCURRENT_TRANSACTIONS", times="every_time")
+        plan = plan_connections(scenario, {("t", 0): (broker.host, broker.port)}, 1)
+        (row,) = [row for batch in run(iter(plan.to_batches())) for row in batch.to_pylist()]
+    assert row["outcome"] == "not sent"
+
+
+def test_a_transaction_waits_for_its_coordinator() -> None:
+    scenario = Scenario("s", (Group("g", "t", -1, "NONE", transaction="commit"),))
+    with FakeCluster() as kafka:
+        broker = kafka.endpoints[0]
+        kafka.create_topic("t")
+        for api in ("InitProducerId", "AddPartitionsToTxn", "EndTxn"):
+            kafka.faults.add(when={"api": api}, do="COORDINATOR_LOAD_IN_PROGRESS", times="once")
+        plan = plan_connections(scenario, {("t", 0): (broker.host, broker.port)}, 1)
+        (row,) = [row for batch in run(iter(plan.to_batches())) for row in batch.to_pylist()]
+        asked = [len(kafka.journal.requests(api=api)) for api in ("InitProducerId", "AddPartitionsToTxn", "EndTxn")]
+    assert (row["outcome"], row["error_code"]) == ("answered", 0)
+    assert asked == [2, 2, 2]
 
 
 def test_the_rows_of_a_request_are_numbered_and_have_its_times(sent_and_read: tuple[list[Row], list[Row]]) -> None:
