@@ -25,7 +25,7 @@ PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install compiled demo test test-all languages soak honest quick affected test-compiled properties fuzz mutants witness-mutants costs \
+.PHONY: install compiled demo test test-all languages soak honest quick affected test-compiled properties fuzz mutants witness-mutants wire-mutants costs \
   check format bench guard conformance conformance-producer suites wheels nightly flaky green clean help
 
 help:
@@ -132,6 +132,11 @@ SEED ?= 1
 COUNT ?= 10000
 witness-mutants: $(STAMP)
 	$(BIN)/python -m tests.witness_mutants --seed $(SEED) --count $(COUNT) $(WITNESSES)
+
+## make wire-mutants SEED=1 COUNT=500   does it notice one altered message between load and broker?
+wire-mutants: COUNT := 500
+wire-mutants: $(STAMP)
+	$(BIN)/python -m tests.witness_mutants --wire --seed $(SEED) --count $(COUNT)
 
 ## make costs   what each test file costs, and what it alone executes; COSTS=tests/core renews a part
 costs: $(STAMP)

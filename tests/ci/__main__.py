@@ -34,6 +34,7 @@ NIGHTLY = (
     make("mutants"),
     make("mutants", "MUTANTS=--random 200 --seed 1"),
     make("witness-mutants"),
+    make("wire-mutants"),
     make("conformance-producer"),
     make("conformance", "CONFORMANCE=--if-reachable"),
 )

@@ -121,12 +121,7 @@ LIES: dict[str, Lie] = {
     "honest, in raw transactions": Lie(None, -1, FROZEN, is_wide=True, transaction="commit"),
     "honest, in aborted transactions": Lie(None, -1, FROZEN, is_wide=True, transaction="abort"),
     "a lost marker, of raw requests": Lie(
-        lies.writes_marks(lies.loses_marks),
-        -1,
-        FROZEN,
-        "committed, and not shown",
-        is_wide=True,
-        transaction="commit",
+        lies.writes_marks(lies.loses_marks), -1, FROZEN, "committed, and not shown", is_wide=True, transaction="commit"
     ),
     "what was aborted is committed, of raw requests": Lie(
         lies.writes_marks(lies.commits_all), -1, FROZEN, "written, and must not be", is_wide=True, transaction="abort"

@@ -164,8 +164,9 @@ said AS (
             WHEN answer.seq < greatest(asked_for.seq, parked.seq)
                 OR exists(all_appends, one -> one.seq > answer.seq) THEN 'answered before it was done'
             WHEN exists(all_appends, one -> one.seq > parked.seq) THEN 'parked before it was appended'
-            WHEN appends > 0 AND copies IS NULL AND hidden IS NULL AND recorded_offset < readable_offset AND NOT coalesce(
-                exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= recorded_offset), false)
+            WHEN appends > 0 AND copies IS NULL AND hidden IS NULL AND recorded_offset < readable_offset
+                AND NOT coalesce(
+                    exists(leaders, one -> one.seq > append.seq AND one.log_end_offset <= recorded_offset), false)
                 THEN 'appended, and not in the log'
             WHEN appends = 0 AND copies > 0 THEN 'in the log, and never appended'
             WHEN copies = 1 AND log_offset <> recorded_offset THEN 'moved in the log'

@@ -163,7 +163,8 @@ looked_up AS (
             WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
             WHEN is_raw AND stored.producer_id <> coalesce(producer_id, -1) THEN 'stored as of a producer'
             WHEN stored.compression <> compression THEN 'stored in another compression'
-            WHEN copies IS NULL AND (hidden IS NULL OR NOT written <=> 'never') AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
+            WHEN copies IS NULL AND (hidden IS NULL OR NOT written <=> 'never')
+                AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
                 OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset

@@ -142,7 +142,7 @@ class RawDriver:
                         (topic, [batch for _, batch in some]) for topic, some in groupby(batches, lambda each: each[0])
                     ],
                     client_id=row["client_id"],
-                    transactional_id=self._transaction and self._transaction.name,
+                    transactional_id=None if self._transaction is None else self._transaction.name,
                 ),
                 wants_answer=row["acks"] != 0,
                 timeout_ms=timeout_ms,

@@ -41,6 +41,8 @@ class Caller:
     async def ask(self, encode: Callable[[int], bytes], wait_ms: int = 0) -> tuple[Exchange, bytes]:
         """Send a request, and return its exchange and the response. The broker may take `wait_ms`. Raises
         ConnectionError."""
+        if self._connection.closed:  # by a response that was not asked for, or by the broker
+            raise ConnectionError(f"{self._place} has closed the connection")
         exchange = internal(self._next, encode(self._next))
         exchange.timeout_ms = wait_ms
         self._next += 1

@@ -77,7 +77,9 @@ def compressed(batch: bytes, codec: Codec) -> bytes:
     if codec is Codec.NONE:
         return batch
     header = read_batch_header(batch)
-    return pack_batch(header._replace(attributes=header.attributes | codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
+    return pack_batch(
+        header._replace(attributes=header.attributes | codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:])
+    )
 
 
 def fingerprint(record: Record) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fakebroker_load.plan import plan_connections
+from fakebroker_load.scenario.batches import ENDS
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import load_scenario, parse_scenario
 
@@ -72,9 +73,8 @@ def test_a_mistake_is_one_sentence(change: dict[str, Any], sentence: str) -> Non
 
 
 def test_the_topics_of_a_transaction_are_read_as_such_and_what_is_aborted_must_not_be_there() -> None:
-    planned = {
-        end: plan_connections(scenario(**({} if end is None else {"transaction": end})), LEADERS, 1).to_pylist()[0] for end in (None, "commit", "abort")
-    }
+    scenarios = {None: scenario(), **{end: scenario(transaction=end) for end in ENDS}}
+    planned = {end: plan_connections(one, LEADERS, 1).to_pylist()[0] for end, one in scenarios.items()}
     assert {end: row["written"] for end, row in planned.items()} == {None: None, "commit": None, "abort": "never"}
     assert {end: row["idempotent"] for end, row in planned.items()} == {None: False, "commit": True, "abort": True}
     assert scenario(transaction="abort").transactional == {"t", "u"}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 
 import pytest
 
 from fakebroker import FakeCluster
 from fakebroker_load.wire.caller import Caller
 from fakebroker_load.wire.messages import encode_probe, is_probe_answer
+from fakebroker_load.worker import run_in_loop
 
 
 def test_it_is_answered_and_knows_when_and_where() -> None:
@@ -49,3 +51,23 @@ def test_who_is_cut_off_says_so() -> None:
         server.close()
 
     asyncio.run(main())
+
+
+def test_a_response_that_was_not_asked_for_ends_the_connection() -> None:
+    async def answer_twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(4)
+        writer.write(struct.pack(">ii", 4, 1) * 2)
+        await reader.read()
+        writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer_twice, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        caller = await Caller.of("127.0.0.1", port)
+        await caller.ask(encode_probe)
+        with pytest.raises(ConnectionError, match=f"127.0.0.1:{port} has closed the connection"):
+            await caller.ask(encode_probe)
+        await caller.close()
+        server.close()
+
+    run_in_loop(main())

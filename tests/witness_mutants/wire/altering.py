@@ -59,7 +59,8 @@ class Altered(NamedTuple):
     frames: list[bytes]
     is_delayed: bool
     parts: frozenset[Part]
-    told: str
+    told: str = ""
+    message: Message | None = None  # as it is now; None: the same, or not to be read
 
 
 def changes_of_message(message: Message) -> Iterator[Kind]:
@@ -82,9 +83,9 @@ def alter(frame: bytes, message: Message, before: Message | None, alteration: Al
     parts = frozenset(partitions_of(message.body))
     if field == A_FRAME:
         frames = {DROPPED: [], DOUBLED: [frame, frame], DELAYED: [frame]}[change]
-        return Altered(frames, change == DELAYED, parts, "")
+        return Altered(frames, change == DELAYED, parts)
     if (thing, field) in HEADERS:
-        return Altered([_other_header(frame, message, before, field, change, draw)], False, parts, "")
+        return Altered([_other_header(frame, message, before, field, change, draw)], False, parts)
     if thing == message.name:
         new, told = _other_body(message, before, field, change, draw)
     else:
@@ -95,7 +96,7 @@ def alter(frame: bytes, message: Message, before: Message | None, alteration: Al
         raise NothingToChange from problem
     if other == frame:
         raise NothingToChange
-    return Altered([other], False, parts | set(partitions_of(new.body)), told)
+    return Altered([other], False, parts | set(partitions_of(new.body)), told, new)
 
 
 def another(value: Any, change: str, others: list[Any], draw: random.Random) -> Any:

@@ -18,11 +18,12 @@ from witness_mutants.changes import Kind
 from witness_mutants.listed import SURVIVOR, judgement_of
 from witness_mutants.recording import WAYS, Recording, load_recording
 from witness_mutants.stack import Copy, Found, judge_copies
-from witness_mutants.wire.altering import A_FRAME, Alteration, Altered, alter, changes_of_message
+from witness_mutants.wire.altering import A_FRAME, Alteration, alter, changes_of_message
 from witness_mutants.wire.batches import NothingToChange
 from witness_mutants.wire.conditions import is_met, row_of
 from witness_mutants.wire.messages import Message
 from witness_mutants.wire.runs import LATE_LIMIT_MS, Played, messages_of, play
+from witness_mutants.wire.tap import Done
 
 TIMES = ("timeout", "throttle_time")  # of these another value is found by lateness
 OF_LATENESS = {LATE, LATE_BY_LOAD, UNDECIDED}
@@ -148,7 +149,7 @@ def came_of(run: Run, found_by_ways: Mapping[int, Found | str]) -> Iterator[Trie
     """Yield what came of a run, in each way that it was judged in."""
     _, kind, ordinal, _ = alteration = run.alteration
     assert run.played.done is not None
-    told = f"{alteration} ({run.catalogue.scenario}, message {ordinal}: {run.played.done[1].told})"
+    told = f"{alteration} ({run.catalogue.scenario}, message {ordinal}: {run.played.done.altered.told})"
     named = kind if kind.thing == alteration.message else Kind(f"{alteration.message}: {kind.thing}", *kind[1:])
     one = Tried(alteration.message, WAYS[0], run.number, named, told, FOUND, True, "")
     if run.recording is None:
@@ -166,22 +167,21 @@ def came_of(run: Run, found_by_ways: Mapping[int, Found | str]) -> Iterator[Trie
         yield one._replace(ways=ways, outcome=outcome, is_red=found.is_red, said=found.told(), why=why)
 
 
-def is_named(found: Found, kind: Kind, done: tuple[str, Altered], recording: Recording) -> bool:
+def is_named(found: Found, kind: Kind, done: Done, recording: Recording) -> bool:
     """Whether the verdict names the connection of the message, or a partition that it is about; anything, if it is
     about none. Lateness counts only where time was changed: the machine may be late."""
-    peer, altered = done
     takes_time = kind.field == A_FRAME or kind.field in TIMES
     mismatches = [each for each in found.mismatches if takes_time or each["problem"] not in OF_LATENESS]
     rows = recording.tables[PARQUET].select(["connection", "group", "local"]).to_pylist()
-    own = [row for row in rows if row["local"] == peer]
+    own = [row for row in rows if row["local"] == done.peer]
     if any(row["group"] in found.of_groups for row in own):
         return True
     connections = {row["connection"] for row in own}
-    if not connections and not altered.parts:
+    if not connections and not done.altered.parts:
         return bool(mismatches or found.of_groups)
     return any(
         each["connection"] in connections
-        or (each["topic"], each["partition"]) in altered.parts
-        or (each["topic"], None) in altered.parts
+        or (each["topic"], each["partition"]) in done.altered.parts
+        or (each["topic"], None) in done.altered.parts
         for each in mismatches
     )

@@ -1,25 +1,73 @@
-"""Conditions of the table of facts that are about a message on the wire (`unseen` in fakebroker_load/facts)."""
+"""Conditions of the table of facts that are about a message on the wire (`unseen` in fakebroker_load/facts).
+
+Theory   An excuse must hold for the message that was altered. `asked` is the request that it is, or that it answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from fakebroker_load.facts.table import ALWAYS
 from fakebroker_load.results.folder import PARQUET
+from fakebroker_load.wire.log_messages import MAX_BYTES
 from witness_mutants.recording import Recording
 from witness_mutants.rows import Row
-from witness_mutants.wire.altering import Alteration, Altered
+from witness_mutants.wire.altering import Alteration
+from witness_mutants.wire.fields import places_of, value_at
+from witness_mutants.wire.tap import Done
+
+
+def _api(row: Row) -> str:
+    return str(row["message"]).split()[0]
+
+
+def _is_of_reader(row: Row) -> bool:
+    """It is given less at a time than what reads the log back."""
+    return _api(row) == "Fetch" and row["asked"].max_bytes < MAX_BYTES
+
+
+def _values(row: Row, field: str) -> list[Any]:
+    body = row["before"] if row["after"] is None else row["after"]
+    return [value_at(body, place) for place in places_of(body, field)]
+
+
+def _starts_fit(row: Row) -> bool:
+    """Whether no partition has a log start beyond its record, or below -1."""
+    starts, offsets = (
+        _values(row, f"responses.partition_responses.{name}") for name in ("log_start_offset", "base_offset")
+    )
+    return all(start >= -1 and (offset < 0 or start <= offset) for start, offset in zip(starts, offsets, strict=True))
+
 
 WIRE: Mapping[str, Callable[[Row], bool]] = {
     ALWAYS: lambda row: True,
+    "of messages other than Produce": lambda row: _api(row) != "Produce",
+    "of requests that are not answered": lambda row: row["acks"] == 0,
+    "of requests without a transaction": lambda row: row["asked"].transactional_id is None,
+    "of batches that are sent": lambda row: bool(row["is_request"]),
+    "of readers": _is_of_reader,
+    "of followers": lambda row: _api(row) == "Fetch" and not _is_of_reader(row) and not row["is_leaders"],
+    "of a Fetch for the watermark": lambda row: _api(row) == "Fetch" and not row["asked"].max_wait,
+    "of a log start that may be": _starts_fit,
+    "of the last response of a connection": lambda row: bool(row["is_last"]),
 }
 
 
-def row_of(alteration: Alteration, done: tuple[str, Altered], recording: Recording) -> Row:
-    """A message as the conditions see it: its name, and what sends on its connection."""
-    rows = recording.tables[PARQUET].select(["local", "client", "acks"]).to_pylist()
-    own: Row = next((row for row in rows if row["local"] == done[0]), {})
-    return {"message": alteration.message, "client": own.get("client"), "acks": own.get("acks")}
+def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
+    """A message as the conditions see it."""
+    rows = recording.tables[PARQUET].select(["local", "acks", "correlation_id"]).to_pylist()
+    own = [row for row in rows if row["local"] == done.peer]
+    return {
+        "message": alteration.message,
+        "is_request": done.message.is_request,
+        "acks": own[0]["acks"] if own else None,
+        "is_last": bool(own) and done.message.correlation_id == max(row["correlation_id"] for row in own),
+        "asked": done.asked.body,
+        "before": done.message.body,
+        "after": done.altered.message and done.altered.message.body,
+        "is_leaders": done.is_leaders,
+    }
 
 
 def is_met(condition: str, row: Row, after: Row | None) -> bool:

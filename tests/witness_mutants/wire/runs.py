@@ -15,9 +15,9 @@ from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic import members, readers
 from witness_mutants.recording import record
 from witness_mutants.small import LATE_MS
-from witness_mutants.wire.altering import Alteration, Altered
+from witness_mutants.wire.altering import Alteration
 from witness_mutants.wire.messages import Message
-from witness_mutants.wire.tap import Tap
+from witness_mutants.wire.tap import Done, Tap
 
 SEED = 1
 CONFIG = {"group.initial.rebalance.delay.ms": 0}
@@ -70,11 +70,10 @@ SCENARIOS = {
 
 
 class Played(NamedTuple):
-    """What came of a run. `done` is the address of the load on whose connection a message was altered, and how; None if
-    there was nothing to alter. `refused` is the sentence with which the load ended without a verdict, `crash` a
-    traceback."""
+    """What came of a run. `done` is None if there was nothing to alter. `refused` is the sentence with which the load
+    ended without a verdict, `crash` a traceback."""
 
-    done: tuple[str, Altered] | None
+    done: Done | None
     refused: str | None = None
     crash: str | None = None
 

@@ -7,11 +7,10 @@ Theory   To both sides it is a proxy that nothing reveals. Addresses are those o
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,9 +20,21 @@ from fakebroker.protocol.framing import FrameDecoder, encode_frame
 from fakebroker.server.driver import Driver
 from witness_mutants.wire.altering import DELAY_S, Alteration, Altered, alter
 from witness_mutants.wire.batches import NothingToChange
+from witness_mutants.wire.fields import partitions_of
 from witness_mutants.wire.messages import Message
 
 Pass = Callable[[list[bytes]], None]
+
+
+class Done(NamedTuple):
+    """A message that was altered. `peer` is the address of the load on its connection, `asked` the request that it is,
+    or that it answers. `is_leaders`: the broker leads a partition that it is about."""
+
+    peer: str
+    altered: Altered
+    message: Message
+    asked: Message
+    is_leaders: bool
 
 
 class Lane:
@@ -35,15 +46,15 @@ class Lane:
 
 
 class Tap:
-    """`seen` has all messages in their order. `done` is what was altered, and on the connection with which address of
-    the load."""
+    """`seen` has all messages in their order, `done` what was altered."""
 
     def __init__(self, alteration: Alteration | None = None) -> None:
         self.seen: list[Message] = []
-        self.done: tuple[str, Altered] | None = None
+        self.done: Done | None = None
         self._alteration = alteration
         self._lanes: defaultdict[tuple[Connection, bool], Lane] = defaultdict(Lane)
-        self._asked: dict[tuple[Connection, int], tuple[int, int]] = {}  # API and version by correlation id
+        self._asked: dict[tuple[Connection, int], Message] = {}  # requests by correlation id
+        self._leaders: dict[tuple[str, int | None], int] = {}
         self._previous: dict[str, Message] = {}
         self._counts: defaultdict[str, int] = defaultdict(int)
 
@@ -93,17 +104,19 @@ class Tap:
         let(frames)
 
     def _note(self, connection: Connection, frame: bytes) -> None:
-        api, version, correlation_id = struct.unpack_from(">hhi", frame)
-        self._asked[connection, correlation_id] = api, version
+        """Note a request as the broker gets it. One that cannot be read is not answered."""
+        with suppress(ProtocolError):
+            message = Message.request(frame)
+            self._asked[connection, message.correlation_id] = message
 
     def _altered(self, connection: Connection, is_request: bool, frame: bytes) -> Altered | None:
         """Look at a message, and return what passes in its place; None if it passes as it is."""
         try:
             if is_request:
-                message = Message.request(frame)
+                message = asked = Message.request(frame)
             else:
-                (correlation_id,) = struct.unpack_from(">i", frame)
-                message = Message.response(*self._asked[connection, correlation_id], frame)
+                asked = self._asked[connection, int.from_bytes(frame[:4], "big")]
+                message = Message.response(asked.api, asked.version, frame)
         except (ProtocolError, KeyError):  # a response to a request that was altered
             return None
         name, whole = message.name, encode_frame(frame)
@@ -111,6 +124,12 @@ class Tap:
         self.seen.append(message)
         self._previous[name] = message
         self._counts[name] += 1
+        if name.startswith("Metadata") and not is_request:
+            self._leaders |= {
+                (topic.name, part.partition_index): part.leader_id
+                for topic in message.body.topics
+                for part in topic.partitions
+            }
         wanted = self._alteration
         if wanted is None or self.done is not None or name != wanted.message or number < wanted.ordinal:
             return None
@@ -118,5 +137,6 @@ class Tap:
             altered = alter(whole, message, before, wanted)
         except NothingToChange:
             return None
-        self.done = connection.peer, altered
+        leads = any(self._leaders.get(part) == connection.broker_id for part in partitions_of(message.body))
+        self.done = Done(connection.peer, altered, message, asked, leads)
         return altered

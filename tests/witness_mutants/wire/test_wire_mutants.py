@@ -126,13 +126,12 @@ def test_an_altered_response_is_what_the_load_sees_and_the_same_number_alters_th
     played = play("plain", Alteration(ANSWER, kind, 3, "seed"), tmp_path / "one")
     assert (played.refused, played.crash) == (None, None)
     assert played.done is not None
-    peer, altered = played.done
     rows = load_recording(tmp_path / "one").tables[PARQUET]
-    own = rows.filter(pc.equal(rows["local"], peer))
+    own = rows.filter(pc.equal(rows["local"], played.done.peer))
     wrong = [row for row in own.to_pylist() if row["read"] is None and row["error_code"] != row["expected_error"]]
     assert len(wrong) == 1
-    assert ErrorCode(wrong[0]["error_code"]).name in altered.told
-    assert (wrong[0]["topic"], wrong[0]["partition"]) in altered.parts
+    assert ErrorCode(wrong[0]["error_code"]).name in played.done.altered.told
+    assert (wrong[0]["topic"], wrong[0]["partition"]) in played.done.altered.parts
 
 
 def test_the_same_seed_draws_the_same_alterations(catalogues: Mapping[str, Catalogue]) -> None:
