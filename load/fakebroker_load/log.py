@@ -188,7 +188,10 @@ class Asker:
             (size,) = struct.unpack(">i", self._receive(4))
             if not 0 <= size <= MAX_ANSWER_BYTES:
                 raise OSError(f"it claims an answer of {size} bytes")
-            return self._receive(size)
+            answer = self._receive(size)
+            if answer[:4] != struct.pack(">i", self._asked):
+                raise OSError("it answers another request")
+            return answer
         except OSError as error:
             raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socketserver
+import struct
+import threading
 import zlib
 from typing import Any
 
@@ -116,6 +119,25 @@ def test_what_stands_beyond_the_high_watermark() -> None:
 def test_nobody_there() -> None:
     with pytest.raises(WireError, match="does not answer"):
         Asker("127.0.0.1", free_ports(1))
+
+
+def test_the_response_to_another_request_is_none() -> None:
+    """As if an earlier one had come twice."""
+
+    class Twice(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1_000)
+            self.request.sendall(struct.pack(">ii", 4, 1) * 2)
+            self.request.recv(1_000)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Twice) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with Asker(*server.server_address) as asker:
+            assert asker.probe() == 1
+            with pytest.raises(WireError, match="it answers another request"):
+                asker.probe()
+        thread.join()
 
 
 def test_in_ranges_the_same_is_read() -> None:

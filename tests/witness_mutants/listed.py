@@ -27,8 +27,8 @@ NOT_JUDGED, EXCUSED, SURVIVOR = "not judged", "excused", "survivor"
 
 
 class Listed(NamedTuple):
-    """`things`, `fields` and `changes` may be ANY; `ways` is 2, 3 or 0 for both. `where` is a condition of
-    conditions.py."""
+    """`things`, `fields` and `changes` may be patterns; `ways` is 2, 3 or 0 for both. `where` is a condition of
+    conditions.py, of a message on the wire one of wire/conditions.py."""
 
     things: tuple[str, ...]
     fields: tuple[str, ...]
@@ -39,7 +39,7 @@ class Listed(NamedTuple):
 
     def covers(self, kind: Kind, ways: int) -> bool:
         parts = ((kind.thing, self.things), (kind.field, self.fields), (kind.change, self.changes))
-        return self.ways in (0, ways) and all(one in many or ANY in many for one, many in parts)
+        return self.ways in (0, ways) and all(any(fnmatchcase(one, each) for each in many) for one, many in parts)
 
 
 @cache

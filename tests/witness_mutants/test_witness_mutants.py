@@ -22,6 +22,7 @@ from witness_mutants.listed import EXCUSED, NOT_JUDGED, SURVIVOR, judgement_of, 
 from witness_mutants.recording import Recording, load_recording, record
 from witness_mutants.rows import READINGS, WITNESSES, Rows, value_of
 from witness_mutants.small import LATE_MS
+from witness_mutants.wire.conditions import WIRE
 
 EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
 SCENARIO = Scenario(
@@ -38,7 +39,8 @@ SCENARIO = Scenario(
 )
 SEED, MUTANTS = 7, 400
 TRIES = 60
-ORDER = "order"
+MESSAGES = ("* request", "* response")
+ORDER, ON_THE_WIRE = "order", ("wire", "batch")
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,8 @@ def test_each_kind_of_change_has_its_place_in_the_table_of_facts(recording: Reco
 def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
     """An excuse that covers nothing, or no row, would be forgotten."""
     for fact in facts():
+        if fact.witness in ON_THE_WIRE:  # test_wire_mutants.py
+            continue
         if fact.witness == ORDER:
             changes = [fact.field.removeprefix("a row ")]
         else:
@@ -95,7 +99,7 @@ def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
         for condition, patterns in fact.unseen.items():
             assert condition in CONDITIONS.keys() | AFTERWARDS.keys(), fact
             assert all(fnmatch.filter(changes, pattern) for pattern in patterns), fact
-    assert {entry.where for entry in load_listed()} <= CONDITIONS.keys() | AFTERWARDS.keys()
+    assert {entry.where for entry in load_listed()} <= CONDITIONS.keys() | AFTERWARDS.keys() | WIRE.keys()
 
 
 def test_a_limit_of_a_field_excuses_no_other_kind_of_change() -> None:
@@ -168,6 +172,8 @@ def test_the_list_names_what_there_is(recording: Recording) -> None:
     names = [{getattr(kind, name) for kind in known} for name in ("thing", "field", "change")]
     names[0] |= {CLIENT, JOURNAL, READINGS, *COLUMNS}
     for entry in load_listed():
+        if entry.things == MESSAGES:
+            continue
         for mentioned, there_are in zip(entry[:3], names, strict=True):
             assert set(mentioned) - {"*", ROW, CLOCK} <= there_are, entry
 

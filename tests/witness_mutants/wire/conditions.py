@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fakebroker_load.facts.table import ALWAYS
-from fakebroker_load.results.folder import PARQUET
-from fakebroker_load.wire.log_messages import MAX_BYTES
+from fakebroker_load.results.folder import PARQUET, PARTS_PARQUET
+from fakebroker_load.wire.log_messages import MAX_BYTES, whole_batches
 from witness_mutants.recording import Recording
 from witness_mutants.rows import Row
 from witness_mutants.wire.altering import Alteration
@@ -40,15 +40,42 @@ def _starts_fit(row: Row) -> bool:
     return all(start >= -1 and (offset < 0 or start <= offset) for start, offset in zip(starts, offsets, strict=True))
 
 
+def _offset(row: Row, which: str) -> int:
+    (place,) = places_of(row[which], "topics.partitions.fetch_offset")
+    return int(value_at(row[which], place))
+
+
+def _is_lower(row: Row) -> bool:
+    """Whether a Fetch asks for a lower offset than before, and for one that there may be."""
+    if row["after"] is None or not row["is_request"] or _api(row) != "Fetch":
+        return False
+    return 0 <= _offset(row, "after") < _offset(row, "before")
+
+
+def _is_above(row: Row) -> bool:
+    """Whether a watermark that a reader is told is above what it is given with it."""
+    marks, records = (_values(row, f"responses.partitions.{name}") for name in ("high_watermark", "records"))
+    last = [max((header.last_offset for header, _ in whole_batches(data or b"")), default=-1) for data in records]
+    return all(mark > offset for mark, offset in zip(marks, last, strict=True))
+
+
 WIRE: Mapping[str, Callable[[Row], bool]] = {
     ALWAYS: lambda row: True,
     "of messages other than Produce": lambda row: _api(row) != "Produce",
+    "of messages other than Produce and Fetch": lambda row: _api(row) not in ("Produce", "Fetch"),
     "of requests that are not answered": lambda row: row["acks"] == 0,
     "of requests without a transaction": lambda row: row["asked"].transactional_id is None,
     "of batches that are sent": lambda row: bool(row["is_request"]),
     "of readers": _is_of_reader,
     "of followers": lambda row: _api(row) == "Fetch" and not _is_of_reader(row) and not row["is_leaders"],
     "of a Fetch for the watermark": lambda row: _api(row) == "Fetch" and not row["asked"].max_wait,
+    "of what was asked for its records": lambda row: (
+        _api(row) == "Fetch" and not _is_of_reader(row) and bool(row["asked"].max_wait)
+    ),
+    "of an offset that is lower": _is_lower,
+    "of a watermark above the records": lambda row: _is_of_reader(row) and _is_above(row),
+    "of topics without transactions": lambda row: not row["is_transactional"],
+    "of topics with append times": lambda row: bool(row["has_append_times"]),
     "of a log start that may be": _starts_fit,
     "of the last response of a connection": lambda row: bool(row["is_last"]),
 }
@@ -57,6 +84,9 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
 def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
     """A message as the conditions see it."""
     rows = recording.tables[PARQUET].select(["local", "acks", "correlation_id"]).to_pylist()
+    parts = recording.tables[PARTS_PARQUET].select(["topic", "transactional"]).to_pylist()
+    configs = recording.entry["scenario"]["configs"]
+    topics = {topic for topic, _ in done.altered.parts}
     own = [row for row in rows if row["local"] == done.peer]
     return {
         "message": alteration.message,
@@ -66,6 +96,8 @@ def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
         "asked": done.asked.body,
         "before": done.message.body,
         "after": done.altered.message and done.altered.message.body,
+        "is_transactional": any(part["transactional"] for part in parts if part["topic"] in topics),
+        "has_append_times": any("message.timestamp.type" in configs.get(topic, {}) for topic in topics),
         "is_leaders": done.is_leaders,
     }
 
