@@ -298,7 +298,7 @@ def part_rows(
             "first_epoch": before[place].leader_epoch,
             "leader_epoch": end.leader_epoch,
             "followers": list(end.followers),
-            "metadata_problem": end.metadata_problem,
+            "metadata_problem": end.metadata_problem or before[place].metadata_problem,
             "transactional": place[0] in transactional or None,
             "stood_still": place in still,
             **({f"shown_{name}": value for name, value in shown[place]._asdict().items()} if place in shown else {}),

@@ -16,7 +16,7 @@ from witness_mutants.listed import SURVIVOR
 def print_results(console: Console, results: Sequence[Tried]) -> int:
     """Print the tables, and return the exit status: 1 if a mutant survives."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("scenario")
+    table.add_column("scenario, or message")
     for ways in (3, 2):
         for outcome in OUTCOMES:
             table.add_column(f"{ways} ways:\n{outcome}", justify="right")

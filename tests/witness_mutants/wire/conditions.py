@@ -40,6 +40,17 @@ def _starts_fit(row: Row) -> bool:
     return all(start >= -1 and (offset < 0 or start <= offset) for start, offset in zip(starts, offsets, strict=True))
 
 
+def _leaders(metadata: Any) -> dict[tuple[str, int], tuple[str, int]]:
+    """The address of the leader of each partition that has one."""
+    brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
+    return {
+        (topic.name, part.partition_index): brokers[part.leader_id]
+        for topic in metadata.topics
+        for part in topic.partitions
+        if part.leader_id in brokers
+    }
+
+
 def _offset(row: Row, which: str) -> int:
     (place,) = places_of(row[which], "topics.partitions.fetch_offset")
     return int(value_at(row[which], place))
@@ -76,6 +87,9 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
     "of a watermark above the records": lambda row: _is_of_reader(row) and _is_above(row),
     "of topics without transactions": lambda row: not row["is_transactional"],
     "of topics with append times": lambda row: bool(row["has_append_times"]),
+    "of metadata that is asked in between": lambda row: row["number"] in (1, 2),  # of four times
+    "of metadata that lacks a leader": lambda row: not _leaders(row["before"]).keys() <= _leaders(row["after"]).keys(),
+    "of metadata with the same leaders": lambda row: _leaders(row["before"]) == _leaders(row["after"]),
     "of a log start that may be": _starts_fit,
     "of the last response of a connection": lambda row: bool(row["is_last"]),
 }
@@ -98,6 +112,7 @@ def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
         "after": done.altered.message and done.altered.message.body,
         "is_transactional": any(part["transactional"] for part in parts if part["topic"] in topics),
         "has_append_times": any("message.timestamp.type" in configs.get(topic, {}) for topic in topics),
+        "number": alteration.ordinal,
         "is_leaders": done.is_leaders,
     }
 
