@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from fakebroker_load.errors import USER_ERRORS
+from fakebroker_load.scenario.batches import ENDS
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic import members, readers
 from witness_mutants.recording import record
@@ -56,6 +57,12 @@ SCENARIOS = {
             followers=FROZEN,
             assignments={topic: [[1, 2, 3]] * 2 for topic in ("t", "u")},
             configs={"v": {"message.timestamp.type": "LogAppendTime"}},
+        ),
+        Scenario(
+            "transactions",
+            tuple(replace(REPLICATED, name=end, beside={"v": "NONE"}, transaction=end) for end in ENDS),
+            brokers=3,
+            assignments={topic: [[1, 2, 3]] * 2 for topic in ("u", "v")},
         ),
         Scenario(
             "members",
