@@ -4,8 +4,8 @@ Theory   In one generation a partition has one owner. Generations rise. A member
          generation is told no older one. A commit of an older generation is refused, as is one of a member that has
          left.
          No accepted commit passes a record that was not read yet, and no member is told such an offset as committed. A
-         member is never told less than an earlier accepted commit: it reads on from there. In the end the log's end is
-         committed.
+         member is never told less than an earlier accepted commit: it reads on from there. It is never told more than
+         the log's end. In the end the log's end is committed.
          Whether each record is read at all is judged with other readers (readers.py). Moments are compared on the run's
          clock. On one connection they are exact. Between two connections they have as much room as the clocks of the
          tasks may differ (`slack_us`).
@@ -111,6 +111,10 @@ UNION ALL
 SELECT run, `group`, connection, topic, partition, offset, 'committed', 'a commit is gone',
     concat('reader ', connection, ': is told that ', offset, ' is committed, and ', accepted_offset, ' was before')
 FROM kept WHERE what = 'committed' AND offset < accepted_offset
+UNION ALL
+SELECT told.run, told.`group`, connection, topic, partition, offset, 'committed', 'committed beyond the log',
+    concat('reader ', connection, ': is told that ', offset, ' is committed; log: it ends at ', end_offset)
+FROM told JOIN {parts} AS parts USING (run, topic, partition) WHERE what = 'committed' AND offset > end_offset
 UNION ALL
 SELECT run, `group`, CAST(NULL AS INT), topic, partition, offset, 'committed', 'not committed to the end',
     concat('readers: in the end ', coalesce(CAST(offset AS STRING), 'nothing'), ' is committed; log: it ends at ', end)

@@ -74,7 +74,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "group": (
         *("given to two members", "committed by an old generation", "committed after it had left"),
-        *("committed before it was read", "generation went back", "a commit is gone"),
+        *("committed before it was read", "generation went back", "a commit is gone", "committed beyond the log"),
     ),
     "late": (LATE, LATE_BY_LOAD, UNDECIDED),
     "unanswered": (

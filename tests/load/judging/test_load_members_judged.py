@@ -96,6 +96,9 @@ CASES: dict[str, tuple[list[Row], set[str]]] = {
     "the last one who asks counts": ([*ALL, told("committed", None, 20, offset=4)], set()),
     "less than was committed before": ([*ALL, told("committed", "a", 80, offset=4)], {"a commit is gone"}),
     "less than was committed meanwhile": ([*ALL, told("committed", "a", 35, offset=4)], set()),
+    "more than the log has, until the next commit": (
+        [*ALL, told("committed", "a", 80, offset=6)], {"committed beyond the log"}
+    ),
     "a commit that was refused": (
         [*ALL, told("commit", "a", 40, error=22, offset=9), told("committed", "a", 80, offset=5)], set()
     ),

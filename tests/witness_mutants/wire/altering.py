@@ -41,7 +41,7 @@ Part = tuple[str, int | None]
 
 
 class Alteration(NamedTuple):
-    """What is changed of the first message of that name, from the number `ordinal` on, of which it can be changed."""
+    """A change of the first message of that name, from the number `ordinal` on, that allows it."""
 
     message: str
     kind: Kind
@@ -64,7 +64,7 @@ class Altered(NamedTuple):
 
 
 def changes_of_message(message: Message) -> Iterator[Kind]:
-    """Every change that a message of this kind can have."""
+    """Yield every change that a message of this kind can have."""
     name, kind = message.name, (request_type if message.is_request else response_type)(message.api, message.version)
     yield from (Kind(name, A_FRAME, change) for change in (DROPPED, DOUBLED, DELAYED))
     yield from (Kind(name, ROW, change) for change in (DROPPED, DOUBLED))

@@ -124,13 +124,13 @@ def _of_record(
 
 
 def _encoded(header: BatchHeader, number: int, record: Record) -> bytes:
-    """Without its length."""
+    """Return the bytes of a record without their length."""
     timestamp_ms = header.base_timestamp_ms if record.timestamp_ms is None else record.timestamp_ms
     delta = number if record.offset_delta is None else record.offset_delta
     return encode_record(record, timestamp_ms - header.base_timestamp_ms, delta)
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether each batch has the CRC of its bytes, and there is nothing behind the last one."""
+    """Return True if each batch has the CRC of its bytes, and nothing is behind the last one."""
     batches = [batch for _, batch in whole_batches(data)]
     return sum(map(len, batches)) == len(data) and all(is_crc_valid(batch, 0, len(batch)) for batch in batches)

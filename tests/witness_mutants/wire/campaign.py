@@ -65,7 +65,7 @@ def alteration_of(catalogue: Catalogue, seed: int, number: int) -> Alteration:
 
 
 def fields_of(messages: Sequence[Message]) -> dict[tuple[str, str], list[str]]:
-    """The changes of each field of messages of one name."""
+    """Return the changes of each field of messages of one name."""
     found: dict[tuple[str, str], list[str]] = {}
     richest = next((message for message in messages if message.has_records), messages[0])
     for thing, field, change in changes_of_message(richest):
@@ -168,8 +168,8 @@ def came_of(run: Run, found_by_ways: Mapping[int, Found | str]) -> Iterator[Trie
 
 
 def is_named(found: Found, kind: Kind, done: Done, recording: Recording) -> bool:
-    """Whether the verdict names the connection of the message, or a partition that it is about; anything, if it is
-    about none. Lateness counts only where time was changed: the machine may be late."""
+    """Return True if the verdict names the connection of the message, or a partition that it is about; anything, if it
+    is about none. Lateness counts only where time was changed: the machine may be late."""
     takes_time = kind.field == A_FRAME or kind.field in TIMES
     mismatches = [each for each in found.mismatches if takes_time or each["problem"] not in OF_LATENESS]
     rows = recording.tables[PARQUET].select(["connection", "group", "local"]).to_pylist()

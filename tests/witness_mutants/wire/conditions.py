@@ -23,7 +23,7 @@ def _api(row: Row) -> str:
 
 
 def _is_of_reader(row: Row) -> bool:
-    """It is given less at a time than what reads the log back."""
+    """Return True if a reader has asked: for less at a time than the read-back of the log."""
     return _api(row) == "Fetch" and row["asked"].max_bytes < MAX_BYTES
 
 
@@ -33,7 +33,7 @@ def _values(row: Row, field: str) -> list[Any]:
 
 
 def _starts_fit(row: Row) -> bool:
-    """Whether no partition has a log start beyond its record, or below -1."""
+    """Return True if no partition has a log start beyond its record, or below -1."""
     starts, offsets = (
         _values(row, f"responses.partition_responses.{name}") for name in ("log_start_offset", "base_offset")
     )
@@ -41,7 +41,7 @@ def _starts_fit(row: Row) -> bool:
 
 
 def _leaders(metadata: Any) -> dict[tuple[str, int], tuple[str, int]]:
-    """The address of the leader of each partition that has one."""
+    """Return the address of the leader of each partition that has one."""
     brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
     return {
         (topic.name, part.partition_index): brokers[part.leader_id]
@@ -57,14 +57,14 @@ def _offset(row: Row, which: str) -> int:
 
 
 def _is_lower(row: Row) -> bool:
-    """Whether a Fetch asks for a lower offset than before, and for one that there may be."""
+    """Return True if a Fetch asks for a lower offset than before, and for one that may exist."""
     if row["after"] is None or not row["is_request"] or _api(row) != "Fetch":
         return False
     return 0 <= _offset(row, "after") < _offset(row, "before")
 
 
 def _is_above(row: Row) -> bool:
-    """Whether a watermark that a reader is told is above what it is given with it."""
+    """Return True if the high watermark in a response to a reader is above its records."""
     marks, records = (_values(row, f"responses.partitions.{name}") for name in ("high_watermark", "records"))
     last = [max((header.last_offset for header, _ in whole_batches(data or b"")), default=-1) for data in records]
     return all(mark > offset for mark, offset in zip(marks, last, strict=True))
@@ -96,7 +96,7 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
 
 
 def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
-    """A message as the conditions see it."""
+    """Return a message as the conditions see it."""
     rows = recording.tables[PARQUET].select(["local", "acks", "correlation_id"]).to_pylist()
     parts = recording.tables[PARTS_PARQUET].select(["topic", "transactional"]).to_pylist()
     configs = recording.entry["scenario"]["configs"]
@@ -118,5 +118,5 @@ def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
 
 
 def is_met(condition: str, row: Row, after: Row | None) -> bool:
-    """Whether the message meets it. Raises KeyError for a condition that there is not."""
+    """Return True if the message meets the condition. Raises KeyError for an unknown one."""
     return WIRE[condition](row)

@@ -25,7 +25,7 @@ MOMENTS = (*MORE_OR_LESS, "null", "another value")
 
 
 def leaves(kind: Any, before: str = "") -> Iterator[str]:
-    """The fields of a message, and of what it is made of."""
+    """Yield the fields of a message, and of its parts."""
     hints = get_type_hints(kind)
     for each in fields(kind):
         inner = [one for one in types_of(hints[each.name]) if is_dataclass(one)]
@@ -36,7 +36,7 @@ def leaves(kind: Any, before: str = "") -> Iterator[str]:
 
 
 def types_of(hint: Any) -> Iterator[Any]:
-    """The types that a hint names."""
+    """Yield the types that a hint names."""
     if get_origin(hint) in (tuple, UnionType) or get_args(hint):
         for one in get_args(hint):
             yield from types_of(one)
@@ -45,7 +45,7 @@ def types_of(hint: Any) -> Iterator[Any]:
 
 
 def changes_of(kind: Any, name: str) -> tuple[str, ...]:
-    """Every change that a field of a message can have."""
+    """Return every change that a field of a message can have."""
     first, _, rest = name.partition(".")
     hint = get_type_hints(kind)[first]
     if rest:
@@ -69,7 +69,7 @@ def changes_of(kind: Any, name: str) -> tuple[str, ...]:
 
 
 def places_of(message: Any, name: str, before: Place = ()) -> Iterator[Place]:
-    """Where in a message the field is, once for each element of an array that it is in."""
+    """Yield the places of the field in a message, one for each element of its array."""
     first, _, rest = name.partition(".")
     value = getattr(message, first)
     if not rest:
@@ -82,7 +82,7 @@ def places_of(message: Any, name: str, before: Place = ()) -> Iterator[Place]:
 
 
 def arrays_of(message: Any, before: Place = ()) -> Iterator[Place]:
-    """Where in a message its arrays of structures are."""
+    """Yield the places of arrays of structures in a message."""
     for each in fields(message):
         value = getattr(message, each.name)
         if isinstance(value, tuple) and value and is_dataclass(value[0]):
@@ -109,7 +109,7 @@ def with_value(message: Any, place: Place, value: Any) -> Any:
 
 
 def partitions_of(message: Any, topic: str | None = None) -> Iterator[tuple[str, int | None]]:
-    """The partitions that a message is about; None for all of a topic."""
+    """Yield the partitions that a message is about; None for all of a topic."""
     names = {each.name: getattr(message, each.name) for each in fields(message)}
     topic = next((names[name] for name in ("topic", "name") if isinstance(names.get(name), str)), topic)
     inner = [one for value in names.values() if isinstance(value, tuple) for one in value]

@@ -25,7 +25,7 @@ RECORDS = {"Produce request": "topic_data.partition_data.records", "Fetch respon
 
 @cache
 def named(api: int, version: int, is_request: bool) -> str:
-    """The name of a message in the table of facts."""
+    """Return the name of a message in the table of facts."""
     kind = (request_type if is_request else response_type)(api, version)
     name, side = re.findall(r"(\w+?)(Request|Response)$", kind.__name__)[0]
     return f"{name} v{version} {side.lower()}"
@@ -62,7 +62,7 @@ class Message:
 
     @property
     def records(self) -> str | None:
-        """The field that has batches."""
+        """Return the field that has batches; None if there is none."""
         return RECORDS.get(re.sub(" v[0-9]+ ", " ", self.name))
 
     @property
@@ -73,7 +73,7 @@ class Message:
         return replace(self, body=body)
 
     def frame(self) -> bytes:
-        """The whole frame. Raises what kio raises for a value that a field cannot have."""
+        """Return the whole frame. Raises whatever kio raises for an invalid value."""
         if self.is_request:
             return encode_request(self.body, self.correlation_id, self.client_id)
         return encode_response(self.body, self.correlation_id)

@@ -77,7 +77,7 @@ SCENARIOS = {
 
 
 class Played(NamedTuple):
-    """What came of a run. `done` is None if there was nothing to alter. `refused` is the sentence with which the load
+    """The result of a run. `done` is None if there was nothing to alter. `refused` is the sentence with which the load
     ended without a verdict, `crash` a traceback."""
 
     done: Done | None
@@ -86,7 +86,7 @@ class Played(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is something to judge."""
+        """Return True if there is something to judge."""
         return self.done is not None and self.refused is None and self.crash is None
 
 

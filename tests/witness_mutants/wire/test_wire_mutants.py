@@ -32,7 +32,7 @@ ANSWER = "Produce v9 response"
 
 @pytest.fixture(scope="module")
 def catalogues(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Catalogue]:
-    """Of the scenarios that are over at once."""
+    """Return the catalogues of two short scenarios."""
     return {name: catalogue_of(name, tmp_path_factory.mktemp("runs") / name) for name in ("plain", "wide")}
 
 
@@ -65,7 +65,7 @@ def test_each_field_of_each_message_is_altered_and_nothing_beside_it(catalogues:
 
 
 def differing(one: Message, other: Message) -> list[str]:
-    """The fields of which two messages have another value."""
+    """Return the fields of which two messages have another value."""
     return [
         field
         for field in leaves(type(one.body))
