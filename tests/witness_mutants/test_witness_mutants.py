@@ -39,7 +39,7 @@ SCENARIO = Scenario(
 )
 SEED, MUTANTS = 7, 400
 TRIES = 60
-MESSAGES = ("* request", "* response")
+MESSAGES = (" request", " response")
 ORDER, ON_THE_WIRE = "order", ("wire", "batch")
 
 
@@ -172,7 +172,7 @@ def test_the_list_names_what_there_is(recording: Recording) -> None:
     names = [{getattr(kind, name) for kind in known} for name in ("thing", "field", "change")]
     names[0] |= {CLIENT, JOURNAL, READINGS, *COLUMNS}
     for entry in load_listed():
-        if entry.things == MESSAGES:
+        if all(thing.endswith(MESSAGES) for thing in entry.things):
             continue
         for mentioned, there_are in zip(entry[:3], names, strict=True):
             assert set(mentioned) - {"*", ROW, CLOCK} <= there_are, entry

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker_load.facts.table import ALWAYS
 from fakebroker_load.results.folder import PARQUET, PARTS_PARQUET
 from fakebroker_load.wire.log_messages import MAX_BYTES, whole_batches
@@ -91,6 +92,9 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
     "of metadata that lacks a leader": lambda row: not _leaders(row["before"]).keys() <= _leaders(row["after"]).keys(),
     "of metadata with the same leaders": lambda row: _leaders(row["before"]) == _leaders(row["after"]),
     "of a log start that may be": _starts_fit,
+    "of answers with an error": lambda row: any(
+        code is not ErrorCode.none for code in _values(row, "responses.partition_responses.error_code")
+    ),
     "of the last response of a connection": lambda row: bool(row["is_last"]),
 }
 
