@@ -121,7 +121,7 @@ def test_a_batch_has_the_crc_of_its_bytes_unless_the_crc_is_changed(catalogues: 
                 assert all(valid) == whole, (thing, field, change)
 
 
-def test_an_altered_response_is_what_the_load_sees_and_the_same_number_alters_the_same(tmp_path: Path) -> None:
+def test_an_altered_response_is_what_the_load_sees(tmp_path: Path) -> None:
     kind = Kind(ANSWER, "responses.partition_responses.error_code", "another value")
     played = play("plain", Alteration(ANSWER, kind, 3, "seed"), tmp_path / "one")
     assert (played.refused, played.crash) == (None, None)
