@@ -73,7 +73,8 @@ def test_a_mistake_is_one_sentence(change: dict[str, Any], sentence: str) -> Non
 
 
 def test_the_topics_of_a_transaction_are_read_as_such_and_what_is_aborted_must_not_be_there() -> None:
-    scenarios = {None: scenario(), **{end: scenario(transaction=end) for end in ENDS}}
+    scenarios: dict[str | None, Scenario] = {end: scenario(transaction=end) for end in ENDS}
+    scenarios[None] = scenario()
     planned = {end: plan_connections(one, LEADERS, 1).to_pylist()[0] for end, one in scenarios.items()}
     assert {end: row["written"] for end, row in planned.items()} == {None: None, "commit": None, "abort": "never"}
     assert {end: row["idempotent"] for end, row in planned.items()} == {None: False, "commit": True, "abort": True}
