@@ -33,6 +33,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from support.few_rows import FOR_FEW_ROWS
 
 from fakebroker_load.scenario.reading import bundled
 from fakebroker_load.session import spark_session
@@ -100,7 +101,7 @@ def in_records(bar: Progress, options: argparse.Namespace, work: Path) -> Iterat
 def on_the_wire(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
     """Alter one message of each run, and yield what came of each stack. Raises NotMeasured."""
     task = bar.add_task("altered messages", total=options.count)
-    with processes() as pool, spark_session(rows=MANY_ROWS) as spark:
+    with processes() as pool, spark_session(settings=FOR_FEW_ROWS) as spark:
         catalogues = list(pool.map(catalogue_of, SCENARIOS, [work / name for name in SCENARIOS]))
         yield from tried_on_the_wire(
             spark, pool, catalogues, options.seed, options.count, work / "wire", lambda: bar.advance(task)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
+from support.few_rows import FOR_FEW_ROWS
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker_load.facts.table import facts
@@ -144,7 +145,7 @@ def test_the_same_seed_draws_the_same_alterations(catalogues: Mapping[str, Catal
 @pytest.mark.nightly  # every day: that each field is altered alone, and has its place in the table of facts
 @pytest.mark.spark
 def test_a_sample_is_found_or_listed(tmp_path: Path) -> None:
-    with spark_session("local[2]") as spark, ThreadPoolExecutor(1) as pool:
+    with spark_session("local[2]", FOR_FEW_ROWS) as spark, ThreadPoolExecutor(1) as pool:
         runs = [catalogue_of(name, tmp_path / name) for name in SCENARIOS]
         found = [one for some in tried_on_the_wire(spark, pool, runs, SEED, MUTANTS, tmp_path / "wire") for one in some]
     assert len(found) > MUTANTS
