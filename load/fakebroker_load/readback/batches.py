@@ -55,7 +55,7 @@ class BatchJudge:
         producer = header.producer_id, header.producer_epoch
         if header.is_control:
             return None if NONE not in producer else HALF_A_PRODUCER
-        has = [each > NONE for each in (*producer, header.base_sequence)]
+        has = [each != NONE for each in (*producer, header.base_sequence)]
         if any(has) != all(has) or (header.is_transactional and not all(has)):
             return HALF_A_PRODUCER
         if not all(has):

@@ -124,13 +124,20 @@ class Membership:
     async def commit(
         self, offsets: Mapping[int, int], member_id: str, generation: int
     ) -> tuple[Exchange, dict[int, int]]:
-        """Commit offsets as that member of that generation. Return the error code of each partition."""
+        """Commit offsets as that member of that generation. Return the error code of each partition. Raises
+        ProtocolError for a response about others."""
         places = {(self._topic, index): offset for index, offset in offsets.items()}
         exchange, answer = await self._ask(
             COMMIT, lambda number: FRAMES.commit(number, self.group_id, member_id, generation, places)
         )
-        parts = (part for topic in answer.topics for part in topic.partitions)
-        return exchange, {int(part.partition_index): int(part.error_code) for part in parts}
+        errors = {
+            (str(topic.name), int(part.partition_index)): int(part.error_code)
+            for topic in answer.topics
+            for part in topic.partitions
+        }
+        if errors.keys() != places.keys():
+            raise ProtocolError("OffsetCommit: the answer is about other partitions than the request")
+        return exchange, {index: error for (_, index), error in errors.items()}
 
     async def committed(self, partition: int) -> tuple[Exchange, int]:
         """Return the committed offset; -1 if there is none."""

@@ -79,6 +79,7 @@ def test_a_producer_is_there_or_is_not() -> None:
     assert judged(by_producer(0)) == [None]
     assert judged(batch(producer_id=7)) == [HALF_A_PRODUCER]
     assert judged(batch(base_sequence=0)) == [HALF_A_PRODUCER]
+    assert judged(batch(base_sequence=-2)) == [HALF_A_PRODUCER]
     assert judged(batch(attributes=TRANSACTIONAL)) == [HALF_A_PRODUCER]
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker_load.job import leaders_of
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.reads import Reading
+from fakebroker_load.traffic.membership import Membership
 from fakebroker_load.wire.member_messages import assigned, deal, subscription_to
-from fakebroker_load.worker import run
+from fakebroker_load.worker import run, run_in_loop
 
 EACH = 150
 SENT = Group(
@@ -141,3 +144,17 @@ def test_what_is_no_subscription_is_told() -> None:
         deal([("a", b"")], "t", 1)
     with pytest.raises(ProtocolError, match="an assignment: "):
         assigned(b"\0", "t")
+
+
+def test_a_commit_that_is_answered_for_another_partition_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = SimpleNamespace(partition_index=2, error_code=0)
+    answer = SimpleNamespace(topics=[SimpleNamespace(name="t", partitions=[part])])
+
+    async def ask(*_: object) -> tuple[None, object]:
+        return None, answer
+
+    me = Membership("g", "t", Reading((), False, False, 1, 0, 0, 6_000, None, 0))
+    monkeypatch.setattr(me, "_ask", ask)
+    assert run_in_loop(me.commit({2: 5}, "m", 1))[1] == {2: 0}
+    with pytest.raises(ProtocolError, match="about other partitions than the request"):
+        run_in_loop(me.commit({1: 5}, "m", 1))
