@@ -88,6 +88,7 @@ AFTERWARDS: Mapping[str, Condition] = {
     "of records that still lie below it": lambda rows, row: (
         row["read"]["high_watermark"] is not None and row["read"]["offset"] < row["read"]["high_watermark"]
     ),
+    "of rows that lose it": lambda rows, row: row["read"]["high_watermark"] is None,
     "of watermarks that still come before the answers that waited": lambda rows, row: rows.is_before_its_answers(row),
     "of what stays in the order of its request": lambda rows, row: rows.is_in_order(row),
 }
