@@ -152,7 +152,8 @@ class Asker:
 
     def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
         try:
-            return decode_end_offset(self._ask(encode_end_offset(self._next(), topic, partition, leader_epoch)))
+            ask = encode_end_offset(self._next(), topic, partition, leader_epoch)
+            return decode_end_offset(self._ask(ask), topic, partition)
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 

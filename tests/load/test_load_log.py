@@ -16,7 +16,7 @@ from support.requests import produce
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.protocol.record_batch import Record, encode_batch, read_batch_header
 from fakebroker_load.log import (
     LOG_SCHEMA,
     PART_SCHEMA,
@@ -29,7 +29,7 @@ from fakebroker_load.log import (
 from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.spark.reading_back import in_ranges
 from fakebroker_load.wire.client import WireError, find_leaders
-from fakebroker_load.wire.log_messages import batches
+from fakebroker_load.wire.log_messages import batches, records_of
 from fakebroker_load.worker import run_in_loop
 
 PLACE = ("t", 0)
@@ -119,6 +119,13 @@ def test_what_stands_beyond_the_high_watermark() -> None:
 def test_nobody_there() -> None:
     with pytest.raises(WireError, match="does not answer"):
         Asker("127.0.0.1", free_ports(1))
+
+
+def test_records_that_cannot_be_read_are_none() -> None:
+    batch = encode_batch([Record(b"k", b"v")], base_timestamp_ms=0)
+    header = read_batch_header(batch)
+    assert records_of(header, batch) == [Record(b"k", b"v", (), 0, 0)]
+    assert records_of(header, batch[:-1] + b"\x7f") is None
 
 
 def test_the_response_to_another_request_is_none() -> None:

@@ -62,11 +62,14 @@ def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_ep
     return encode_request(OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics), correlation_id, CLIENT_ID)
 
 
-def decode_end_offset(frame: bytes) -> int:
-    """Return the end of the epoch. Raises ProtocolError for an error, and if the leader does not know the epoch."""
+def decode_end_offset(frame: bytes, topic: str, partition: int) -> int:
+    """Return the end of the epoch. Raises ProtocolError for an error, for another partition, and if the leader does not
+    know the epoch."""
     _, answer = decode_response(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, frame)
     assert isinstance(answer, OffsetForLeaderEpochResponse)
-    part = _only([part for topic in answer.topics for part in topic.partitions])
+    name, part = _only([(each.topic, part) for each in answer.topics for part in each.partitions])
+    if (name, part.partition) != (topic, partition):
+        raise ProtocolError(f"where the log ends: the answer is about partition {name}-{part.partition}")
     if part.error_code is not ErrorCode.none or part.end_offset < 0:
         raise ProtocolError(f"where the log of partition {part.partition} ends: {kafka_name(part.error_code)}")
     return int(part.end_offset)
@@ -126,7 +129,7 @@ def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
 
 
 def records_of(header: BatchHeader, batch: bytes) -> list[Record] | None:
-    """Return the records; none for a control batch, None for a batch that cannot be decompressed."""
+    """Return the records; none for a control batch, None for a batch that cannot be decompressed or read."""
     if header.is_control:
         return []
     if header.compression:
@@ -136,7 +139,10 @@ def records_of(header: BatchHeader, batch: bytes) -> list[Record] | None:
             return decode_records(pack_batch(whole, plain))
         except (DecompressionError, DecompressedTooLargeError, InvalidRecordError, KeyError):
             return None
-    return decode_records(batch)
+    try:
+        return decode_records(batch)
+    except InvalidRecordError:
+        return None
 
 
 def whole_batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
