@@ -126,17 +126,17 @@ ALLOWED: dict[str, set[str]] = {
 CORE_ROOMS: dict[str, set[str]] = {
     "security": set(),
     "config": set(),
-    "purgatory": set(),
+    "purgatory": {"journal"},
     "faults": {"replication"},
     "quota": {"config"},
-    "log": {"config"},
-    "journal": {"log"},
-    "replication": {"config", "log", "purgatory", "quota"},
+    "journal": set(),
+    "log": {"config", "journal"},
+    "replication": {"config", "journal", "log", "purgatory", "quota"},
     "fetch_sessions": set(),
-    "controller": {"config", "log", "quota", "replication", "security"},
+    "controller": {"config", "journal", "log", "quota", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication", "transactions"},
-    "groups": {"config", "controller", "coordinator", "purgatory", "replication", "transactions"},
-    "transactions": {"config", "controller", "log", "purgatory", "replication"},
+    "groups": {"config", "controller", "coordinator", "journal", "purgatory", "replication", "transactions"},
+    "transactions": {"config", "controller", "journal", "log", "purgatory", "replication"},
     "broker": {
         "config",
         "controller",
@@ -276,7 +276,7 @@ def test_rooms_of_the_core_import_down_only() -> None:
     for module, path in modules():
         if is_in(module, "fakebroker.core"):
             room = room_of(module)
-            allowed = {None, "security"} if room is None else {None, room, *CORE_ROOMS[room]}
+            allowed = {None, "journal", "security"} if room is None else {None, room, *CORE_ROOMS[room]}
             wrong += [f"{module} may not import {name}" for name in imports(path) if room_of(name) not in allowed]
     assert wrong == []
 

@@ -22,7 +22,7 @@ Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleMa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from fakebroker.cluster.hearing import Hearing
@@ -31,6 +31,8 @@ from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.crash_loss import CrashLoss
+from fakebroker.core.journal import broker_events
+from fakebroker.core.journal.events import Event
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.replication.behaviour import Behaviour
@@ -97,8 +99,7 @@ class Lives(Members):
             self._end(broker_id, STOPPED)
         elif state == RUNNING:
             self._enter(now)
-            for listener in self.probe.listeners:
-                listener.broker_stopping(broker_id)
+            self._tell(broker_events.BrokerStopping, broker_id)
             self._states[broker_id] = STOPPING
             life = self._lives[broker_id]
             if self.broker_configs.of(broker_id).controlled_shutdown_enable:
@@ -122,8 +123,7 @@ class Lives(Members):
         self._enter(now)
         if state != STARTING:
             yield from self._works_no_more(broker_id)
-        for listener in self.probe.listeners:
-            listener.broker_killed(broker_id)
+        self._tell(broker_events.BrokerKilled, broker_id)
         self._unclean[broker_id] = max(loss, self._unclean.get(broker_id, loss))
         if state != STARTING:
             self.sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
@@ -146,8 +146,7 @@ class Lives(Members):
         self._enter(now)
         yield from self._works_no_more(broker_id, self.broker_configs.of(broker_id))
         yield from self._hearing.end(broker_id)
-        for listener in self.probe.listeners:
-            listener.broker_paused(broker_id)
+        self._tell(broker_events.BrokerPaused, broker_id)
         self._states[broker_id] = PAUSED
         self._pauses[broker_id] += 1
         broker = self._paused[broker_id] = self.brokers.pop(broker_id)
@@ -169,8 +168,7 @@ class Lives(Members):
         if state != PAUSED:
             raise ValueError(f"broker {broker_id} is {state}: only one that is paused can be resumed")
         self._enter(now)
-        for listener in self.probe.listeners:
-            listener.broker_resumed(broker_id)
+        self._tell(broker_events.BrokerResumed, broker_id)
         self._states[broker_id] = RUNNING
         broker = self.brokers[broker_id] = self._paused.pop(broker_id)
         self.followers.goes_on(broker_id, now)
@@ -194,8 +192,7 @@ class Lives(Members):
             raise ValueError(f"broker {broker_id} is paused, not stopped: resume it")
         if state in (STOPPED, KILLED):
             self._enter(now)
-            for listener in self.probe.listeners:
-                listener.broker_starting(broker_id)
+            self._tell(broker_events.BrokerStarting, broker_id)
             self._states[broker_id] = STARTING
             self._lives[broker_id] += 1
             life = self._lives[broker_id]
@@ -254,6 +251,10 @@ class Lives(Members):
 
     # Internal methods.
 
+    def _tell(self, kind: Callable[[int, int, int], Event], broker_id: int) -> None:
+        if self.probe.listeners:
+            self.probe.tell(kind(*self.probe.times, broker_id))
+
     def _handle_requests(self) -> None:
         """Handle the requests that can continue."""
         raise NotImplementedError
@@ -266,8 +267,7 @@ class Lives(Members):
         yield from self._works_no_more(broker_id)
         yield from self._flush(broker_id)
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
-        for listener in self.probe.listeners:
-            listener.broker_stopped(broker_id)
+        self._tell(broker_events.BrokerStopped, broker_id)
         yield from self._take_down(broker_id)
         self._end(broker_id, STOPPED)
 
@@ -305,8 +305,7 @@ class Lives(Members):
 
     def _come_up(self, broker_id: int) -> Slices[None]:
         """Start its new life: it leads and follows again, without clients."""
-        for listener in self.probe.listeners:
-            listener.broker_started(broker_id)
+        self._tell(broker_events.BrokerStarted, broker_id)
         self._states[broker_id] = RUNNING
         yield from self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
         self.brokers[broker_id] = self._new_broker(broker_id)

@@ -17,7 +17,7 @@ from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
-from fakebroker.core.probe import Listener
+from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, Behaviour
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import PauseReading, ResumeReading, Send
@@ -37,21 +37,22 @@ def ask(correlation_id: int) -> bytes:
     return api_versions(correlation_id=correlation_id)
 
 
-class Order(Listener):
+class Order:
     """Whose requests were begun, in order."""
 
     def __init__(self) -> None:
         self.connections: list[int] = []
 
-    def request_received(self, connection: int, size: int) -> None:
-        self.connections.append(connection)
+    def hear(self, event: Event, subject: object) -> None:
+        if isinstance(event, Request):
+            self.connections.append(event.connection)
 
 
 def new_cluster(followers: Behaviour = INSTANT, new_turn: type[Turn] = Turn, **config: str) -> tuple[Cluster, Order]:
     cluster = Cluster(now(), config=BrokerConfig().with_text(config), followers=followers, new_turn=new_turn)
     cluster.create_topic(NewTopic("t", 1, 3), now())
     order = Order()
-    cluster.probe.listeners.append(order)
+    cluster.probe.listeners.append(order.hear)
     return cluster, order
 
 

@@ -77,7 +77,6 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/core/__init__.py",
     "fakebroker/core/arguments.py",
     "fakebroker/core/broker",
-    "fakebroker/core/broker_points.py",
     "fakebroker/core/broker_registry.py",
     "fakebroker/core/clock.py",
     "fakebroker/core/config",

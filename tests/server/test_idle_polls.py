@@ -26,7 +26,7 @@ def consumer(simulation: Simulation) -> SimulatedClient:
 @pytest.fixture
 def polls(simulation: Simulation, consumer: SimulatedClient) -> IdlePolls:
     made = IdlePolls()
-    simulation.cluster.probe.listeners.append(made)
+    simulation.cluster.probe.listeners.append(made.hear)
     return made
 
 
@@ -91,7 +91,7 @@ def test_a_produce_that_is_parked_is_not(simulation: Simulation, consumer: Simul
     made = Simulation(3)
     made.topic("t", 1, 3)
     made.followers("frozen")
-    made.cluster.probe.listeners.append(polls)
+    made.cluster.probe.listeners.append(polls.hear)
     made.connect(made.partition("t").leader_id).send(produce("t", timeout_ms=WAIT_MS))
     assert not polls.take()
     made.advance(WAIT_MS)

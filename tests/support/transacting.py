@@ -7,7 +7,6 @@ from typing import Any
 
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.journal.transaction_events import TransactionEvent
 from fakebroker.protocol.record_batch import decode_records, read_batch_header
 from support.asking import ask
@@ -21,7 +20,7 @@ READ_COMMITTED = 1
 
 def recorded(simulation: Simulation) -> Journal:
     journal = Journal()
-    simulation.cluster.probe.listeners.append(Recorder(journal, simulation.cluster))
+    simulation.cluster.probe.listeners.append(journal.append)
     return journal
 
 

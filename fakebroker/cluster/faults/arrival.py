@@ -47,7 +47,7 @@ class FaultyArrival(Plan):
             when = armed.fault.when
             if armed.is_spent or (when.predicate is not None and not host.asks(armed, seen)) or not armed.fires():
                 continue
-            host.fired(armed, connection.number, CONNECT)
+            host.fired(armed, connection, CONNECT)
             for action in armed.fault.do:
                 yield from self._do(action, armed)
                 if self._is_over or connection.is_closed:

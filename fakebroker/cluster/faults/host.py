@@ -14,7 +14,6 @@ from fakebroker.core.faults.seen import Seen
 from fakebroker.network.connection import Connection, Plan
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.produce_response import TopicProduceResponse
 
 
 @final
@@ -45,7 +44,7 @@ class Host(Protocol):
     def is_due(self, plan: Plan) -> None:
         """Continue the plan at the end of this step."""
 
-    def fired(self, armed: Armed, connection: int, point: str) -> None:
+    def fired(self, armed: Armed, connection: Connection, point: str) -> None:
         """Report that a fault fires."""
 
     def asks(self, armed: Armed, seen: Seen) -> bool:
@@ -78,9 +77,6 @@ class Host(Protocol):
         is_template: bool,
     ) -> None:
         """Respond to a request with an error. A template is not sent to the client, and no listener sees it."""
-
-    def produce_answered(self, connection: Connection, topics: tuple[TopicProduceResponse, ...]) -> None:
-        """Report a response to Produce that a fault has changed."""
 
     def handle(self, broker: Broker, connection: Connection) -> None:
         """Have the connection's request handled."""

@@ -45,7 +45,7 @@ class FaultyRequest(Plan):
         self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
     ) -> None:
         """`faults` are those that match the header, in the order of their installation."""
-        self.connection = connection
+        self.connection, self.number = connection, connection.trail.request
         self.broker = broker
         self.broker_id = broker.broker_id
         self.asked = asked
@@ -176,7 +176,7 @@ class FaultyRequest(Plan):
                 yield from self._let_others()
             if armed.is_spent or not self._matches(armed, point) or not armed.fires():
                 continue
-            self._host.fired(armed, self.connection.number, point)
+            self._host.fired(armed, self.connection, point)
             for action in armed.fault.do:
                 self._here = self.asked.paths(armed)
                 yield from self._do(action, armed, point)
@@ -300,7 +300,7 @@ class FaultyRequest(Plan):
             told.throttle(self._throttle_ms)
             self._host.sockets.throttle(self.connection, self._throttle_ms)
         if self._errors and self.asked.api == "Produce":
-            self._host.produce_answered(self.connection, told.produce_topics())
+            self.connection.trail.add_results(told.produce_topics())
 
     def _write(self, told: Told) -> Iterator[None]:
         host, connection = self._host, self.connection
