@@ -102,7 +102,7 @@ class Dispatcher:
             header = self._read_any_header(frame)
             if connection.plan is None:
                 connection.trail.request = self._probe.begin_request()
-                if self._probe.listeners:
+                if self._probe.listeners and self._probe.hears(Request):
                     self._tell(connection, header, len(frame))
                 if self.faults is not None and self._is_taken(self.faults, broker, connection, header, frame):
                     return

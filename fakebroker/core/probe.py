@@ -16,7 +16,7 @@ Source   Kafka has no counterpart: its listeners are many (MetricsReporter, Part
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, final
+from typing import TypeAlias, final, get_args
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.journal.events import Event
@@ -28,19 +28,38 @@ Completed and Expired, the bytes of the batch of an Append, and None for all oth
 
 @final
 class Probe:
-    """The probe of a cluster. Listeners may be added to and removed from `listeners` at any time.
+    """The probe of a cluster.
 
-    request   the number of the request in hand
-    requests  how many requests there were
+    listeners  each with the kinds of events that it receives, or with none for all; `listen` and `leave` change them
+    request    the number of the request in hand
+    requests   how many requests there were
     """
 
-    __slots__ = ("_clock", "listeners", "request", "requests")
+    __slots__ = ("_clock", "_heard", "listeners", "request", "requests")
 
     def __init__(self, clock: HasNow) -> None:
         self._clock = clock
-        self.listeners: list[Listener] = []
+        self._heard: set[type[Event]] = set()
+        self.listeners: list[tuple[Listener, tuple[type[Event], ...]]] = []
         self.request = 0
         self.requests = 0
+
+    def listen(self, listener: Listener, *kinds: type[Event]) -> None:
+        """Add a listener, at any time: of events of these kinds, or of all."""
+        self.listeners.append((listener, kinds))
+        self._heard.update(kinds or get_args(Event))
+
+    def leave(self, listener: Listener) -> None:
+        """Remove a listener, at any time."""
+        others = [(one, kinds) for one, kinds in self.listeners if one != listener]
+        self.listeners, self._heard = [], set()
+        for one, kinds in others:
+            self.listen(one, *kinds)
+
+    def hears(self, kind: type[Event]) -> bool:
+        """Return True if there is a listener of such events. A point asks this if its event is frequent, or takes time
+        to make."""
+        return kind in self._heard
 
     @property
     def times(self) -> tuple[int, int]:
@@ -55,6 +74,8 @@ class Probe:
         return self.requests
 
     def tell(self, event: Event, subject: object = None) -> None:
-        """Give an event to all listeners."""
-        for listener in self.listeners:
-            listener(event, subject)
+        """Give an event to the listeners of its kind."""
+        kind = type(event)
+        for listener, kinds in self.listeners:
+            if not kinds or kind in kinds:
+                listener(event, subject)

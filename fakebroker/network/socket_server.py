@@ -24,7 +24,7 @@ from typing import Final, final
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized
-from fakebroker.core.journal.events import ConnectionClosed, ConnectionOpened, Throttled
+from fakebroker.core.journal.events import Answer, ConnectionClosed, ConnectionOpened, Request, Throttled
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.core.security.identity import Listener
@@ -111,7 +111,7 @@ class SocketServer(Reading):
         if connection.is_closed:
             return
         connection.trail.received_bytes += len(data)
-        if self._probe.listeners:
+        if self._probe.listeners and self._probe.hears(Request):
             connection.trail.arrived(self.clock.now.mono_ms)
         connection.decoder.feed(data)
         if connection.state is not _WAITING:
@@ -219,7 +219,7 @@ class SocketServer(Reading):
 
     def answer(self, connection: Connection, frame: bytes | None) -> None:
         """Send the response to the current request, or none if `frame` is None. Drop it if the connection is closed."""
-        if self._probe.listeners:
+        if self._probe.listeners and self._probe.hears(Answer):
             self.tell_answer(connection, None if frame is None else len(frame))
         if connection.is_closed:
             return
@@ -243,7 +243,7 @@ class SocketServer(Reading):
     def answer_in_pieces(self, connection: Connection, frame: FrameInPieces) -> None:
         """Send a response that is not joined to one frame."""
         size = frame.size
-        if self._probe.listeners:
+        if self._probe.listeners and self._probe.hears(Answer):
             self.tell_answer(connection, size)
         if connection.is_closed:
             return

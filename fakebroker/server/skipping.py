@@ -43,7 +43,8 @@ class IdlePolls:
     A response that ends a wait for more than one byte may have records in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, probe: Probe) -> None:
+        probe.listen(self._hear, ConnectionOpened, ConnectionClosed, Throttled, Request, Parked, Expired, Answer)
         self._polls = 0  # Fetch requests that were parked or expired
         self._ends = 0  # requests that expired; their empty response comes next
         self._has_more = False
@@ -54,7 +55,7 @@ class IdlePolls:
         self._has_more = False
         return are_alone
 
-    def hear(self, event: Event, subject: object) -> None:
+    def _hear(self, event: Event, subject: object) -> None:
         match event:
             case Request(api="Fetch"):
                 pass
@@ -65,7 +66,9 @@ class IdlePolls:
                 self._ends += 1
             case Answer() if self._ends:
                 self._ends -= 1
-            case ConnectionOpened() | ConnectionClosed() | Throttled() | Request() | Parked() | Answer():
+            case Expired():
+                pass
+            case _:
                 self._has_more = True
 
 
@@ -82,8 +85,7 @@ class SkippingTimerDriver(TimerDriver):
     ) -> None:
         super().__init__(loop, wake, clock)
         self._skip = skip
-        self._idle_polls = IdlePolls()
-        probe.listeners.append(self._idle_polls.hear)
+        self._idle_polls = IdlePolls(probe)
         self._quiet_at_s = 0.0
         self._doors = 0
         self._look: asyncio.Handle | None = None

@@ -19,7 +19,6 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.crash_loss import CrashLoss
-from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import Life
 from fakebroker.core.replication.behaviour import Behaviour, Selection
@@ -235,12 +234,7 @@ class Simulation:
 
     def on_handling(self, tell: Callable[[int], None]) -> None:
         """Call `tell(client number)` whenever the broker handles a request."""
-
-        def hear(event: Event, subject: object) -> None:
-            if isinstance(event, Request):
-                tell(event.connection)
-
-        self.cluster.probe.listeners.append(hear)
+        self.cluster.on_handling = tell
 
     # Time.
 

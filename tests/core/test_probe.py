@@ -31,7 +31,7 @@ def busy(simulation: Simulation) -> None:
 def test_all_listeners_receive_the_same_event() -> None:
     one, other = Journal(), Journal()
     simulation = Simulation(journal=one)
-    simulation.cluster.probe.listeners.append(other.append)
+    simulation.cluster.probe.listen(other.append)
     simulation.topic()
     busy(simulation)
     kinds = {type(event) for event in one}
@@ -58,7 +58,7 @@ def test_without_a_listener_no_event_is_made(monkeypatch: pytest.MonkeyPatch) ->
     simulation.cluster.kill_broker(1, simulation.now)
     ClassicMembers(GroupHarness()).stable()
     assert made == []
-    simulation.cluster.probe.listeners.append(lambda event, subject: None)
+    simulation.cluster.probe.listen(lambda event, subject: None)
     busy(simulation)
     assert made, "the test would not notice an event"
 
@@ -68,7 +68,7 @@ def test_a_journal_that_begins_later_has_the_same_numbers() -> None:
     simulation = Simulation(journal=one)
     simulation.topic()
     busy(simulation)
-    simulation.cluster.probe.listeners.append(other.append)
+    simulation.cluster.probe.listen(other.append)
     one.clear()
     busy(simulation)
     assert list(one) == list(other)

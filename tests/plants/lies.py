@@ -10,7 +10,7 @@ import pytest
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.classic.rebalance import Rebalances
 from fakebroker.core.journal.events import Answer, Event
-from fakebroker.core.journal.journal import Journal
+from fakebroker.core.probe import Probe
 from fakebroker.core.replication import reads, replica_manager
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_produce import DelayedProduce
@@ -323,14 +323,14 @@ def times_out_though_followers_replicate(patches: pytest.MonkeyPatch) -> None:
 
 def leaves_an_answer_out_of_its_journal(patches: pytest.MonkeyPatch) -> None:
     """The 7th, of those to Produce."""
-    honest = Journal.append
+    honest = Probe.tell
     count = [0]
 
-    def append(self: Journal, event: Event, subject: object = None) -> None:
+    def tell(self: Probe, event: Event, subject: object = None) -> None:
         if isinstance(event, Answer) and event.partitions:
             count[0] += 1
             if count[0] == 7:
                 return
         honest(self, event, subject)
 
-    patches.setattr(Journal, "append", append)
+    patches.setattr(Probe, "tell", tell)

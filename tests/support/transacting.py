@@ -20,7 +20,7 @@ READ_COMMITTED = 1
 
 def recorded(simulation: Simulation) -> Journal:
     journal = Journal()
-    simulation.cluster.probe.listeners.append(journal.append)
+    simulation.cluster.probe.listen(journal.append)
     return journal
 
 

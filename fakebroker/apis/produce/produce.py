@@ -156,7 +156,7 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         names.append(answer.know(topic))
         if len(names) % _PARTITIONS_OF_A_SLICE == 0:
             yield
-    if ctx.probe.listeners:
+    if ctx.probe.listeners and ctx.probe.hears(Produce):
         _tell(ctx, request, names)
     transactional = False
     seen = 0
@@ -253,7 +253,7 @@ def _append_in_slices(
 def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
     answer = ProduceAnswer(ctx, request.acks)
     names = [answer.know(topic) for topic in request.topic_data]
-    if ctx.probe.listeners:
+    if ctx.probe.listeners and ctx.probe.hears(Produce):
         _tell(ctx, request, names)
     return answer
 

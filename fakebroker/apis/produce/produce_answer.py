@@ -11,6 +11,7 @@ from typing import Final, final
 from uuid import UUID
 
 from fakebroker.apis.context import RequestContext
+from fakebroker.core.journal.events import Answer
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.produce_reader import ProduceRequest, TopicProduceData
@@ -150,7 +151,7 @@ class ProduceAnswer:
 
     def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
         """Send the frame. `topics` has the same content for listeners; without listeners it may be empty."""
-        if self._ctx.probe.listeners:
+        if self._ctx.probe.listeners and self._ctx.probe.hears(Answer):
             self._ctx.trail.add_results(topics)
         self._ctx.respond_frame(frame)
 

@@ -39,14 +39,13 @@ class _Watching(Arisen):
     """A state fault that goes on whenever a broker may be back."""
 
     def _listen(self) -> None:
-        self._lives.probe.listeners.append(self._hear)
+        self._lives.probe.listen(self._hear, *_CHANGES)
 
     def stop_listening(self) -> None:
-        self._lives.probe.listeners.remove(self._hear)
+        self._lives.probe.leave(self._hear)
 
     def _hear(self, event: Event, subject: object) -> None:
-        if isinstance(event, _CHANGES):
-            self._wake()
+        self._wake()
 
 
 @final

@@ -34,7 +34,7 @@ from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import CONNECT
 from fakebroker.core.faults.seen import Seen
-from fakebroker.core.journal.events import Append, Event, Parked
+from fakebroker.core.journal.events import Answer, Append, Event, Parked
 from fakebroker.core.journal.fault_events import FaultAdded, FaultFired, FaultRemoved
 from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection, Plan, State
@@ -165,7 +165,7 @@ class Faults(Interceptor):
         request = FaultyRequest(self, broker, connection, asked, faults)
         connection.plan = request
         if not self._under_way:
-            self._lives.probe.listeners.append(self._hear)
+            self._lives.probe.listen(self._hear, Append, Parked)
         self._under_way[connection.trail.request] = request
         self._go_on(request)
         return True
@@ -193,7 +193,7 @@ class Faults(Interceptor):
     def _has_ended(self, request: FaultyRequest) -> None:
         """Remove the listener after the last request that needs it."""
         if self._under_way.pop(request.number, None) is not None and not self._under_way:
-            self._lives.probe.listeners.remove(self._hear)
+            self._lives.probe.leave(self._hear)
 
     # Calls from the plans.
 
@@ -211,7 +211,8 @@ class Faults(Interceptor):
         probe = self._lives.probe
         if probe.listeners:
             trail, done = connection.trail, ", ".join(map(str, armed.fault.do))
-            trail.faults.append(f"fault {armed.name}: {done} {point}")
+            if probe.hears(Answer):
+                trail.faults.append(f"fault {armed.name}: {done} {point}")
             probe.tell(FaultFired(*probe.times, armed.name, trail.request, connection.number, point, done))
         if armed.is_spent:
             self._forget(armed)
@@ -250,7 +251,7 @@ class Faults(Interceptor):
             self.sockets.close(connection, why)
 
     def write(self, connection: Connection, data: bytes, size: int | None) -> None:
-        if size is not None and self._lives.probe.listeners:
+        if size is not None and self._lives.probe.hears(Answer):
             self.sockets.tell_answer(connection, size)
         if connection.is_closed:
             self._kept.pop(connection, None)

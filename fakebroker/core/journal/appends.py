@@ -20,6 +20,8 @@ def tell_append(
 ) -> None:
     """Tell that the leader, in this epoch, has appended a batch at its first and last offset, had it already, or has
     refused it. `records` are the bytes of the request."""
+    if not probe.hears(Append):
+        return
     broker, leader_epoch = leader
     names = fingerprints_if_whole(records) if error_code else fingerprints(records)
     where, error = (probe.request, broker), kafka_name(error_code)

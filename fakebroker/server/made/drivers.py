@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.journal.events import Completed, Expired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.schedule import order_of
 from fakebroker.server.clocks import Clock
@@ -25,5 +26,5 @@ def new_driver(made: Arguments, lives: Lives, clock: Clock, journal: Journal | N
     cluster = Cluster(now, *settings, journal, store, MeasuredTurn, made.racks, order)
     cluster.controller.features.format(made.features)
     if log.isEnabledFor(logging.DEBUG):
-        cluster.probe.listeners.append(log_unparked)
+        cluster.probe.listen(log_unparked, Completed, Expired)
     return Driver(cluster, clock)

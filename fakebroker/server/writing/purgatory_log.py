@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from fakebroker.core.journal.events import Event, Expired, Parked
+from fakebroker.core.journal.events import Event, Expired
 from fakebroker.core.replication.delayed_produce import DelayedProduce
 from fakebroker.protocol.error_code import kafka_name
 
@@ -18,8 +18,8 @@ log = logging.getLogger("fakebroker")
 
 
 def log_unparked(event: Event, subject: object) -> None:
-    """Write these lines. This is a listener of the probe."""
-    if not isinstance(subject, DelayedProduce) or isinstance(event, Parked):
+    """Write these lines. This is a listener of Completed and Expired."""
+    if not isinstance(subject, DelayedProduce):
         return
     how = f"expired after {subject.delay_ms} ms" if isinstance(event, Expired) else "completed"
     for entry in subject.status:

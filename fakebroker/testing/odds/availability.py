@@ -26,7 +26,7 @@ class Availability:
         self._needs_isr = needs_isr
         self._unavailable = 0  # number of unavailable partitions, since then:
         self._since_ms = simulation.elapsed_ms
-        simulation.cluster.probe.listeners.append(self._hear)
+        simulation.cluster.probe.listen(self._hear, IsrChanged, LeaderChanged)
 
     def look(self) -> None:
         now_ms = self._simulation.elapsed_ms
@@ -37,7 +37,7 @@ class Availability:
     def stop(self) -> None:
         """Update for the last time."""
         self.look()
-        self._simulation.cluster.probe.listeners.remove(self._hear)
+        self._simulation.cluster.probe.leave(self._hear)
 
     def _takes(self, partition: Partition) -> bool:
         brokers = partition.brokers
@@ -48,5 +48,4 @@ class Availability:
         return not partition.is_under_min_isr and all(brokers[broker_id].is_working for broker_id in partition.isr)
 
     def _hear(self, event: Event, subject: object) -> None:
-        if isinstance(event, IsrChanged | LeaderChanged):
-            self.look()
+        self.look()

@@ -21,7 +21,7 @@ class Story:
         self._told: list[tuple[int, str]] = []
         self._untold = 0  # the number of further lost records
         self._simulation = simulation
-        simulation.cluster.probe.listeners.append(self._hear)
+        simulation.cluster.probe.listen(self._hear, IsrChanged, LeaderChanged)
 
     def lines(self) -> list[str]:
         lines = [f"{clock(ms)} {what}" for ms, what in sorted(self._told, key=lambda told: told[0])]

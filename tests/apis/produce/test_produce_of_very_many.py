@@ -17,7 +17,7 @@ MANY = 1_000  # partitions, of which the first four are there
 
 def simulated() -> tuple[Simulation, Journal]:
     simulation, journal = Simulation(), Journal()
-    simulation.cluster.probe.listeners.append(journal.append)
+    simulation.cluster.probe.listen(journal.append)
     simulation.topic("t", partitions=4)
     return simulation, journal
 

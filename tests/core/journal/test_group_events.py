@@ -35,7 +35,7 @@ OF_GROUPS = (
 
 def recorded(simulation: Simulation) -> Journal:
     journal = Journal()
-    simulation.cluster.probe.listeners.append(journal.append)
+    simulation.cluster.probe.listen(journal.append)
     return journal
 
 

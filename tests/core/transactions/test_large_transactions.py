@@ -111,7 +111,7 @@ def prepared(count: int, brokers: int) -> tuple[Simulation, Order]:
             simulation.cluster.move_leader("big", index, 1, simulation.now)
     simulation.settle()
     order = Order()
-    simulation.cluster.probe.listeners.append(order.hear)
+    simulation.cluster.probe.listen(order.hear)
     return simulation, order
 
 

@@ -31,7 +31,7 @@ class Lives:
         self.deaths: list[tuple[int, int]] = []  # ms, partition that it led
         self.changes: list[tuple[int, int, bool]] = []  # ms, broker, whether it is up from then on
         self._trial = trial
-        trial.simulation.cluster.probe.listeners.append(self._hear)
+        trial.simulation.cluster.probe.listen(self._hear, BrokerKilled, BrokerStarting)
 
     def _hear(self, event: Event, subject: object) -> None:
         at_ms = self._trial.simulation.elapsed_ms
