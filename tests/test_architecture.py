@@ -95,6 +95,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker_load": {
         "fakebroker.COMPILED",  # a fact of the run
         "fakebroker.extras",  # what is said where an extra is not installed
+        "fakebroker.core.journal",  # the events that it reads
         "fakebroker.producer",  # with it, what `producing` is told and tells: settings, errors, listeners
         "fakebroker.producing",  # the reference producer, as a sender beside raw frames
         "fakebroker_load.wire",
