@@ -1,4 +1,4 @@
-"""What the events of a connection tell beyond the event at hand: when its bytes came, and the results of its request.
+"""The memory of a connection for its events: when its bytes came, and the results of its request.
 
 Units    bytes, milliseconds of the broker's monotonic clock.
 """

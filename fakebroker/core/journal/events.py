@@ -97,9 +97,9 @@ class Produce(NamedTuple):
 class Append(NamedTuple):
     """The result of appending a batch.
 
-    After an error nothing was appended and both offsets are -1. With `is_duplicate` nothing was appended either, and
-    the offsets are those of the first time. acks=all needs a high watermark of `last_offset + 1`, which has not moved
-    yet. `records` are fingerprints, one for each record in order: of its key, value and headers, without its time.
+    After an error nothing was appended and both offsets are -1. With `is_duplicate` nothing was appended either: the
+    offsets are those of the first time. acks=all needs a high watermark of `last_offset + 1`. It has not moved yet.
+    `records` are fingerprints, one for each record in order: of its key, value and headers, without its time.
     Equal records have equal ones in every journal. A refused batch has them too, unless it could not be read. A batch
     of more than 10,000 records or 16 MiB has none. The subject is the batch as it came.
     """
