@@ -229,7 +229,7 @@ class SocketServer(Reading):
         self.responded(connection)
 
     def tell_answer(self, connection: Connection, frame_bytes: int | None) -> None:
-        """Tell the end of the current request, whose response has so many bytes, or is none."""
+        """Tell the end of the current request. Its response has so many bytes; None if it has no response."""
         self._probe.tell(connection.trail.end(self._probe.times, connection.number, connection.is_closed, frame_bytes))
 
     def responded(self, connection: Connection) -> None:
