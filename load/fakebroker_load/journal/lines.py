@@ -21,7 +21,7 @@ from msgspec import Struct, ValidationError, convert, defstruct
 from msgspec.json import Decoder
 
 from fakebroker.core.journal import events
-from fakebroker.core.journal.json_lines import KINDS
+from fakebroker.core.journal.json_lines import NAMES
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
 APIS = frozenset(("Produce", "Fetch", "ApiVersions"))  # other requests are left out
@@ -63,7 +63,6 @@ Row = tuple[Any, ...]
 
 
 E = TypeVar("E", bound=events.Event)
-_NAMES: dict[type[Any], str] = {kind: name for name, kind in KINDS.items()}
 
 
 def _struct(kind: type[E], *fields: str, **types: object) -> type[E]:
@@ -71,7 +70,7 @@ def _struct(kind: type[E], *fields: str, **types: object) -> type[E]:
     the class, or one of `types`."""
     own = get_type_hints(kind) | types
     needed = [(name, own[name]) for name in fields]
-    made = defstruct(kind.__name__, needed, tag=_NAMES[kind], tag_field="event", gc=False, module=__name__)
+    made = defstruct(kind.__name__, needed, tag=NAMES[kind], tag_field="event", gc=False, module=__name__)
     return cast("type[E]", made)
 
 
