@@ -105,7 +105,7 @@ def read_of(partition: Any) -> Read:
     return Read(int(partition.error_code), partition.high_watermark, batches)
 
 
-@pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
+@pytest.mark.parametrize("version", [BY_NAME[0], BY_NAME[-1], BY_ID[0], BY_ID[-1]])
 def test_very_many_partitions_are_answered_in_their_order(version: int) -> None:
     simulation = Simulation(brokers=1)
     simulation.topic("t", partitions=150, replicas=1)
