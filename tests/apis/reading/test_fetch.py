@@ -374,6 +374,18 @@ def test_an_unknown_topic_id_is_not_waited_with(simulation: Simulation, version:
     assert len(Consumer(simulation, version).read(topic=UUID(int=7), **waits_ms(300))) == 1
 
 
+@pytest.mark.parametrize("version", [7, BY_NAME[-1], BY_ID[0], BY_ID[-1]])
+def test_a_session_may_forget_a_partition(simulation: Simulation, version: int) -> None:
+    consumer = Consumer(simulation, version)
+    begun = consumer.ask(session_epoch=0)
+    topic = simulation.cluster.controller.existing("t")
+    forgotten = [{"topic": "t", "topic_id": topic.topic_id, "partitions": [0]}]
+    append(simulation)
+    for epoch, gone, answered in ((1, [], [0]), (2, forgotten, [])):
+        answer = consumer.ask(session_id=begun.session_id, session_epoch=epoch, topics=[], forgotten_topics_data=gone)
+        assert [each.partition_index for told in answer.responses for each in told.partitions] == answered
+
+
 @pytest.mark.parametrize("version", served_versions(FETCH, 7))
 def test_there_are_no_sessions(simulation: Simulation, version: int) -> None:
     answer = Consumer(simulation, version).ask(session_id=5, session_epoch=1)
