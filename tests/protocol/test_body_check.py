@@ -15,7 +15,7 @@ from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.produce.v9.request import ProduceRequest
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, UnexpectedNull
-from message_strategies import damaged, damages, messages
+from support.message_strategies import damaged, damages, messages
 from support.messages import decode_request, decode_response
 
 from fakebroker.protocol.body.check import Edits, body_check, body_walk

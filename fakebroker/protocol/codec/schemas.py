@@ -1,0 +1,102 @@
+"""The tables of kio's message classes, which are made of Kafka's own definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import Field as KioField
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, cast, get_args, get_origin
+from uuid import UUID
+
+from kio.static.protocol import Entity
+
+from fakebroker.protocol.codec import tables
+from fakebroker.protocol.codec.tables import ARRAY, BYTES, STRUCT, UNTAGGED, Field, Struct
+from fakebroker.protocol.error_code import ErrorCode
+
+_KINDS: Final = {
+    "bool": (tables.BOOL, False),
+    "int8": (tables.INT8, 0),
+    "int16": (tables.INT16, 0),
+    "int32": (tables.INT32, 0),
+    "int64": (tables.INT64, 0),
+    "uint16": (tables.UINT16, 0),
+    "uint32": (tables.UINT32, 0),
+    "uint64": (tables.UINT64, 0),
+    "float64": (tables.FLOAT64, 0.0),
+    "error_code": (tables.ERROR_CODE, ErrorCode.none),
+    "timedelta_i32": (tables.TIMEDELTA_I32, timedelta(0)),
+    "timedelta_i64": (tables.TIMEDELTA_I64, timedelta(0)),
+    "datetime_i64": (tables.DATETIME_I64, datetime(1970, 1, 1, tzinfo=UTC)),
+    "uuid": (tables.UUID_, UUID(int=0)),
+    "string": (tables.STRING, ""),
+    "bytes": (tables.BYTES, b""),
+    "records": (tables.BYTES, None),
+}
+"""By kio's name of a type: the kind of field, and Kafka's default where a definition has none."""
+
+
+@cache
+def table_of(kind: type[Entity]) -> Struct:
+    """Return the table of a message class, or of a nested one."""
+    flexible = bool(kind.__flexible__)
+    made = [_field(field) for field in fields(cast(Any, kind))]
+    tagged = sorted((field for field in made if field.tag != UNTAGGED), key=lambda field: field.tag)
+    return Struct(kind.__name__, flexible, [field for field in made if field.tag == UNTAGGED], tagged)
+
+
+def unknown_names(tables: Sequence[Struct], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names in plain values that none of these tables has. `tables` are those of all versions."""
+    for name, value in values.items():
+        found = [field for table in tables for field in (*table.fields, *table.tagged) if field.name == name]
+        if not found:
+            yield name
+        nested = [struct for field in found if (struct := field.struct or (field.element and field.element.struct))]
+        for each in [value] if isinstance(value, Mapping) else value if nested and value is not None else ():
+            yield from unknown_names(nested, each)
+
+
+def _field(field: KioField[Any]) -> Field:
+    tag = int(field.metadata.get("tag", UNTAGGED))
+    kind, nullable = without_none(field.type)
+    # A tagged field that is null is not written. So kio takes every tagged field as not nullable.
+    nullable = nullable and tag == UNTAGGED
+    if get_origin(kind) is tuple:
+        element, _ = without_none(get_args(kind)[0])
+        made = Field(field.name, ARRAY, nullable, tag, None, _value(element, field, False, UNTAGGED))
+        made.default = ()
+    else:
+        made = _value(kind, field, nullable, tag)
+    if field.default is not MISSING:
+        made.default = field.default
+    return made
+
+
+def _value(kind: object, field: KioField[Any], nullable: bool, tag: int) -> Field:
+    if isinstance(kind, type) and is_dataclass(kind):
+        struct = table_of(cast("type[Entity]", kind))
+        made = Field(field.name, STRUCT, nullable, tag, struct, None)
+        if not nullable:
+            made.default = _default_of(kind)
+        return made
+    number, default = _KINDS[field.metadata["kafka_type"]]
+    made = Field(field.name, number, nullable, tag, None, None)
+    made.default = b"" if number == BYTES and default is None and not nullable else default
+    return made
+
+
+def _default_of(kind: Any) -> Any:
+    """Return a struct in which all fields have their defaults."""
+    struct = table_of(kind)
+    return kind(**{field.name: field.default for field in (*struct.fields, *struct.tagged)})
+
+
+def without_none(kind: object) -> tuple[object, bool]:
+    """Return the type without None, and whether None was one of its choices."""
+    if get_origin(kind) is not UnionType:
+        return kind, False
+    (kept,) = (choice for choice in get_args(kind) if choice is not NoneType)
+    return kept, True
