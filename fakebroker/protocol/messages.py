@@ -12,19 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import error
-from typing import Any
+from typing import Any, cast
 
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
-from kio.serial import entity_reader
-from kio.serial.errors import InvalidUnicode, SerialError
-from kio.serial.readers import Reader
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from fakebroker.protocol.body.check import Check, body_check, text_repair
-from fakebroker.protocol.body.loading import files_to_load
-from fakebroker.protocol.body.read_slices import read_in_slices
+from fakebroker.protocol.codec.decoder import ENDS_WITHIN, Decoder
 from fakebroker.protocol.codec.encoder import Encoder
+from fakebroker.protocol.codec.loading import files_to_load
+from fakebroker.protocol.codec.long_reading import read_in_slices
 from fakebroker.protocol.codec.schemas import table_of, unknown_names
 from fakebroker.protocol.codec.tables import Struct
 from fakebroker.protocol.errors import ProtocolError
@@ -51,12 +48,10 @@ _API_VERSIONS = 18
 
 _request_types: dict[tuple[int, int], type[RequestPayload]] = {}
 _response_types: dict[tuple[int, int], type[ResponsePayload]] = {}
-_request_readers: dict[tuple[int, int], tuple[Check, Reader[RequestPayload]]] = {}
-_response_readers: dict[tuple[int, int], tuple[Check, Reader[ResponsePayload]]] = {}
 _tables: dict[type[RequestPayload | ResponsePayload], Struct] = {}
 
-# Exceptions for bad bytes: of our checks, of kio, and those that Rust and enums raise through kio.
-_DECODE_ERRORS = (ProtocolError, SerialError, ValueError, LookupError, ArithmeticError, TypeError, error)
+# Exceptions for bad bytes: of the decoder, and those that Python raises for values that it has not.
+_DECODE_ERRORS = (ProtocolError, ValueError, IndexError, ArithmeticError, error)
 
 
 def versions(api_key: int) -> range:
@@ -119,15 +114,9 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
     Bytes behind the body are ignored, as in Kafka. Raises ProtocolError for anything malformed, and for an unknown key
     or version.
     """
+    kind = request_type(api_key, version)
     try:
-        check, read = _request_readers[api_key, version]
-    except KeyError:
-        check, read = _request_readers[api_key, version] = _request_reader(api_key, version)
-    try:
-        try:
-            return read(*check(frame, offset))[0]
-        except InvalidUnicode:
-            return read(*text_repair(request_type(api_key, version))(frame, offset))[0]
+        return cast(RequestPayload, Decoder(frame, offset, repairs=True).struct(_table(kind)))
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 
@@ -137,8 +126,10 @@ def decode_request_in_slices(
 ) -> Slices[RequestPayload]:
     """Read the body of a request in slices. Raises ProtocolError also for more than `max_elements` in arrays and tagged
     fields."""
+    decoder = Decoder(frame, offset, repairs=True, max_elements=max_elements)
+    table = _table(request_type(api_key, version))
     try:
-        return (yield from read_in_slices(request_type(api_key, version), frame, offset, max_elements))
+        return cast(RequestPayload, (yield from read_in_slices(decoder, table)))
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 
@@ -211,20 +202,11 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Resp
     Raises ProtocolError like `decode_request`, and for an error code that kio's enum lacks.
     """
     kind = response_type(api_key, version)
-    try:
-        check, read = _response_readers[api_key, version]
-    except KeyError:
-        check, read = _response_readers[api_key, version] = body_check(kind), entity_reader(kind)
     correlation_id, offset = decode_response_header(frame, _has_response_header_v1(kind))
     try:
-        return correlation_id, read(*check(frame, offset))[0]
+        return correlation_id, cast(ResponsePayload, Decoder(frame, offset, repairs=False).struct(_table(kind)))
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} response", problem) from problem
-
-
-def _request_reader(api_key: int, version: int) -> tuple[Check, Reader[RequestPayload]]:
-    kind = request_type(api_key, version)
-    return body_check(kind), entity_reader(kind)
 
 
 def _has_response_header_v1(kind: type[ResponsePayload]) -> bool:
@@ -241,5 +223,5 @@ def _check_version(api_key: int, version: int) -> None:
 
 
 def _malformed(what: str, problem: Exception) -> ProtocolError:
-    reason = str(problem).rstrip(".") or type(problem).__name__
+    reason = ENDS_WITHIN if isinstance(problem, IndexError | error) else str(problem).rstrip(".")
     return ProtocolError(f"The {what} is malformed: {reason}.")

@@ -1,1 +1,1 @@
-"""Messages as tables: the fields of each version, and the one writer that walks over them."""
+"""Messages as tables: the fields of each version, and the reader and the writer that walk over them."""

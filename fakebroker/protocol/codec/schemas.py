@@ -43,9 +43,9 @@ _KINDS: Final = {
 def table_of(kind: type[Entity]) -> Struct:
     """Return the table of a message class, or of a nested one."""
     flexible = bool(kind.__flexible__)
-    made = [_field(field) for field in fields(cast(Any, kind))]
+    made = [_field(field, kind, flexible) for field in fields(cast(Any, kind))]
     tagged = sorted((field for field in made if field.tag != UNTAGGED), key=lambda field: field.tag)
-    return Struct(kind.__name__, flexible, [field for field in made if field.tag == UNTAGGED], tagged)
+    return Struct(kind, flexible, [field for field in made if field.tag == UNTAGGED], tagged)
 
 
 def unknown_names(tables: Sequence[Struct], values: Mapping[str, Any]) -> Iterator[str]:
@@ -59,31 +59,30 @@ def unknown_names(tables: Sequence[Struct], values: Mapping[str, Any]) -> Iterat
             yield from unknown_names(nested, each)
 
 
-def _field(field: KioField[Any]) -> Field:
+def _field(field: KioField[Any], owner: type[Entity], flexible: bool) -> Field:
     tag = int(field.metadata.get("tag", UNTAGGED))
     kind, nullable = without_none(field.type)
     # A tagged field that is null is not written. So kio takes every tagged field as not nullable.
     nullable = nullable and tag == UNTAGGED
     if get_origin(kind) is tuple:
-        element, _ = without_none(get_args(kind)[0])
-        made = Field(field.name, ARRAY, nullable, tag, None, _value(element, field, False, UNTAGGED))
+        element = _value(without_none(get_args(kind)[0])[0], field, flexible, False, UNTAGGED)
+        made = Field(field.name, ARRAY, flexible, nullable, tag, None, element)
         made.default = ()
     else:
-        made = _value(kind, field, nullable, tag)
+        made = _value(kind, field, flexible, nullable, tag)
     if field.default is not MISSING:
         made.default = field.default
+    made.set = getattr(owner, field.name).__set__
     return made
 
 
-def _value(kind: object, field: KioField[Any], nullable: bool, tag: int) -> Field:
+def _value(kind: object, field: KioField[Any], flexible: bool, nullable: bool, tag: int) -> Field:
     if isinstance(kind, type) and is_dataclass(kind):
-        struct = table_of(cast("type[Entity]", kind))
-        made = Field(field.name, STRUCT, nullable, tag, struct, None)
-        if not nullable:
-            made.default = _default_of(kind)
+        made = Field(field.name, STRUCT, flexible, nullable, tag, table_of(cast("type[Entity]", kind)))
+        made.default = None if nullable else _default_of(kind)
         return made
     number, default = _KINDS[field.metadata["kafka_type"]]
-    made = Field(field.name, number, nullable, tag, None, None)
+    made = Field(field.name, number, flexible, nullable, tag)
     made.default = b"" if number == BYTES and default is None and not nullable else default
     return made
 
