@@ -11,6 +11,7 @@ Source   clients/src/main/java/org/apache/kafka/common/requests/RequestContext.j
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from struct import error
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from fakebroker.protocol.codec.decoder import ENDS_WITHIN, Decoder
 from fakebroker.protocol.codec.encoder import Encoder
 from fakebroker.protocol.codec.loading import files_to_load
 from fakebroker.protocol.codec.long_reading import read_in_slices
-from fakebroker.protocol.codec.schemas import table_of, unknown_names
+from fakebroker.protocol.codec.schemas import names_of, table_of
 from fakebroker.protocol.codec.tables import Struct
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
@@ -189,10 +190,22 @@ def _table(kind: type[RequestPayload | ResponsePayload]) -> Struct:
     return table
 
 
-def _check_names(api_key: int, values: Mapping[str, Any]) -> None:
-    tables = [_table(request_type(api_key, version)) for version in reversed(versions(api_key))]
-    for name in unknown_names(tables, values):
-        raise ValueError(f"no version of {api_name(api_key)} has a field {name!r}.")
+def _check_names(api_key: int, values: object) -> None:
+    """Raise ValueError for a name that no version has, at any depth."""
+    if isinstance(values, Mapping):
+        if unknown := values.keys() - _names(api_key):
+            raise ValueError(f"no version of {api_name(api_key)} has a field {min(unknown)!r}.")
+        values = values.values()
+    elif not isinstance(values, list | tuple):
+        return
+    for value in values:
+        _check_names(api_key, value)
+
+
+@cache
+def _names(api_key: int) -> frozenset[str]:
+    kinds = [request_type(api_key, version) for version in versions(api_key)]
+    return frozenset(name for kind in kinds for name in names_of(_table(kind)))
 
 
 def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, ResponsePayload]:

@@ -42,7 +42,7 @@ def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Sl
     deletions = [(each.name, int(each.mechanism)) for each in request.deletions]
     upsertions = yield from made_of(
         request.upsertions,
-        lambda each: (each.name, int(each.mechanism), ScramCredential(each.iterations, each.salt, each.salted_password)),
+        lambda one: (one.name, int(one.mechanism), ScramCredential(one.iterations, one.salt, one.salted_password)),
     )
     results = yield from ctx.controller.scram_credentials.alter(deletions, upsertions)
     yield from _respond(ctx, list(results.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from dataclasses import Field as KioField
 from datetime import UTC, datetime, timedelta
@@ -48,15 +48,13 @@ def table_of(kind: type[Entity]) -> Struct:
     return Struct(kind, flexible, [field for field in made if field.tag == UNTAGGED], tagged)
 
 
-def unknown_names(tables: Sequence[Struct], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names in plain values that none of these tables has. `tables` are those of all versions."""
-    for name, value in values.items():
-        found = [field for table in tables for field in (*table.fields, *table.tagged) if field.name == name]
-        if not found:
-            yield name
-        nested = [struct for field in found if (struct := field.struct or (field.element and field.element.struct))]
-        for each in [value] if isinstance(value, Mapping) else value if nested and value is not None else ():
-            yield from unknown_names(nested, each)
+def names_of(struct: Struct) -> Iterator[str]:
+    """Yield the names of all fields, those of nested structs included."""
+    for field in (*struct.fields, *struct.tagged):
+        yield field.name
+        nested = field.struct or (field.element and field.element.struct)
+        if nested is not None:
+            yield from names_of(nested)
 
 
 def _field(field: KioField[Any], owner: type[Entity], flexible: bool) -> Field:
