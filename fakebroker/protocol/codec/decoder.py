@@ -106,7 +106,7 @@ class Decoder:
                         known += 1
                         tagged.set(made, self.field(tagged, True))
                 check_known(known)
-        return made
+        return made if struct.finish is None else struct.finish(made)
 
     def field(self, field: Field, flexible: bool) -> object:
         kind = field.kind
@@ -160,7 +160,7 @@ class Decoder:
             return code
         if kind == UUID_:
             topic_id = self._take(16)
-            return None if topic_id == _NO_ID else UUID(bytes=topic_id)
+            return None if topic_id == _NO_ID and field.nullable else UUID(bytes=topic_id)
         if kind == TIMEDELTA_I64:
             self.at = at + 8
             ms = read_i64_be(frame, at)

@@ -39,6 +39,7 @@ from fakebroker.protocol.codec.tables import (
     Field,
     Struct,
 )
+from fakebroker.protocol.group_records.many_names import ManyNames
 from fakebroker.protocol.varint import encode_unsigned_varint
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ class Encoder:
         out[2] = size >> 8 & 0xFF
         out[3] = size & 0xFF
         return out.getvalue()
+
+    def body(self) -> bytes:
+        """Return the header and what is behind it."""
+        return self._out.getvalue()[len(_LENGTH) :]
 
     def struct(self, struct: Struct, value: object) -> None:
         """Write a message or a nested struct."""
@@ -143,7 +148,7 @@ class Encoder:
             if given != field.default:
                 inner = Encoder(b"")
                 inner._field(field, True, given)
-                told.append((field.tag, inner._out.getvalue()[len(_LENGTH) :]))
+                told.append((field.tag, inner.body()))
         self._compact(len(told))
         for tag, data in told:
             self._compact(tag)
@@ -167,6 +172,9 @@ class Encoder:
         elif kind == ARRAY:
             if value is None:
                 self._count(-1, flexible)
+                return
+            if isinstance(value, ManyNames) and flexible:
+                self._out.write(value.encoded)
                 return
             items = cast(Collection[object], value)
             self._count(len(items), flexible)

@@ -14,7 +14,7 @@ from uuid import UUID
 from kio.static.protocol import Entity
 
 from fakebroker.protocol.codec import tables
-from fakebroker.protocol.codec.tables import ARRAY, BYTES, STRUCT, UNTAGGED, Field, Struct
+from fakebroker.protocol.codec.tables import ARRAY, BYTES, STRUCT, UNTAGGED, UUID_, Field, Struct
 from fakebroker.protocol.error_code import ErrorCode
 
 _KINDS: Final = {
@@ -80,7 +80,7 @@ def _value(kind: object, field: KioField[Any], flexible: bool, nullable: bool, t
         made.default = None if nullable else _default_of(kind)
         return made
     number, default = _KINDS[field.metadata["kafka_type"]]
-    made = Field(field.name, number, flexible, nullable, tag)
+    made = Field(field.name, number, flexible, nullable or number == UUID_, tag)
     made.default = b"" if number == BYTES and default is None and not nullable else default
     return made
 

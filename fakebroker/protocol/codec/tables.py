@@ -113,15 +113,17 @@ class Field:
 class Struct:
     """A message or a nested struct of the class `kind`.
 
+    new      makes an object without values; `finish` makes the result of it, if that is another one
     reading  the fields as they are read: numbers in a row are one
     long     the arrays of structs and of strings, which may take long to write
     """
 
-    __slots__ = ("fields", "flexible", "kind", "long", "new", "reading", "smallest", "tagged")
+    __slots__ = ("fields", "finish", "flexible", "kind", "long", "new", "reading", "smallest", "tagged")
 
     def __init__(self, kind: Any, flexible: bool, fields: list[Field], tagged: list[Field]) -> None:
         self.kind = kind
         self.new: Callable[[Any], Any] = kind.__new__
+        self.finish: Callable[[Any], Any] | None = None
         self.flexible = flexible
         self.fields = fields
         self.tagged = tagged
