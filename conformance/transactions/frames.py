@@ -105,7 +105,6 @@ def txn_offset_commit(
             {
                 "partition_index": partition,
                 "committed_offset": offset,
-                "committed_leader_epoch": -1,
                 "committed_metadata": metadata,
             }
         )
