@@ -50,8 +50,7 @@ def add_partitions(
     if version >= BATCHED_SINCE:
         asked = transaction(transactional_id, partitions, producer_id, epoch, verify_only)
         return add_partitions_batched(asked, version=version, correlation_id=correlation_id)
-    places = [(topic, index) for topic, indexes in partitions.items() for index in indexes]
-    values = requests.add_partitions(transactional_id, producer_id, epoch, places)
+    values = requests.add_partitions(transactional_id, producer_id, epoch, partitions)
     return request(ADD_PARTITIONS, version, values, correlation_id)
 
 

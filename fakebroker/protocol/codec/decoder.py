@@ -1,8 +1,8 @@
 """A reader of messages by their tables: of any API and version, of untrusted bytes.
 
-Theory   It reads as Kafka's generated classes do: a count is compared with the bytes left before anything is made, a
-         negative length is null, varints drop the bits above the 32nd, true is anything but zero, a struct is null if
-         its marker is negative, unknown tagged fields are skipped, and the size of a known one is ignored.
+Theory   It reads as Kafka's generated classes do. A count is compared with the bytes left before anything is made.
+         A negative length is null, and a struct with a negative marker. Varints drop the bits above the 32nd. True is
+         anything but zero. Unknown tagged fields are skipped, and the size of a known one is ignored.
          Elements of arrays and tagged fields are counted when their number is read, before any of them is made.
 Units    offsets are bytes, from the start of the frame.
 Source   clients/src/main/java/org/apache/kafka/common/protocol/Readable.java, and the readers that

@@ -5,7 +5,8 @@ Theory   A struct is an object with the fields as attributes (kio's dataclasses)
          Arrays are any collection with a length; one that is no tuple and no list may be made on demand (build.py).
 Units    a slice is some 30 structs, as many times four strings, or some bytes. Arrays of numbers, and those in tagged
          fields, are written at once: they are small in every response that may be large.
-Speed    kio writes field by field in Python: three to five times slower, interpreted and compiled. Tests tie the two.
+Speed    kio's writer takes three times as long, and ten times as long as this one compiled (decision 189). Tests tie
+         the two.
 """
 
 from __future__ import annotations

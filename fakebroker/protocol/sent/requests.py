@@ -7,7 +7,7 @@ Units    *_ms is milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -85,16 +85,15 @@ def offset_commit(group: str, member_id: str, generation: int, offsets: Iterable
     }
 
 
-def add_partitions(transactional_id: str, producer_id: int, epoch: int, places: Iterable[Place]) -> Values:
-    """Return a producer's AddPartitionsToTxn, up to v3."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in places:
-        topics.setdefault(topic, []).append(index)
+def add_partitions(
+    transactional_id: str, producer_id: int, epoch: int, partitions: Mapping[str, Collection[int]]
+) -> Values:
+    """Return a producer's AddPartitionsToTxn, up to v3. Partitions are by topic."""
     return {
         "v3_and_below_transactional_id": transactional_id,
         "v3_and_below_producer_id": producer_id,
         "v3_and_below_producer_epoch": epoch,
-        "v3_and_below_topics": [{"name": name, "partitions": indexes} for name, indexes in topics.items()],
+        "v3_and_below_topics": [{"name": name, "partitions": indexes} for name, indexes in partitions.items()],
     }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
@@ -66,7 +65,9 @@ def init(number: int, producer: Producer, timeout_ms: int) -> bytes:
 
 
 def add_partitions(number: int, producer: Producer, places: Sequence[Place]) -> bytes:
-    return _request(ADD, 1, number, requests.add_partitions(*_identity(producer), sorted(places, key=itemgetter(0))))
+    names = sorted({topic for topic, _ in places})
+    partitions = {name: [index for topic, index in places if topic == name] for name in names}
+    return _request(ADD, 1, number, requests.add_partitions(*_identity(producer), partitions))
 
 
 def added(answer: Any) -> set[int]:
