@@ -73,9 +73,9 @@ def messages() -> Iterator[tuple[str, type[Any]]]:
     for room in (messages_of_requests, log_messages, group_messages):
         names = [name for name in vars(room) if name.endswith("_VERSION")]
         pairs += [(vars(room)[name.removesuffix("_VERSION")], vars(room)[name]) for name in names]
-    for api, version in pairs:
-        for kind in (request_type(api, version), response_type(api, version)):
-            yield named(kind.__name__, version), kind
+    for api, number in pairs:
+        for kind in (request_type(api, number), response_type(api, number)):
+            yield named(kind.__name__, number), kind
     for thing in BY_PRODUCER:
         name, version = thing.split(" v")
         module = re.sub("(?<=.)([A-Z])", r"_\1", name).lower()
