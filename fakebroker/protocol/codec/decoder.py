@@ -130,7 +130,7 @@ class Decoder:
             for _ in range(count):
                 if self.at > self._until and items:
                     raise TooMany
-                items.append(self.field(element, flexible) if element.struct is None else self.struct(element.struct))
+                items.append(self.element(element, flexible))
             return tuple(items)
         if kind == BYTES:
             size = self._size(flexible)
@@ -142,6 +142,10 @@ class Decoder:
             assert field.struct is not None
             return self.struct(field.struct) if self.is_there(field) else None
         return self._fixed(field)
+
+    def element(self, element: Field, flexible: bool) -> object:
+        """Read an element of an array."""
+        return self.field(element, flexible) if element.struct is None else self.struct(element.struct)
 
     def _fixed(self, field: Field) -> object:
         """Read a value of a fixed size."""

@@ -75,21 +75,17 @@ def _long_field(decoder: Decoder, field: Field, flexible: bool) -> Slices[object
             decoder.at += 4 * some
             walked += some
         else:
-            item: object = yield from _long_element(decoder, element, flexible)
-            items.append(item)
+            start, elements = decoder.at, decoder.elements
+            decoder.begin()
+            try:
+                items.append(decoder.element(element, flexible))
+            except TooMany:
+                decoder.again(start, elements)
+                assert element.struct is not None
+                item: object = yield from _long_struct(decoder, element.struct)
+                items.append(item)
             walked += 1
         if decoder.is_over(walked):
             walked = 0
             yield
     return tuple(items)
-
-
-def _long_element(decoder: Decoder, element: Field, flexible: bool) -> Slices[object]:
-    start, elements = decoder.at, decoder.elements
-    decoder.begin()
-    try:
-        return decoder.field(element, flexible) if element.struct is None else decoder.struct(element.struct)
-    except TooMany:
-        decoder.again(start, elements)
-    assert element.struct is not None
-    return (yield from _long_struct(decoder, element.struct))
