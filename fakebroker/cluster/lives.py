@@ -9,8 +9,8 @@ Theory   stop    the controller moves the leaders away, and parked requests get 
          resume  it continues where it was: first what is in its sockets (core/replication/standing_still/), then late
                  timers, then requests of clients. It learns missed metadata after `fakebroker.metadata.delay.ms`, and
                  believes until then that it leads.
-         start   it registers in a new epoch, as soon as its last life has no session. Its log is as it was, except what
-                 the crash lost (core/crash_loss.py).
+         start   it registers in a new epoch, as soon as its last life has no session, and a stop has ended. Its log is
+                 as it was, except what the crash lost (core/crash_loss.py).
          flush   its records are on disk; a controlled shutdown does that.
          The controller's part is in core/controller/cluster_control.py. A broker that does not reach the controller has
          stale metadata as well: core/controller/stale_views.py.
@@ -65,6 +65,7 @@ class Lives(Members):
         self._hearing = Hearing(self)
         self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # number of pauses of each broker
         self._unclean: dict[int, CrashLoss] = {}  # killed, and not started since
+        self._restarting: set[int] = set()  # stopping, and to be started then
         self._effects: list[Effect] = []
 
     def state_of(self, broker_id: int) -> str:
@@ -78,9 +79,9 @@ class Lives(Members):
         return broker_id in self.brokers or broker_id in self._paused
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Start a controlled shutdown; do nothing if it does not run. Raises ValueError for an unknown id, and for a
-        broker that does not reach the controller. Raises it also for a paused broker, which would only get the signal
-        once it is resumed."""
+        """Start a controlled shutdown. Of a broker that is stopping, cancel the start that was to follow; do nothing
+        if it has stopped. Raises ValueError for an unknown id, and for a broker that does not reach the controller.
+        Raises it also for a paused broker, which would only get the signal once it is resumed."""
         self.events.handle_at_once(self.stop_broker_in_slices(broker_id, now))
 
     def stop_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
@@ -92,6 +93,7 @@ class Lives(Members):
                 f"broker {broker_id} is cut off from the controller, which decides whether it may stop: "
                 "heal the network partition first, or kill the broker"
             )
+        self._restarting.discard(broker_id)
         if state == STARTING:
             self._enter(now)
             self._end(broker_id, STOPPED)
@@ -119,6 +121,7 @@ class Lives(Members):
         state = self.state_of(broker_id)
         if state in (STOPPED, KILLED):
             return
+        self._restarting.discard(broker_id)
         self._enter(now)
         if state != STARTING:
             yield from self._works_no_more(broker_id)
@@ -184,27 +187,19 @@ class Lives(Members):
         self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:
-        """Start a broker that was stopped or killed; do nothing if it runs. Raises ValueError for an unknown id, and
-        for a paused broker."""
+        """Start a broker that was stopped or killed; one that is stopping starts once it has stopped. Do nothing if it
+        runs. Raises ValueError for an unknown id, and for a paused broker."""
         self.events.handle_at_once(self.start_broker_in_slices(broker_id, now))
 
     def start_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused, not stopped: resume it")
-        if state in (STOPPED, KILLED):
+        if state == STOPPING:
+            self._restarting.add(broker_id)
+        elif state in (STOPPED, KILLED):
             self._enter(now)
-            for listener in self.probe.listeners:
-                listener.broker_starting(broker_id)
-            self._states[broker_id] = STARTING
-            self._lives[broker_id] += 1
-            life = self._lives[broker_id]
-            yield from self.controller.cluster_control.register(
-                broker_id,
-                broker_id not in self._unclean,
-                lambda: self._lives[broker_id] == life,
-                lambda: self._come_up(broker_id),
-            )
+            yield from self._start(broker_id)
             self._handle_requests()
 
     def flush_broker(self, broker_id: int) -> None:
@@ -270,6 +265,22 @@ class Lives(Members):
             listener.broker_stopped(broker_id)
         yield from self._take_down(broker_id)
         self._end(broker_id, STOPPED)
+        if broker_id in self._restarting:
+            self._restarting.remove(broker_id)
+            yield from self._start(broker_id)
+
+    def _start(self, broker_id: int) -> Slices[None]:
+        for listener in self.probe.listeners:
+            listener.broker_starting(broker_id)
+        self._states[broker_id] = STARTING
+        self._lives[broker_id] += 1
+        life = self._lives[broker_id]
+        yield from self.controller.cluster_control.register(
+            broker_id,
+            broker_id not in self._unclean,
+            lambda: self._lives[broker_id] == life,
+            lambda: self._come_up(broker_id),
+        )
 
     def _flush(self, broker_id: int) -> Slices[None]:
         def flush(partition: Partition) -> None:
