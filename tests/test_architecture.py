@@ -152,6 +152,31 @@ CORE_ROOMS: dict[str, set[str]] = {
 FILES_OF_A_FOLDER = 20
 LINES_OF_A_FUNCTION = 100
 LINES_OF_A_CLASS = 320
+SPLIT = {  # classes that are still split over files by inheritance; the list only shrinks
+    "conformance.generated.walks.admin.AdminWalker",
+    "conformance.generated.walks.transaction_lives.TransactionLives",
+    "conformance.generated.walks.transaction_scene.TransactionScene",
+    "conformance.producer.accumulator_player.AccumulatorPlayer",
+    "conformance.producer.transactions_player.TransactionsPlayer",
+    "fakebroker.core.clock.HasNow",
+    "fakebroker.core.coordinator.lifecycle.CoordinatedPartitions",
+    "fakebroker.core.coordinator.shard.CoordinatorShard",
+    "fakebroker.core.groups.classic.roster.Roster",
+    "fakebroker.core.journal.broker_recorder.BrokerRecorder",
+    "fakebroker.core.journal.fault_recorder.FaultRecorder",
+    "fakebroker.core.journal.transaction_recorder.TransactionRecorder",
+    "fakebroker.core.log.contents.LogContents",
+    "fakebroker.network.turn.Turn",
+    "fakebroker.producer.buffer_pool.MemoryWaiter",
+    "fakebroker.producer.client.record_doors.RecordDoors",
+    "fakebroker.producer.client.transaction_doors.TransactionDoors",
+    "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
+    "fakebroker.producer.transactions.transaction_manager.TxnRequestHandler",
+    "fakebroker.server.administration.Administration",
+    "fakebroker.testing.rules.elections.Elections",
+    "fakebroker.testing.rules.lives.BrokerLives",
+    "fakebroker.testing.transactions.coordinated.Coordinated",
+}
 
 # Where packages lie that are not beside this folder.
 FOLDERS = {"fakebroker_load": ROOT / "load"}
@@ -359,6 +384,42 @@ def test_a_function_and_a_class_are_read_in_one_sitting() -> None:
         if (length := (node.end_lineno or node.lineno) - node.body[0].lineno + 1) > limits[type(node)]
     ]
     assert too_long == []
+
+
+def test_a_base_with_work_of_its_own_has_several_children() -> None:
+    """A class that is split over files by inheritance is read from several places. An interface may have one child."""
+    classes: dict[str, tuple[str, ast.ClassDef]] = {}
+    children: dict[str, list[str]] = {}
+    called: set[str] = set()
+    for module, path in modules():
+        tree = ast.parse(path.read_text())
+        called |= {
+            call.func.id for call in ast.walk(tree) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        }
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name] = module, node
+                for base in node.bases:
+                    name = base.value if isinstance(base, ast.Subscript) else base
+                    children.setdefault(getattr(name, "id", ""), []).append(module)
+    split = {
+        f"{module}.{name}"
+        for name, (module, node) in classes.items()
+        if name not in called and len(own := children.get(name, [])) == 1 and own[0] != module and _does_work(node)
+    }
+    assert split - SPLIT == set(), "join it with its child, or let the child have it"
+    assert SPLIT - split == set(), "take it off the list"
+
+
+def _does_work(node: ast.ClassDef) -> bool:
+    """Return True if any method has a body of its own."""
+    bodies = [each.body for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return any(not all(_is_nothing(statement) for statement in body) for body in bodies)
+
+
+def _is_nothing(statement: ast.stmt) -> bool:
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_text or isinstance(statement, ast.Pass | ast.Raise)
 
 
 def test_a_compiled_module_is_listed_once_and_is_there() -> None:

@@ -32,7 +32,10 @@ PARTITIONS = (300, 3)  # by seed: more than a slice of a change of brokers, and 
 
 
 READS = (
-    *(f"/v1/{name}" for name in ("brokers", "cluster", "clusters", "configs", "faults", "groups", "journal", "purgatory")),
+    *(
+        f"/v1/{name}"
+        for name in ("brokers", "cluster", "clusters", "configs", "faults", "groups", "journal", "purgatory")
+    ),
     *(f"/v1/{name}" for name in ("quotas", "timeline?request=1", "topics", f"topics/{TOPIC}", "transactions")),
     "/metrics",
 )

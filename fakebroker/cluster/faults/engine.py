@@ -20,7 +20,7 @@ from fakebroker.cluster.arising.arising import Arising
 from fakebroker.cluster.dispatcher import Dispatcher, Interceptor
 from fakebroker.cluster.faults.arrival import FaultyArrival
 from fakebroker.cluster.faults.asked import Asked
-from fakebroker.cluster.faults.changes import Changes
+from fakebroker.cluster.faults.changes import ClusterChanges
 from fakebroker.cluster.faults.ear import Ear
 from fakebroker.cluster.faults.host import Wait
 from fakebroker.cluster.faults.index import Index
@@ -29,7 +29,9 @@ from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Alarm, Kept
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.actions import RESET, Action
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.faults.acting import Whom
+from fakebroker.core.faults.actions import RESET, Action, OfCluster
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import CONNECT
@@ -61,7 +63,7 @@ class Faults(Interceptor):
         emit: Callable[[Effect], None],
     ) -> None:
         self.sockets = sockets
-        self.changes = Changes(lives)
+        self._changes = ClusterChanges(lives)
         self.due: list[Plan] = []
         self.is_acting = False
         self.armed: list[Armed] = []  # all that were ever installed
@@ -276,11 +278,15 @@ class Faults(Interceptor):
         if kept is not None and kept.frames and not connection.is_closed:
             self.sockets.answers.add(connection, b"".join(kept.frames))
 
-    def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
-        """Warn once for each fault and action: the next requests would mostly cause the same warning."""
-        if (armed, action) not in self._told:
-            self._told.add((armed, action))
-            self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
+    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+        """Have an action change the cluster. If that is impossible, warn once for each fault and action: the next
+        requests would mostly cause the same warning."""
+        try:
+            action.change(self._changes, whom)
+        except (KafkaError, ValueError) as error:
+            if (armed, action) not in self._told:
+                self._told.add((armed, action))
+                self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
 
     def fail(self, broker: Broker, connection: Connection, asked: Asked, code: ErrorCode, is_template: bool) -> None:
         api, header = self._apis[asked.header.api_key], asked.header

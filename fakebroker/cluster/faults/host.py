@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Protocol, final
 
 from fakebroker.cluster.faults.asked import Asked
-from fakebroker.cluster.faults.changes import Changes
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.actions import Action
+from fakebroker.core.faults.acting import Whom
+from fakebroker.core.faults.actions import OfCluster
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.seen import Seen
 from fakebroker.network.connection import Connection, Plan
@@ -40,7 +40,6 @@ class Host(Protocol):
     """The engine, as a request's plan sees it."""
 
     sockets: SocketServer
-    changes: Changes
 
     def is_due(self, plan: Plan) -> None:
         """Continue the plan at the end of this step."""
@@ -66,8 +65,8 @@ class Host(Protocol):
     def coalesce(self, connection: Connection, answers: int, within_ms: int) -> None:
         """Collect this response and the next ones, and send them together."""
 
-    def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
-        """Report that an action is impossible."""
+    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+        """Have an action change the cluster. Report it if that is impossible."""
 
     def fail(
         self,

@@ -44,10 +44,7 @@ NOTHING = Read(0, 0, [])
 def wanted(partition: int = 0, offset: int = 0, max_bytes: int = 1 << 20) -> dict[str, Any]:
     return {
         "partition": partition,
-        "current_leader_epoch": -1,
         "fetch_offset": offset,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
         "partition_max_bytes": max_bytes,
     }
 
@@ -64,16 +61,10 @@ class Consumer:
         known = None if isinstance(topic, UUID) else self._simulation.cluster.metadata.topic(topic)
         topic_id = topic if isinstance(topic, UUID) else known.topic_id if known else UUID(int=7)
         asked = {
-            "replica_id": -1,
             "max_wait": timedelta(0),
             "min_bytes": 1,
             "max_bytes": 1 << 20,
-            "isolation_level": 0,
-            "session_id": 0,
-            "session_epoch": -1,
             "topics": [{"topic": str(topic), "topic_id": topic_id, "partitions": partitions or [wanted()]}],
-            "forgotten_topics_data": [],
-            "rack_id": "",
         }
         self.client.send(request(FETCH, self.version, asked | values))
 
