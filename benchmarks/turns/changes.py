@@ -17,8 +17,7 @@ from benchmarks.turns.requests import Found
 from fakebroker.control.service import Service
 from fakebroker.control.sliced_work import SlicedWork
 from fakebroker.core.groups.classic.group import ClassicGroup
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.messages import request_frame
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.turn.turns import turns
@@ -39,7 +38,7 @@ class _Client:
         self._connection = self._driver.cluster.open_connection(broker_id, "bench:1", self._driver.clock.stamp())
 
     def send(self, api_key: int, version: int, values: dict[str, Any]) -> None:
-        frame = encode_request(build(request_type(api_key, version), values), 1, "turns")
+        frame = request_frame(api_key, version, values, 1, "turns")
         self._driver.cluster.receive(self._connection, frame, self._driver.clock.stamp())
         self._driver.settle()
 

@@ -82,29 +82,22 @@ def fetched(client: SimulatedClient, partition: int = 0, isolation: int = READ_C
         client,
         FETCH,
         11,
-        replica_id=-1,
         max_wait=timedelta(0),
         min_bytes=0,
         max_bytes=1 << 20,
         isolation_level=isolation,
-        session_id=0,
-        session_epoch=-1,
         topics=[
             {
                 "topic": "t",
                 "partitions": [
                     {
                         "partition": partition,
-                        "current_leader_epoch": -1,
                         "fetch_offset": 0,
-                        "log_start_offset": -1,
                         "partition_max_bytes": 1 << 20,
                     }
                 ],
             }
         ],
-        forgotten_topics_data=[],
-        rack_id="",
     )
     return answer.responses[0].partitions[0]
 

@@ -72,7 +72,6 @@ def add_many(client: SimulatedClient, producer: tuple[int, int], version: int, *
         "transactional_id": "tx",
         "producer_id": producer[0],
         "producer_epoch": producer[1],
-        "verify_only": False,
         "topics": topics,
     }
     values = {f"v3_and_below_{name}": value for name, value in asked.items()} | {"transactions": [asked]}

@@ -86,7 +86,7 @@ def test_a_slow_reader_takes_its_time() -> None:
     assert min(later - earlier for earlier, later in pairwise(sent)) < 1 / 60 * 1e6
 
 
-def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
+def test_a_reader_gets_no_unreplicated_records_and_ends_in_time() -> None:
     sent = replace(SENT, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(10, 10), requests_per_connection=5)
     with cluster("orders") as kafka:
         kafka.followers.freeze("orders")
@@ -156,7 +156,7 @@ def test_a_reader_of_transactions_is_shown_what_was_committed() -> None:
     }
 
 
-def test_who_finds_nobody_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_without_a_broker_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fakebroker_load.traffic.readers.STALLED_S", 0.3)
     with cluster("orders") as kafka:
         scenario = Scenario("s", (SENT, READ))
