@@ -1,13 +1,13 @@
-"""How the package is built: by setuptools, its hot modules compiled by mypyc where that can be done.
+"""The build of the package: by setuptools, with its hot modules compiled by mypyc if possible.
 
-A wheel is compiled if it can be, and plain Python otherwise: without a C compiler or mypy, or when anything goes wrong,
-nothing is lost but speed. What pip installs `--editable` is the source as it stands, since it is there to be edited.
-FAKEBROKER_COMPILE=0 never compiles; FAKEBROKER_COMPILE=1 does in any case, editable or not, and fails if it cannot.
-FAKEBROKER_COMPILE=all does so too, and compiles what only simulations, producers and oracles gain by. compiled.toml
-names the modules, setup.py says how they are compiled.
+A wheel is compiled if the machine can do it. Without a C compiler or mypy, or after any error, the wheel is slower, and
+otherwise equal. `pip install --editable` installs the source itself, so that you can edit it.
+FAKEBROKER_COMPILE=0 never compiles. FAKEBROKER_COMPILE=1 always compiles, editable or not, and fails if it cannot.
+FAKEBROKER_COMPILE=all also adds the modules that only simulations, producers and oracles need. compiled.toml names the
+modules, and setup.py compiles them.
 
-Everything but an editable install is built in a copy of the checkout, in a temporary folder of its own: setuptools
-works in ./build and ./*.egg-info, where two builds at once would take each other's files, and would leave them behind.
+Each build except an editable one runs in a copy of the checkout, in its own temporary folder. Setuptools writes to
+./build and ./*.egg-info, and leaves files there. Two builds in the checkout would overwrite each other's files.
 
 Source   PEP 517 (build hooks), PEP 660 (editable installs); setuptools.build_meta.
 """
@@ -42,15 +42,15 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-# Other versions may translate the source differently; this is the one that the tests ran with.
+# Other versions may translate the source differently. The tests ran with this one.
 MYPY = "mypy[mypyc]>=2.4,<2.5"
-# No part of a build: what was made from the source, and the tests, which are most of the files.
+# Generated files are no part of a build, nor are the tests, which are most of the files.
 MADE = ("__pycache__", "*.egg-info", "*.so", "*.pyd")
 NOT_BUILT = {"build", "dist", "tests"}  # in the checkout; a package may be called so
 
 
 def _wish() -> str:
-    """What FAKEBROKER_COMPILE says; "" if nothing. Raises SystemExit, in a sentence, for what it cannot say."""
+    """Return the value of FAKEBROKER_COMPILE, "" by default. Raises SystemExit, with a sentence, if it is invalid."""
     wish = os.environ.get("FAKEBROKER_COMPILE", "")
     if wish not in ("", "0", "1", "all"):
         raise SystemExit(f"FAKEBROKER_COMPILE is {wish!r}; it can be 0 (never compile), 1 (compile or fail) or all.")
@@ -58,7 +58,7 @@ def _wish() -> str:
 
 
 def _insists() -> bool:
-    """Whether a build that cannot compile must fail."""
+    """Return True if a build that cannot compile must fail."""
     return _wish() in ("1", "all")
 
 
@@ -68,13 +68,13 @@ def _has_compiler() -> bool:
 
 
 def _requirements() -> list[str]:
-    """What compiling needs: mypyc, and the packages that the modules import. Their types decide how the modules are
-    translated, so they must be there wherever it is done."""
+    """Return the requirements of compilation: mypyc, and the packages that the modules import. mypyc reads their types
+    to translate the modules."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     return [MYPY, *project["dependencies"]]
 
 
-# Setuptools is not asked what it requires: setup.py names nothing, and would leave an egg-info for the question.
+# These do not call setuptools: setup.py requires nothing, and the call would leave an egg-info in the checkout.
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
@@ -108,7 +108,7 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    # Seen from the copy, a relative path would lead elsewhere.
+    # From the copy, a relative path would lead elsewhere.
     target = os.path.abspath(wheel_directory)
     metadata = None if metadata_directory is None else os.path.abspath(metadata_directory)
 
@@ -120,7 +120,7 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
         return build("0")
     try:
         return build("all" if _wish() == "all" else "1")
-    except (Exception, SystemExit) as error:  # mypyc ends the process when it has found something wrong
+    except (Exception, SystemExit) as error:  # mypyc raises SystemExit after an error
         if _insists():
             raise
         print(f"fakebroker is not compiled, which makes it slower and nothing else: {error!r}", file=sys.stderr)
@@ -128,14 +128,14 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    """In the checkout itself: what is installed is the path that leads to it."""
+    """Build in the checkout itself, since the installation is the path to it."""
     compiling = _wish() if _insists() else "0"
     return _build(build_meta.build_editable, compiling, wheel_directory, config_settings, metadata_directory)
 
 
 @contextlib.contextmanager
 def _copy_of_checkout() -> Iterator[None]:
-    """The current folder is the checkout, as PEP 517 says; within the block it is a copy, which is gone afterwards."""
+    """Change into a temporary copy of the current folder, which is the checkout (PEP 517)."""
     made = shutil.ignore_patterns(*MADE)
 
     def ignored(folder: str, names: list[str]) -> set[str]:

@@ -1,8 +1,10 @@
-"""How mypyc compiles the modules that compiled.toml names, for build_backend.py. Everything else is in pyproject.toml.
+"""Compile the modules of compiled.toml with mypyc. build_backend.py calls it; everything else is in pyproject.toml.
+
+mypyc translates the modules to C files, which become one library. Most of this file makes the C compiler faster.
 
 FAKEBROKER_COMPILING   "0" compiles nothing, "1" the modules of [serve], "all" those of [all] too (build_backend.py)
-FAKEBROKER_OBJECTS     a folder that keeps compiled C files: one whose text, headers and flags are known is not compiled
-                       again (`make compiled`)
+FAKEBROKER_OBJECTS     a folder for object files. A C file is not compiled again if the folder has its object file, with
+                       equal text, headers and flags (`make compiled`)
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from typing import Any
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# Where [serve] alone is compiled, compiling has to be quick: gcc takes two thirds of the time of -O2 (docs/speed.md).
-# To find out what pointers may point to is a tenth of the rest, and changes hardly anything in mypyc's code.
-# Modules that a server hardly spends time in are compiled without any optimization: less than half of the rest.
+# A build of [serve] alone is part of a plain install, so it must be quick. With these flags gcc takes two thirds of the
+# time of -O2 (docs/speed.md). Points-to analysis would take a tenth of the rest, and hardly changes mypyc's code.
+# The modules in `unoptimized` are compiled without optimization, in less than half of the time.
 QUICK_TO_COMPILE = [
     "-O1",
     "-finline-small-functions",
@@ -35,16 +37,16 @@ QUICK_TO_COMPILE = [
     "-fno-tree-pta",
 ]
 QUICKEST_TO_COMPILE = ["-O0"]
-# mypyc passes -Werror. A gcc that is newer than mypyc may have new warnings, and one of them would end the install.
+# mypyc passes -Werror. A gcc that is newer than mypyc may have a new warning, which would end the install.
 NO_WARNINGS = ["-w"]
-# All modules are one library, whose functions nothing replaces: they call each other directly, and Python's without the
-# detour by a table. A tenth of the time of a simulation.
+# All modules are in one library, and nothing replaces its functions. So they call each other directly, and functions of
+# Python without the PLT. This saves a tenth of the time of a simulation.
 CALLED_DIRECTLY = ["-fno-semantic-interposition", "-fno-plt"]
 LINKED_DIRECTLY = ["-Wl,-Bsymbolic-functions", "-Wl,-z,now"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 HEADERS = ("__native_fakebroker.h", "__native_internal_fakebroker.h")
 
-# In the C file that mypyc makes for a module: the capsule of the library that holds the module's initialization.
+# The C file that mypyc makes for a module gets the module's initialization from a capsule of the library, by this call.
 ENTRY = re.compile(r'PyCapsule_GetPointer\(capsule, "fakebroker__mypyc\.(init_\w+)"\)')
 ENTRIES = """
 #include <Python.h>
@@ -68,12 +70,12 @@ static PyObject *enter(const char *name, const char *full_name) {
 
 
 def extensions(wish: str) -> list[Extension]:
-    """The library and, for each module, what lets Python import it from there."""
+    """Return the library and, for each module, a small extension by which Python imports it from the library."""
     from mypyc.build import mypycify
 
     groups = _listed()
     chosen = [*groups["serve"].values(), *(groups["all"].values() if wish == "all" else [])]
-    # Not pyproject's settings for mypy. What else the modules import is looked at for its types alone.
+    # pyproject's settings for mypy are not used. Other modules that these import are read for their types alone.
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--python-version=3.11"]
     made: list[Extension] = mypycify(
         [*options, *(module for group in chosen for module in group)],
@@ -82,9 +84,9 @@ def extensions(wish: str) -> list[Extension]:
         group_name="fakebroker",
         multi_file=True,
     )
-    gc.freeze()  # else Python walks the trees of all modules when it ends: a tenth of the time of an install
+    gc.freeze()  # otherwise Python frees mypyc's trees at its end: a tenth of the time of an install
     if sys.platform == "linux":
-        for each in made:  # mypyc gives all of them the same lists
+        for each in made:  # mypyc gives all extensions the same lists, so each gets its own
             each.extra_compile_args = [
                 *each.extra_compile_args,
                 *([] if wish == "all" else QUICK_TO_COMPILE),
@@ -96,7 +98,7 @@ def extensions(wish: str) -> list[Extension]:
 
 
 class BuildInParallel(build_ext):
-    """As many compilers at once as there are cores, each for one C file."""
+    """The build command. It runs one compiler for each core at a time, each on one C file."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
@@ -122,7 +124,7 @@ class BuildInParallel(build_ext):
             return made
 
         def compile_all(sources: list[str], **options: Any) -> list[str]:
-            if len(sources) == 1:  # one of the small ones, which `parallel` deals to threads
+            if len(sources) == 1:  # a small extension: setuptools builds these in parallel already
                 return compile_one(sources[0], options)
             jobs: list[tuple[str, dict[str, Any]]] = []
             for number, (flags, chosen) in enumerate(_by_flags(sources)):
@@ -136,20 +138,21 @@ class BuildInParallel(build_ext):
         self.extensions = [each for each in every if each.name in copies or len(each.sources) > 1]
         with pool:
             super().build_extensions()
-        self.extensions = every  # setuptools asks again which files there are
+        self.extensions = every  # setuptools lists their files afterwards
         for name, paths in copies.items():
             for path in paths:
                 self.mkpath(os.path.dirname(path))
                 self.copy_file(self.get_ext_fullpath(name), path)
 
     def _merge_entries(self) -> dict[str, list[str]]:
-        """Compile few entries in the place of many. Return, by the name of each, the paths of its copies.
+        """Merge the small extensions of modules into a few. Return the name of each merged one, with the paths of its
+        copies.
 
         mypyc makes a C file for each module, with the function that Python calls to import it. Python finds the
-        function by the last part of the module's name. So modules with different last parts can share one library, of
-        which each gets a copy: three compilers and linkers do the work of two hundred."""
+        function by the last part of the module's name. So modules with different last parts can share one extension, of
+        which each gets a copy. Three runs of compiler and linker replace two hundred."""
         entries = [(each, _capsule(each)) for each in self.extensions if len(each.sources) == 1]
-        if not all(capsule for _, capsule in entries):  # made by another mypyc: all are compiled as they are
+        if not all(capsule for _, capsule in entries):  # C files of another mypyc are compiled without a change
             return {each.name: [] for each, _ in entries}
         sheets: list[dict[str, tuple[Extension, str]]] = []
         for each, capsule in entries:
@@ -168,13 +171,14 @@ class BuildInParallel(build_ext):
         return found
 
     def _kept(self, source: str, options: dict[str, Any]) -> Path | None:
+        """Return the path of the object file in FAKEBROKER_OBJECTS, named by a digest of all that it depends on."""
         folder = os.environ.get("FAKEBROKER_OBJECTS")
         if not folder:
             return None
         from mypy.version import __version__ as mypy_version
 
         flags = [*self.compiler.compiler_so, *options["extra_postargs"]]
-        # Without paths: the build runs in a temporary folder, another one each time.
+        # Flags with paths are left out: each build runs in a new temporary folder.
         told = [sys.version, mypy_version, _version(flags[0]), *(flag for flag in flags if os.path.sep not in flag)]
         digest = hashlib.sha256("\0".join(told).encode())
         digest.update(Path(source).read_bytes())
@@ -184,9 +188,11 @@ class BuildInParallel(build_ext):
         return Path(folder, digest.hexdigest() + ".o")
 
     def _precompiled_headers(self, options: dict[str, Any], number: int) -> Sequence[str]:
-        """The flags by which gcc reads the headers of all modules once, not once a module: a tenth of its time.
+        """Precompile the headers of all modules with these `options`, and return the flags that use the result.
 
-        What is compiled with other flags needs a header of its own, with another number."""
+        gcc then parses the headers once instead of once for each module, which saves a tenth of its time. It accepts a
+        precompiled header only with the flags of its compilation. So each set of flags has its own one, named by
+        `number`. Return no flags if the compiler is not gcc, or fails."""
         if sys.platform != "linux" or not all(os.path.exists(os.path.join("build", name)) for name in HEADERS):
             return []
         compiler = list(self.compiler.compiler_so)
@@ -203,12 +209,12 @@ class BuildInParallel(build_ext):
 
 @cache
 def _listed() -> dict[str, Any]:
-    """Return what compiled.toml says."""
+    """Return the modules of compiled.toml."""
     return tomllib.loads(Path("compiled.toml").read_text(encoding="utf-8"))
 
 
 def _by_flags(sources: Sequence[str]) -> list[tuple[Sequence[str], list[str]]]:
-    """Return the C files with the flags that they get beside those of all: first the common ones."""
+    """Return the C files in groups, each with its extra flags. The first group is optimized, and has none."""
     if wish == "all" or sys.platform != "linux":
         return [([], [*sources])]
     quickest = {f"__native_{module[:-3].replace('/', '___')}.c" for module in _listed()["unoptimized"]}
@@ -221,9 +227,9 @@ def _by_flags(sources: Sequence[str]) -> list[tuple[Sequence[str], list[str]]]:
 
 
 def _bundles(sources: Sequence[str], number: int) -> list[str]:
-    """Return few C files that include these: gcc needs a tenth of its time to begin with one.
+    """Write a few C files that include these, and return them: the start of gcc is a tenth of its time for one file.
 
-    Compiled C files that are kept are kept one by one. Then none are bundled."""
+    With FAKEBROKER_OBJECTS the object files are kept one by one, so nothing is bundled."""
     ours = [source for source in sources if os.path.basename(source).startswith("__native_")]
     if os.environ.get("FAKEBROKER_OBJECTS") or not ours:
         return [*sources]
@@ -244,19 +250,19 @@ def _bundles(sources: Sequence[str], number: int) -> list[str]:
 
 @cache
 def _version(compiler: str) -> str:
-    """Return what the compiler says of itself."""
+    """Return the output of the compiler's `--version`."""
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
 
 
 def _capsule(entry: Extension) -> str:
-    """Return the name of the capsule that a C file of mypyc's asks for; "" if it asks otherwise."""
+    """Return the name of the capsule that a C file of mypyc uses; "" if it does not match ENTRY."""
     found = ENTRY.search(Path(entry.sources[0]).read_text(encoding="utf-8"))
     return found[1] if found else ""
 
 
 @cache
 def _headers(folder: str) -> bytes:
-    """All headers that mypyc has made."""
+    """Return the text of all headers that mypyc has made."""
     return b"".join(path.read_bytes() for path in sorted(Path(folder).glob("__native*.h")))
 
 

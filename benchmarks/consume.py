@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from itertools import product
 from typing import NamedTuple
 
@@ -19,8 +18,8 @@ from benchmarks.drivers.frames import CLIENT_ID, MIB, PRODUCE_VERSION, produce_f
 from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, Fleet, ask, fleet
 from benchmarks.reporting.report import Report, end, missing, options, progress
 from benchmarks.reporting.rows import Row, compare
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.messages import request_frame
+from fakebroker.protocol.sent import requests
 
 FETCH, FETCH_VERSION = 1, 11  # the newest version that every peer speaks
 ERROR_AT = 12  # of the whole answer: behind its length, the correlation id and the throttle time
@@ -51,26 +50,8 @@ def works() -> list[Work]:
 
 
 def fetch_frame(topic: str) -> bytes:
-    part = {
-        "partition": 0,
-        "current_leader_epoch": -1,
-        "fetch_offset": 0,
-        "log_start_offset": -1,
-        "partition_max_bytes": 2 * MIB,
-    }
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(0),
-        "min_bytes": 1,
-        "max_bytes": 4 * MIB,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
-        "topics": [{"topic": topic, "partitions": [part]}],
-        "forgotten_topics_data": [],
-        "rack_id": "",
-    }
-    return encode_request(build(request_type(FETCH, FETCH_VERSION), values), 1, CLIENT_ID)
+    values = requests.fetch(topic, 0, 0, max_bytes=4 * MIB, partition_max_bytes=2 * MIB)
+    return request_frame(FETCH, FETCH_VERSION, values, 1, CLIENT_ID)
 
 
 def target_on(broker: Broker, work: Work, topic: str) -> Target:

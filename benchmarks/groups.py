@@ -33,8 +33,7 @@ from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, ask, fleet, sta
 from benchmarks.reporting.report import Report, end, missing, options, progress
 from benchmarks.reporting.rows import LIMIT, compare
 from fakebroker import FakeCluster
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 
 FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, SYNC_GROUP = 10, 11, 12, 14
 JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION, FIND_VERSION = 3, 2, 2, 2  # before a member must ask for its id
@@ -49,7 +48,7 @@ WEEK_MS, WEEK_LIMIT_MS = 7 * 86_400_000 + 600_000, 50.0
 
 
 def frame(api_key: int, version: int, **values: Any) -> bytes:
-    return encode_request(build(request_type(api_key, version), values), 1, CLIENT_ID)
+    return request_frame(api_key, version, values, 1, CLIENT_ID)
 
 
 def find_coordinator(broker: Broker, group: str) -> Address:

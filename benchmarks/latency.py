@@ -14,7 +14,6 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import product
 from typing import Any
 
@@ -23,8 +22,8 @@ from benchmarks.drivers.frames import CLIENT_ID, produce_frame, record_batch
 from benchmarks.peers.brokers import KFAKE, OURS, Broker, fleet
 from benchmarks.reporting.report import Report, end, missing, options, progress
 from benchmarks.reporting.rows import Row, compare
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
+from fakebroker.protocol.sent import requests
 
 ACKS = {1: "acks=1", -1: "acks=all"}
 FETCH, FETCH_VERSION = 1, 11
@@ -61,32 +60,8 @@ class Client:
 
 
 def fetch_frame(topic: str, offset: int, max_wait_ms: int = 500) -> bytes:
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(milliseconds=max_wait_ms),
-        "min_bytes": 1,
-        "max_bytes": 1 << 20,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
-        "topics": [
-            {
-                "topic": topic,
-                "partitions": [
-                    {
-                        "partition": 0,
-                        "current_leader_epoch": -1,
-                        "fetch_offset": offset,
-                        "log_start_offset": -1,
-                        "partition_max_bytes": 1 << 20,
-                    }
-                ],
-            }
-        ],
-        "forgotten_topics_data": [],
-        "rack_id": "",
-    }
-    return encode_request(build(request_type(FETCH, FETCH_VERSION), values), 1, CLIENT_ID)
+    values = requests.fetch(topic, 0, offset, max_wait_ms=max_wait_ms, max_bytes=1 << 20)
+    return request_frame(FETCH, FETCH_VERSION, values, 1, CLIENT_ID)
 
 
 def sample(broker: Broker, topic: str, acks: int, records: int) -> list[float]:

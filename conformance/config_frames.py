@@ -25,8 +25,6 @@ def describe(
             {"resource_type": kind, "resource_name": name, "configuration_keys": None if keys is None else tuple(keys)}
             for kind, name, keys in resources
         ],
-        "include_synonyms": False,
-        "include_documentation": False,
     }
     return request(DESCRIBE_CONFIGS, version, values | flags, correlation_id)
 

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from fakebroker.protocol.build import build
 from fakebroker.protocol.compression import compress
-from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.messages import request_frame
 from fakebroker.protocol.record_batch import (
     RECORD_BATCH_OVERHEAD,
     Record,
@@ -23,6 +22,7 @@ from fakebroker.protocol.record_batch import (
     pack_batch,
     read_batch_header,
 )
+from fakebroker.protocol.sent import requests
 from fakebroker.protocol.sent.produce_frame import encode_produce_request
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 2, 3, 18, 19, 20
@@ -38,7 +38,7 @@ def request(
     api_key: int, version: int, values: Mapping[str, Any], correlation_id: int = 1, client_id: str | None = CLIENT_ID
 ) -> bytes:
     """The whole frame of a request; `values` as for the newest version, what this one lacks is left out."""
-    return encode_request(build(request_type(api_key, version), dict(values)), correlation_id, client_id)
+    return request_frame(api_key, version, values, correlation_id, client_id)
 
 
 def batch(*values: bytes, codec: int = 0, timestamp_ms: int = TIMESTAMP_MS, **header: Any) -> bytes:
@@ -115,12 +115,7 @@ def metadata(topics: list[str | UUID] | None, version: int = 12, correlation_id:
             {"name": None, "topic_id": topic} if isinstance(topic, UUID) else {"name": topic, "topic_id": None}
             for topic in topics
         ]
-    values = {
-        "topics": named,
-        "allow_auto_topic_creation": False,
-        "include_cluster_authorized_operations": False,
-        "include_topic_authorized_operations": False,
-    }
+    values = {"topics": named, "allow_auto_topic_creation": False}
     return request(METADATA, version, values | flags, correlation_id)
 
 
@@ -158,27 +153,17 @@ def fetch(
 ) -> bytes:
     """A consumer's Fetch of one partition, outside of sessions or as the first of one (epoch 0). A UUID names the
     topic (v13 and later)."""
-    part = {
-        "partition": partition,
-        "current_leader_epoch": current_leader_epoch,
-        "fetch_offset": offset,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
-        "partition_max_bytes": max_bytes,
-    }
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(milliseconds=max_wait_ms),
-        "min_bytes": min_bytes,
-        "max_bytes": max_bytes,
-        "isolation_level": isolation_level,
-        "session_id": 0,
-        "session_epoch": session_epoch,
-        "topics": [({"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}) | {"partitions": [part]}],
-        "forgotten_topics_data": [],
-        "rack_id": "",
-    }
-    return request(FETCH, version, values, correlation_id, client_id)
+    values = requests.fetch(
+        topic,
+        partition,
+        offset,
+        max_bytes=max_bytes,
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        isolation_level=isolation_level,
+        current_leader_epoch=current_leader_epoch,
+    )
+    return request(FETCH, version, values | {"session_epoch": session_epoch}, correlation_id, client_id)
 
 
 def list_offsets(
@@ -191,36 +176,27 @@ def list_offsets(
     isolation_level: int = 0,
 ) -> bytes:
     """-1 asks for the latest offset, -2 for the earliest, -3 for the one with the largest timestamp."""
-    part = {"partition_index": partition, "current_leader_epoch": -1, "timestamp": timestamp}
+    part = {"partition_index": partition, "timestamp": timestamp}
     values = {"replica_id": -1, "isolation_level": isolation_level, "topics": [{"name": topic, "partitions": [part]}]}
     return request(LIST_OFFSETS, version, values, correlation_id)
 
 
 def end_offset(topic: str, partition: int = 0, leader_epoch: int = 0, *, correlation_id: int = 1) -> bytes:
     """OffsetForLeaderEpoch v4: where an epoch ends."""
-    part = {"partition": partition, "current_leader_epoch": -1, "leader_epoch": leader_epoch}
+    part = {"partition": partition, "leader_epoch": leader_epoch}
     values = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [part]}]}
     return request(OFFSET_FOR_LEADER_EPOCH, 4, values, correlation_id)
 
 
 def init_producer_id(*, version: int = 4, correlation_id: int = 1, **values: Any) -> bytes:
-    defaults = {
-        "transactional_id": None,
-        "transaction_timeout": timedelta(minutes=1),
-        "producer_id": -1,
-        "producer_epoch": -1,
-    }
+    defaults = {"transactional_id": None, "transaction_timeout": timedelta(minutes=1)}
     return request(INIT_PRODUCER_ID, version, defaults | values, correlation_id)
 
 
 def create_topics(topics: list[Mapping[str, Any]], *, version: int = 7, correlation_id: int = 1, **flags: Any) -> bytes:
     """CreateTopics; a topic is {"name", "num_partitions", "replication_factor", "assignments", "configs"}."""
-    defaults = {"num_partitions": -1, "replication_factor": -1, "assignments": (), "configs": ()}
-    values = {
-        "topics": [defaults | dict(topic) for topic in topics],
-        "timeout": timedelta(seconds=30),
-        "validate_only": False,
-    }
+    defaults = {"num_partitions": -1, "replication_factor": -1}
+    values = {"topics": [defaults | dict(topic) for topic in topics], "timeout": timedelta(seconds=30)}
     return request(CREATE_TOPICS, version, values | flags, correlation_id)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from conformance.frames import CLIENT_ID, request
+from fakebroker.protocol.sent import requests
 
 FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, DESCRIBE_GROUPS, LIST_GROUPS = (
     10,
@@ -53,17 +53,9 @@ def join_group(
     client_id: str | None = CLIENT_ID,
 ) -> bytes:
     items = protocols.items() if isinstance(protocols, Mapping) else protocols
-    values = {
-        "group_id": group,
-        "session_timeout": timedelta(milliseconds=session_ms),
-        "rebalance_timeout": timedelta(milliseconds=rebalance_ms),
-        "member_id": member_id,
-        "group_instance_id": instance_id,
-        "protocol_type": protocol_type,
-        "protocols": [{"name": name, "metadata": metadata} for name, metadata in items],
-        "reason": reason,
-    }
-    return request(JOIN_GROUP, version, values, correlation_id, client_id)
+    values = requests.join_group(group, member_id, session_ms, rebalance_ms, items)
+    own = {"group_instance_id": instance_id, "protocol_type": protocol_type, "reason": reason}
+    return request(JOIN_GROUP, version, values | own, correlation_id, client_id)
 
 
 def sync_group(
@@ -78,17 +70,9 @@ def sync_group(
     protocol_type: str | None = "consumer",
     protocol_name: str | None = "range",
 ) -> bytes:
-    given = (assignments or {}).items()
-    values = {
-        "group_id": group,
-        "generation_id": generation,
-        "member_id": member_id,
-        "group_instance_id": instance_id,
-        "protocol_type": protocol_type,
-        "protocol_name": protocol_name,
-        "assignments": [{"member_id": name, "assignment": assignment} for name, assignment in given],
-    }
-    return request(SYNC_GROUP, version, values, correlation_id)
+    values = requests.sync_group(group, member_id, generation, "", assignments or {})
+    own = {"group_instance_id": instance_id, "protocol_type": protocol_type, "protocol_name": protocol_name}
+    return request(SYNC_GROUP, version, values | own, correlation_id)
 
 
 def heartbeat(
@@ -100,12 +84,7 @@ def heartbeat(
     correlation_id: int = 1,
     instance_id: str | None = None,
 ) -> bytes:
-    values = {
-        "group_id": group,
-        "generation_id": generation,
-        "member_id": member_id,
-        "group_instance_id": instance_id,
-    }
+    values = requests.member(group, member_id, generation) | {"group_instance_id": instance_id}
     return request(HEARTBEAT, version, values, correlation_id)
 
 

@@ -21,9 +21,6 @@ Partitions = Mapping[str | UUID, Mapping[int, int]]  # fetch offsets, by topic a
 def part_of(index: int, offset: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """One partition of a request."""
     defaults = {
-        "current_leader_epoch": -1,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
         "partition_max_bytes": 1 << 20,
     }
     return {"partition": index, "fetch_offset": offset, **defaults, **values}
@@ -51,18 +48,15 @@ def fetch(
         for topic, offsets in (wanted or {}).items()
     ]
     defaults = {
-        "replica_id": -1,
         "max_wait": timedelta(milliseconds=wait_ms),
         "min_bytes": 1,
         "max_bytes": 1 << 26,
-        "isolation_level": 0,
         "session_id": id,
         "session_epoch": epoch,
         "topics": topics,
         "forgotten_topics_data": [
             _named(topic) | {"partitions": list(indexes)} for topic, indexes in (forget or {}).items()
         ],
-        "rack_id": "",
     }
     return request(FETCH, version, defaults | values, correlation_id)
 

@@ -13,9 +13,8 @@ from typing import Any
 from fakebroker.core.journal.broker_events import LeaderStale, MetadataCaughtUp
 from fakebroker.core.journal.events import Append, LeaderChanged
 from fakebroker.core.journal.journal import Journal
-from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import kafka_name
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import SimulatedClient, Simulation, check_history
 
@@ -27,7 +26,7 @@ def produce(client: SimulatedClient, value: str, acks: int) -> None:
     records = encode_batch([Record(None, value.encode())], base_timestamp_ms=cluster.now.wall_ms)
     topics = [{"name": "orders", "partition_data": [{"index": 0, "records": records}]}]
     values = {"transactional_id": None, "acks": acks, "timeout": timedelta(minutes=1), "topic_data": topics}
-    client.send(encode_request(build(request_type(PRODUCE, VERSION), values), 1, "shop"))
+    client.send(request_frame(PRODUCE, VERSION, values, 1, "shop"))
 
 
 def told(client: SimulatedClient) -> str:

@@ -13,9 +13,8 @@ from typing import Any
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.transaction_events import ProducerFenced, TransitionPrepared
-from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import kafka_name
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.protocol.record_batch import Record, decode_records, encode_batch, read_batch_header
 from fakebroker.testing import SimulatedClient, Simulation
 
@@ -26,7 +25,7 @@ TRANSACTIONAL = 0x10
 
 def ask(connection: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
     """One request, and its answer."""
-    connection.send(encode_request(build(request_type(api_key, version), values), 1, "bank"))
+    connection.send(request_frame(api_key, version, values, 1, "bank"))
     return decode_response(api_key, version, connection.answers[-1][1])[1]
 
 

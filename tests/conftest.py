@@ -21,18 +21,20 @@ import fakebroker
 
 # A busy machine is no fault of a test: neither its deadline nor how fast examples are drawn is looked at.
 BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+EVERYDAY = 12  # examples
 # The default, with `nightly` in FAKEBROKER_TESTS and without: the same examples each time.
 hypothesis.settings.register_profile("nightly", derandomize=True, max_examples=100, print_blob=True, **BUSY)
-hypothesis.settings.register_profile("everyday", derandomize=True, max_examples=12, print_blob=True, **BUSY)
+hypothesis.settings.register_profile("everyday", derandomize=True, max_examples=EVERYDAY, print_blob=True, **BUSY)
 # For `make quick`: the same examples, but fewer of them.
 hypothesis.settings.register_profile("quick", derandomize=True, max_examples=5, print_blob=True, **BUSY)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, **BUSY)
 # For `make properties`: other examples every time, more of them, and a failure is kept.
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
 hypothesis.settings.register_profile("properties", max_examples=max(60, int(30 * MINUTES)), print_blob=True, **BUSY)
-# Against a mutant the first failure will do: nobody looks for a shorter one.
-FIRST = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
-hypothesis.settings.register_profile("mutants", derandomize=True, max_examples=60, phases=FIRST, database=None, **BUSY)
+# Against a mutant the first failure is enough. Random ones meet the everyday dose, chosen ones a larger one.
+FIRST: dict[str, Any] = {"phases": [hypothesis.Phase.explicit, hypothesis.Phase.generate], "database": None, **BUSY}
+hypothesis.settings.register_profile("random-mutants", derandomize=True, max_examples=EVERYDAY, **FIRST)
+hypothesis.settings.register_profile("mutants", derandomize=True, max_examples=60, **FIRST)
 try:
     DOSE = "nightly" if doses.is_nightly() else "everyday"
 except doses.UnknownWord as error:

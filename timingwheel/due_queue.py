@@ -82,7 +82,7 @@ class DueQueue:
         if deadline_ms is None or deadline_ms >= horizon_ms:
             return None
         tasks = list(self._lists[deadline_ms])
-        task = tasks[pick(len(tasks))]
+        task = tasks[pick(len(tasks)) if len(tasks) > 1 else 0]
         task._unlink()
         return task
 

@@ -17,29 +17,28 @@ from benchmarks.turns.requests import Found
 from fakebroker.control.service import Service
 from fakebroker.control.sliced_work import SlicedWork
 from fakebroker.core.groups.classic.group import ClassicGroup
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.messages import request_frame
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.turn.turns import turns
 
 _SESSION_MS: Final = 9_000  # broker.session.timeout.ms
 _BALANCE_MS: Final = 300_000  # leader.imbalance.check.interval.seconds
-_CREATE_TOPICS, _FIND_COORDINATOR, _JOIN_GROUP, _SYNC_GROUP = 19, 10, 11, 14
+_PRODUCE, _CREATE_TOPICS, _FIND_COORDINATOR, _JOIN_GROUP, _SYNC_GROUP = 0, 19, 10, 11, 14
 _MANY_TURNS: Final = 2_000
 
 Act = Callable[[AsyncFakeCluster, int], Awaitable[Any]]
 
 
 class _Client:
-    """A client of broker 1, without a socket."""
+    """A client of a broker, without a socket."""
 
-    def __init__(self, kafka: AsyncFakeCluster) -> None:
+    def __init__(self, kafka: AsyncFakeCluster, broker_id: int = 1) -> None:
         self._driver = kafka._at_home
-        self._connection = self._driver.cluster.open_connection(1, "bench:1", self._driver.clock.stamp())
+        self._connection = self._driver.cluster.open_connection(broker_id, "bench:1", self._driver.clock.stamp())
 
     def send(self, api_key: int, version: int, values: dict[str, Any]) -> None:
-        frame = encode_request(build(request_type(api_key, version), values), 1, "turns")
+        frame = request_frame(api_key, version, values, 1, "turns")
         self._driver.cluster.receive(self._connection, frame, self._driver.clock.stamp())
         self._driver.settle()
 
@@ -56,13 +55,23 @@ async def _create(kafka: AsyncFakeCluster, partitions: int) -> None:
     await turns(_MANY_TURNS)
 
 
+async def _produce(kafka: AsyncFakeCluster, _: int) -> None:
+    records = encode_batch([Record(None, b"value")], base_timestamp_ms=0)
+    data = {"index": 1, "records": records}  # broker 2 leads partition 1
+    values = {"transactional_id": None, "acks": 1, "timeout": timedelta(seconds=30)}
+    _Client(kafka, 2).send(_PRODUCE, 9, values | {"topic_data": [{"name": "wide", "partition_data": [data]}]})
+    await turns(_MANY_TURNS)
+
+
 # In this order, on one cluster. What is not measured has no name.
 BROKERS: Final[list[tuple[str, Act]]] = [
     ("a broker stops", lambda kafka, _: kafka.brokers[1].stop()),
     ("a broker starts", lambda kafka, _: kafka.brokers[1].start()),
     ("", lambda kafka, _: kafka.clock.advance(_BALANCE_MS - 1)),
     ("leaderships are balanced", lambda kafka, _: kafka.clock.advance(1)),
+    ("", _produce),
     ("a broker is paused", lambda kafka, _: kafka.brokers[1].pause()),
+    ("the first Produce to another broker after a pause", _produce),
     ("a broker is resumed", _resume),
     ("a broker is killed", lambda kafka, _: kafka.brokers[1].kill()),
     ("the session of a killed broker ends", lambda kafka, _: kafka.clock.advance(_SESSION_MS + 1)),

@@ -70,7 +70,6 @@ class LogReader(Wire):
                 "max_wait": timedelta(milliseconds=100),
                 "min_bytes": 1,
                 "topics": [{"topic": topic, "partitions": [wanted]}],
-                "forgotten_topics_data": [],
             }
             [answer] = self.ask(leader, _FETCH, 11, values).responses[0].partitions
             check(answer.error_code, f"reading {topic}-{partition}")

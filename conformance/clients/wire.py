@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from conformance import frames
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 
 _PRODUCE, _METADATA, _FIND_COORDINATOR = 0, 3, 10
 _INCREMENTAL_ALTER_CONFIGS, _GROUP = 44, 32
@@ -65,8 +64,7 @@ class Wire:
         check(answer.responses[0].error_code, f"settings of {group}")
 
     def ask(self, address: str, api_key: int, version: int, values: Mapping[str, Any]) -> Any:
-        request = build(request_type(api_key, version), dict(values))
-        return self.exchange(address, api_key, version, encode_request(request, 1, "conformance"))
+        return self.exchange(address, api_key, version, request_frame(api_key, version, values, 1, "conformance"))
 
     def exchange(self, address: str, api_key: int, version: int, frame: bytes) -> Any:
         """A frame of any making, and its answer."""

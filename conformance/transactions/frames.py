@@ -9,6 +9,7 @@ from typing import Any
 from conformance.frames import batch, request
 from conformance.scenario import placeholder
 from conformance.transactions.stand_ins import producer
+from fakebroker.protocol.sent import requests
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, WRITE_MARKERS, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 27, 28
 FIND_COORDINATOR, DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS = 10, 61, 65, 66
@@ -30,14 +31,8 @@ def init_transactions(
     epoch: int = -1,
     **flags: bool,
 ) -> bytes:
-    values = {
-        "transactional_id": transactional_id,
-        "transaction_timeout": timedelta(milliseconds=timeout_ms),
-        "producer_id": producer_id,
-        "producer_epoch": epoch,
-        "enable2_pc": False,
-        "keep_prepared_txn": False,
-    }
+    timeout = timedelta(milliseconds=timeout_ms)
+    values = requests.transactional(transactional_id, producer_id, epoch, transaction_timeout=timeout)
     return request(INIT_PRODUCER_ID, version, values | flags, correlation_id)
 
 
@@ -52,16 +47,10 @@ def add_partitions(
     verify_only: bool = False,
 ) -> bytes:
     """A producer's request up to version 3, a broker's above that."""
-    topics = [{"name": name, "partitions": tuple(indexes)} for name, indexes in partitions.items()]
     if version >= BATCHED_SINCE:
         asked = transaction(transactional_id, partitions, producer_id, epoch, verify_only)
         return add_partitions_batched(asked, version=version, correlation_id=correlation_id)
-    values = {
-        "v3_and_below_transactional_id": transactional_id,
-        "v3_and_below_producer_id": producer_id,
-        "v3_and_below_producer_epoch": epoch,
-        "v3_and_below_topics": topics,
-    }
+    values = requests.add_partitions(transactional_id, producer_id, epoch, partitions)
     return request(ADD_PARTITIONS, version, values, correlation_id)
 
 
@@ -73,13 +62,8 @@ def transaction(
     verify_only: bool = False,
 ) -> dict[str, Any]:
     """One transaction of a broker's AddPartitionsToTxn."""
-    return {
-        "transactional_id": transactional_id,
-        "producer_id": producer_id,
-        "producer_epoch": epoch,
-        "verify_only": verify_only,
-        "topics": [{"name": name, "partitions": tuple(indexes)} for name, indexes in partitions.items()],
-    }
+    topics = [{"name": name, "partitions": tuple(indexes)} for name, indexes in partitions.items()]
+    return requests.transactional(transactional_id, producer_id, epoch, verify_only=verify_only, topics=topics)
 
 
 def add_partitions_batched(*transactions: Mapping[str, Any], version: int = 5, correlation_id: int = 1) -> bytes:
@@ -95,12 +79,7 @@ def add_offsets(
     version: int = 4,
     correlation_id: int = 1,
 ) -> bytes:
-    values = {
-        "transactional_id": transactional_id,
-        "producer_id": producer_id,
-        "producer_epoch": epoch,
-        "group_id": group,
-    }
+    values = requests.transactional(transactional_id, producer_id, epoch, group_id=group)
     return request(ADD_OFFSETS, version, values, correlation_id)
 
 
@@ -125,7 +104,6 @@ def txn_offset_commit(
             {
                 "partition_index": partition,
                 "committed_offset": offset,
-                "committed_leader_epoch": -1,
                 "committed_metadata": metadata,
             }
         )
@@ -153,12 +131,7 @@ def end_txn(
     version: int = 5,
     correlation_id: int = 1,
 ) -> bytes:
-    values = {
-        "transactional_id": transactional_id,
-        "producer_id": producer_id,
-        "producer_epoch": epoch,
-        "committed": commit,
-    }
+    values = requests.transactional(transactional_id, producer_id, epoch, committed=commit)
     return request(END_TXN, version, values, correlation_id)
 
 

@@ -46,7 +46,7 @@ class RequestContext:
                    correlation_id, client_id as the request has them; an empty client id if it has none
     connection     counts the connections, from 1; `peer` names the other side, for logs
     listener       the listener of its connection; `principal` is the authenticated user
-    probe          the listeners for events
+    probe          the listeners for events; `trail` is what those of its connection tell
 
     It drops its connection after the response, because the context may live longer: a delayed operation stays on watch
     lists until they are visited.
@@ -54,7 +54,7 @@ class RequestContext:
 
     __slots__ = (
         "_connection", "_request_bytes", "_sockets", "_throttle_time_ms", "_throttled", "api_version", "broker",
-        "client_id", "connection", "correlation_id", "now", "peer", "probe",
+        "client_id", "connection", "correlation_id", "now", "peer", "probe", "trail",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +79,7 @@ class RequestContext:
         self.connection = connection.number
         self.peer = connection.peer
         self.probe = probe
+        self.trail = connection.trail
         self._sockets = sockets
         self._connection: Connection | None = connection
         self._request_bytes = request_bytes

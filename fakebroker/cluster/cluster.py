@@ -24,8 +24,8 @@ from fakebroker.cluster.lives import Lives
 from fakebroker.cluster.reconfigurables import register_reconfigurables
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.journal.events import TimerFired
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
@@ -67,10 +67,11 @@ class Cluster(Lives):
         broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
         super().__init__(now, list(broker_ids), config or BrokerConfig(), followers, life, store, racks, order)
         if journal is not None:
-            self.probe.listeners.append(Recorder(journal, self))
+            self.probe.listen(journal.append)
         self.turn, self._timer_turn, self._has_due, self._advanced_ms = new_turn(), new_turn(), False, now.mono_ms
         self._is_handling = False
         self.on_taken: Callable[[], None] | None = None  # called before effects are handed out
+        self.on_handling: Callable[[int], None] | None = None  # called with the connection of each request
         ids, timer, idle_deadlines = self.registry.broker_ids, self.timer.timer, ClientDeadlines(self, True)
         self.deadlines.add(idle_deadlines, (HOUSEKEEPING, 0, 0))
         emit = self._effects.append
@@ -157,9 +158,8 @@ class Cluster(Lives):
                 if self._due:
                     self.faults.run()
                 turn.handled(max(ran, _SLICE_IS_WORTH), 0)  # a timer may be a slice of long work
-                if ran:
-                    for listener in self.probe.listeners:
-                        listener.timers_fired(ran, now.mono_ms)
+                if ran and self.probe.listeners:
+                    self.probe.tell(TimerFired(*self.probe.times, ran, now.mono_ms))
             except Exception as error:
                 # The timers are consistent: the other due ones run in the next iteration.
                 self._effects.append(InternalError("a timer's task", error))
@@ -280,6 +280,8 @@ class Cluster(Lives):
                 self._dispatcher.go_on(connection)
                 turn.handled(_SLICE_IS_WORTH, 0)
             else:
+                if self.on_handling is not None:
+                    self.on_handling(connection.number)
                 self._dispatcher.handle(self.brokers[connection.broker_id], connection, self.now)
                 turn.handled(1, len(request))
             if connection.work is None:

@@ -21,6 +21,7 @@ from fakebroker.cluster.faults.index import Index
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.faults.armed import Armed
+from fakebroker.core.journal.events import Request
 from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection, Work
 from fakebroker.network.effects import Effect, InternalError
@@ -52,8 +53,7 @@ class _Work(Work):
             return False
         context = self._context
         context.now = self._clock.now
-        for listener in context.probe.listeners:
-            listener.request_resumed(context.connection, context.broker.broker_id)
+        context.probe.request = context.trail.request
         try:
             next(self._slices)
             while context.answered:  # the work after the response is small, and the next request waits for it
@@ -101,8 +101,9 @@ class Dispatcher:
         try:
             header = self._read_any_header(frame)
             if connection.plan is None:
-                for listener in self._probe.listeners:
-                    listener.request_begun(connection.number, broker.broker_id, header, len(frame))
+                connection.trail.request = self._probe.begin_request()
+                if self._probe.listeners and self._probe.hears(Request):
+                    self._tell(connection, header, len(frame))
                 if self.faults is not None and self._is_taken(self.faults, broker, connection, header, frame):
                     return
             api = self._apis[header.api_key]
@@ -136,6 +137,13 @@ class Dispatcher:
         if rest is not None:
             connection.work = _Work(rest, context, self._clock)
             self.go_on(connection)
+
+    def _tell(self, connection: Connection, header: RequestHeader, size: int) -> None:
+        probe, trail = self._probe, connection.trail
+        received_ms = trail.take(connection.decoder.buffered, self._clock.now.mono_ms)
+        where = trail.request, connection.number, connection.broker_id
+        api, id_ = (api_name(header.api_key), header.api_version), header.correlation_id
+        probe.tell(Request(*probe.times, *where, *api, id_, header.client_id, received_ms, size))
 
     def _is_taken(
         self, faults: Index, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame

@@ -9,8 +9,8 @@ Theory   stop    the controller moves the leaders away, and parked requests get 
          resume  it continues where it was: first what is in its sockets (core/replication/standing_still/), then late
                  timers, then requests of clients. It learns missed metadata after `fakebroker.metadata.delay.ms`, and
                  believes until then that it leads.
-         start   it registers in a new epoch, as soon as its last life has no session. Its log is as it was, except what
-                 the crash lost (core/crash_loss.py).
+         start   it registers in a new epoch, as soon as its last life has no session, and a stop has ended. Its log is
+                 as it was, except what the crash lost (core/crash_loss.py).
          flush   its records are on disk; a controlled shutdown does that.
          The controller's part is in core/controller/cluster_control.py. A broker that does not reach the controller has
          stale metadata as well: core/controller/stale_views.py.
@@ -22,7 +22,7 @@ Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleMa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from fakebroker.cluster.hearing import Hearing
@@ -31,6 +31,8 @@ from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.crash_loss import CrashLoss
+from fakebroker.core.journal import broker_events
+from fakebroker.core.journal.events import Event
 from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.replication.behaviour import Behaviour
@@ -65,6 +67,7 @@ class Lives(Members):
         self._hearing = Hearing(self)
         self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # number of pauses of each broker
         self._unclean: dict[int, CrashLoss] = {}  # killed, and not started since
+        self._restarting: set[int] = set()  # stopping, and to be started then
         self._effects: list[Effect] = []
 
     def state_of(self, broker_id: int) -> str:
@@ -78,9 +81,9 @@ class Lives(Members):
         return broker_id in self.brokers or broker_id in self._paused
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Start a controlled shutdown; do nothing if it does not run. Raises ValueError for an unknown id, and for a
-        broker that does not reach the controller. Raises it also for a paused broker, which would only get the signal
-        once it is resumed."""
+        """Start a controlled shutdown. Of a broker that is stopping, cancel the start that was to follow; do nothing
+        if it has stopped. Raises ValueError for an unknown id, and for a broker that does not reach the controller.
+        Raises it also for a paused broker, which would only get the signal once it is resumed."""
         self.events.handle_at_once(self.stop_broker_in_slices(broker_id, now))
 
     def stop_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
@@ -92,13 +95,13 @@ class Lives(Members):
                 f"broker {broker_id} is cut off from the controller, which decides whether it may stop: "
                 "heal the network partition first, or kill the broker"
             )
+        self._restarting.discard(broker_id)
         if state == STARTING:
             self._enter(now)
             self._end(broker_id, STOPPED)
         elif state == RUNNING:
             self._enter(now)
-            for listener in self.probe.listeners:
-                listener.broker_stopping(broker_id)
+            self._tell(broker_events.BrokerStopping, broker_id)
             self._states[broker_id] = STOPPING
             life = self._lives[broker_id]
             if self.broker_configs.of(broker_id).controlled_shutdown_enable:
@@ -119,11 +122,11 @@ class Lives(Members):
         state = self.state_of(broker_id)
         if state in (STOPPED, KILLED):
             return
+        self._restarting.discard(broker_id)
         self._enter(now)
         if state != STARTING:
             yield from self._works_no_more(broker_id)
-        for listener in self.probe.listeners:
-            listener.broker_killed(broker_id)
+        self._tell(broker_events.BrokerKilled, broker_id)
         self._unclean[broker_id] = max(loss, self._unclean.get(broker_id, loss))
         if state != STARTING:
             self.sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
@@ -146,8 +149,7 @@ class Lives(Members):
         self._enter(now)
         yield from self._works_no_more(broker_id, self.broker_configs.of(broker_id))
         yield from self._hearing.end(broker_id)
-        for listener in self.probe.listeners:
-            listener.broker_paused(broker_id)
+        self._tell(broker_events.BrokerPaused, broker_id)
         self._states[broker_id] = PAUSED
         self._pauses[broker_id] += 1
         broker = self._paused[broker_id] = self.brokers.pop(broker_id)
@@ -169,8 +171,7 @@ class Lives(Members):
         if state != PAUSED:
             raise ValueError(f"broker {broker_id} is {state}: only one that is paused can be resumed")
         self._enter(now)
-        for listener in self.probe.listeners:
-            listener.broker_resumed(broker_id)
+        self._tell(broker_events.BrokerResumed, broker_id)
         self._states[broker_id] = RUNNING
         broker = self.brokers[broker_id] = self._paused.pop(broker_id)
         self.followers.goes_on(broker_id, now)
@@ -184,27 +185,19 @@ class Lives(Members):
         self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:
-        """Start a broker that was stopped or killed; do nothing if it runs. Raises ValueError for an unknown id, and
-        for a paused broker."""
+        """Start a broker that was stopped or killed; one that is stopping starts once it has stopped. Do nothing if it
+        runs. Raises ValueError for an unknown id, and for a paused broker."""
         self.events.handle_at_once(self.start_broker_in_slices(broker_id, now))
 
     def start_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused, not stopped: resume it")
-        if state in (STOPPED, KILLED):
+        if state == STOPPING:
+            self._restarting.add(broker_id)
+        elif state in (STOPPED, KILLED):
             self._enter(now)
-            for listener in self.probe.listeners:
-                listener.broker_starting(broker_id)
-            self._states[broker_id] = STARTING
-            self._lives[broker_id] += 1
-            life = self._lives[broker_id]
-            yield from self.controller.cluster_control.register(
-                broker_id,
-                broker_id not in self._unclean,
-                lambda: self._lives[broker_id] == life,
-                lambda: self._come_up(broker_id),
-            )
+            yield from self._start(broker_id)
             self._handle_requests()
 
     def flush_broker(self, broker_id: int) -> None:
@@ -254,6 +247,10 @@ class Lives(Members):
 
     # Internal methods.
 
+    def _tell(self, kind: Callable[[int, int, int], Event], broker_id: int) -> None:
+        if self.probe.listeners:
+            self.probe.tell(kind(*self.probe.times, broker_id))
+
     def _handle_requests(self) -> None:
         """Handle the requests that can continue."""
         raise NotImplementedError
@@ -266,10 +263,24 @@ class Lives(Members):
         yield from self._works_no_more(broker_id)
         yield from self._flush(broker_id)
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
-        for listener in self.probe.listeners:
-            listener.broker_stopped(broker_id)
+        self._tell(broker_events.BrokerStopped, broker_id)
         yield from self._take_down(broker_id)
         self._end(broker_id, STOPPED)
+        if broker_id in self._restarting:
+            self._restarting.remove(broker_id)
+            yield from self._start(broker_id)
+
+    def _start(self, broker_id: int) -> Slices[None]:
+        self._tell(broker_events.BrokerStarting, broker_id)
+        self._states[broker_id] = STARTING
+        self._lives[broker_id] += 1
+        life = self._lives[broker_id]
+        yield from self.controller.cluster_control.register(
+            broker_id,
+            broker_id not in self._unclean,
+            lambda: self._lives[broker_id] == life,
+            lambda: self._come_up(broker_id),
+        )
 
     def _flush(self, broker_id: int) -> Slices[None]:
         def flush(partition: Partition) -> None:
@@ -305,8 +316,7 @@ class Lives(Members):
 
     def _come_up(self, broker_id: int) -> Slices[None]:
         """Start its new life: it leads and follows again, without clients."""
-        for listener in self.probe.listeners:
-            listener.broker_started(broker_id)
+        self._tell(broker_events.BrokerStarted, broker_id)
         self._states[broker_id] = RUNNING
         yield from self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
         self.brokers[broker_id] = self._new_broker(broker_id)

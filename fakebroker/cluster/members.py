@@ -73,7 +73,7 @@ class Members(HasNow):
         self._supported = supported_features()
         config = config.of_cluster(len(broker_ids))
         self.broker_configs = DynamicBrokerConfig(config)
-        self.probe = Probe()
+        self.probe = Probe(self)
         self._order = order
         self.deadlines = Deadlines(order)
         self.timer = TimerDeadlines(now.mono_ms)

@@ -15,6 +15,8 @@ from fakebroker.control.hosted import Hosted
 from fakebroker.control.metrics.counts import count_partitions
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 
 _LINES_OF_A_SLICE = 16
@@ -178,14 +180,18 @@ async def cluster_now(hosted: Hosted, lease_ms: int | None = None) -> ClusterNow
     )
 
 
-def topic_text(core: Cluster, topic: Topic) -> Slices[str]:
-    """Return a TopicNow as JSON. Each partition is as it is at its turn."""
+def topic_text(core: Cluster, name: str) -> Slices[str]:
+    """Return a TopicNow as JSON. Each partition is as it is at its turn. Raises KafkaError if there is no such topic,
+    or if it is deleted meanwhile."""
+    topic = core.controller.existing(name)
     now = TopicNow(name=topic.name, topic_id=str(topic.topic_id), partitions=[], configs=dict(topic.configs))
     partitions: list[str] = []
     for partition in list(topic.partitions):
         partitions.append(partition_now(core, partition).model_dump_json())
         if len(partitions) % _LINES_OF_A_SLICE == 0:
             yield
+            if core.metadata.topic(name) is not topic:
+                raise KafkaError(ErrorCode.unknown_topic_or_partition, f"topic {name!r} was deleted meanwhile")
     before, _, after = now.model_dump_json().partition('"partitions":[]')
     return f'{before}"partitions":[{",".join(partitions)}]{after}'
 

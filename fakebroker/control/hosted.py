@@ -65,7 +65,8 @@ class Hosted:
             self._told = Told(core, self.changes.tell)
             self._listened_to = core
             self._tell_isr(self._told.meter, by_few(core))
-            core.probe.listeners.extend(self._told.listeners)
+            for listener in self._told.listeners:
+                core.probe.listen(listener)
             core.on_taken = self._told.meter.handed_over
         return self._told
 

@@ -1,8 +1,7 @@
 """The control's observer of a cluster: its journal, the parked requests, numbers for metrics.
 
-Theory   A `Recorder` of the core fills a journal, and each event is handled here too. It is one more listener at the
-         probe, added at the first call of the control; until then it costs nothing. Requests that were in progress then
-         are unknown, but the next one of their connection is known.
+Theory   A listener of the probe, added at the first call of the control; until then it costs nothing. Requests that
+         were in progress then are unknown, but the next one of their connection is known.
 Units    as in the journal.
 """
 
@@ -17,7 +16,6 @@ from fakebroker.core.journal import events
 from fakebroker.core.journal.broker_events import BrokerKilled, BrokerStopped
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.probe import Listener
 
@@ -43,10 +41,10 @@ class Told:
     """The observer of one cluster. `on_event` is called after each event."""
 
     def __init__(self, clock: HasNow, on_event: Callable[[], None]) -> None:
-        self.journal = Journal(DEFAULT_SIZE, self._hear)
+        self.journal = Journal(DEFAULT_SIZE)
         self.meter = Meter()
         self._clock = clock
-        self.listeners: tuple[Listener, ...] = (Recorder(self.journal, clock), self.meter)
+        self.listeners: tuple[Listener, ...] = self._hear, self.meter.hear
         self.waits: dict[int, Waits] = {}  # by request
         self.total = 0  # events so far; also the number of the next one
         self._in_hand: dict[int, events.Request] = {}  # by connection: each has one current request
@@ -54,26 +52,21 @@ class Told:
         self._connection = 0  # of the request that was begun last
         self._on_event = on_event
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: Event, subject: object) -> None:
+        self.journal.append(event)
         self.total += 1
         match event:
             case events.Request():
                 self._connection = event.connection
                 self._in_hand[event.connection] = event
                 self._partitions.pop(event.connection, None)
-                self.meter.begun(event)
             case events.Produce():
                 self._partitions[self._connection] = event.partitions
-            case events.Append():
-                if event.error != events.NO_ERROR:
-                    self.meter.refused(event)
             case events.Parked():
-                self.meter.parked_at(event)
                 self._park(event)
             case events.Completed() | events.Expired():
                 self.waits.pop(event.request, None)
             case events.Answer():
-                self.meter.answered_with(event)
                 self._in_hand.pop(event.connection, None)
                 self._partitions.pop(event.connection, None)
             case events.ConnectionClosed():

@@ -156,6 +156,12 @@ class BrokerRegistry:
         brokers = self._brokers
         return [broker_id for broker_id in broker_ids if broker_id in brokers and brokers[broker_id].is_active]
 
+    def usable(self, broker_ids: Iterable[int]) -> list[int]:
+        """Return the brokers that may get replicas of new partitions, in the order given: all but those in controlled
+        shutdown."""
+        brokers = self._brokers
+        return [id_ for id_ in broker_ids if brokers[id_].is_fenced or not brokers[id_].in_controlled_shutdown]
+
     # The network between brokers.
 
     def cut(self, some: Iterable[int], others: Iterable[int]) -> None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, final
 
 from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, Listener
+from fakebroker.network.trail import Trail
 from fakebroker.protocol.answers.pieces import Part
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.large_frame import LargeFrame
@@ -152,6 +153,7 @@ class Connection:
     answers          its responses of this turn of the core, which are sent together; None if there are none
     unwritten_bytes  the size of these responses
     plan             receives the response to the current request, if that is not simply written
+    trail            what its events tell
     attachment       data of other modules: compiled classes have no weak references
     """
 
@@ -174,6 +176,7 @@ class Connection:
         "software",
         "state",
         "throttle",
+        "trail",
         "unwritten_bytes",
         "work",
         "write_blocked",
@@ -208,6 +211,7 @@ class Connection:
         self.memory_bytes = 0
         self.answers: list[Part] | None = None
         self.unwritten_bytes = 0
+        self.trail = Trail()
         self.attachment: object = None
 
     def on(self, event: Event) -> None:

@@ -58,7 +58,7 @@ class _Line:
 @final
 class ReadyQueue:
     """The ready queue. A queued connection is marked `is_queued`; adding it again changes nothing. `order`, if given,
-    draws the next one."""
+    draws the next one of several."""
 
     __slots__ = ("_fresh", "_fresh_was_last", "_order", "_others")
 
@@ -107,7 +107,7 @@ class ReadyQueue:
         count = len(fresh) + len(others)
         if count == 0:
             return None
-        index = order.randrange(count)
+        index = order.randrange(count) if count > 1 else 0
         connection = fresh.take(index) if index < len(fresh) else others.take(index - len(fresh))
         connection.is_queued = False
         return connection

@@ -24,6 +24,7 @@ from typing import Final, final
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized
+from fakebroker.core.journal.events import Answer, ConnectionClosed, ConnectionOpened, Request, Throttled
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.core.security.identity import Listener
@@ -40,7 +41,7 @@ from fakebroker.network.strangers import in_place_of_length
 from fakebroker.network.throttled_channel import Throttling
 from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
+from fakebroker.protocol.framing import FrameDecoder
 from timingwheel import SystemTimer
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes, which are "completely written" before the peer reads
@@ -97,8 +98,8 @@ class SocketServer(Reading):
         """Open a client's connection. It is admitted, closed at once, or waits for another one to be closed."""
         self._opened += 1
         connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes, self._opened, listener)
-        for each in self._probe.listeners:
-            each.connection_opened(connection.number, broker_id, peer)
+        if self._probe.listeners:
+            self._probe.tell(ConnectionOpened(*self._probe.times, connection.number, broker_id, peer))
         self.connections.add(connection)
         self._acceptor.let_in(broker_id)
         if connection.state is _WAITING:
@@ -109,8 +110,9 @@ class SocketServer(Reading):
         """Receive bytes."""
         if connection.is_closed:
             return
-        for listener in self._probe.listeners:
-            listener.bytes_received(connection.number, len(data))
+        connection.trail.received_bytes += len(data)
+        if self._probe.listeners and self._probe.hears(Request):
+            connection.trail.arrived(self.clock.now.mono_ms)
         connection.decoder.feed(data)
         if connection.state is not _WAITING:
             self._idle.update(connection)
@@ -202,8 +204,6 @@ class SocketServer(Reading):
         self._in_turn = connection
         self._requests_left -= 1
         self._bytes_left -= size
-        for listener in self._probe.listeners:
-            listener.request_received(connection.number, size)
         return True
 
     def take_answers(self) -> list[Effect]:
@@ -219,15 +219,18 @@ class SocketServer(Reading):
 
     def answer(self, connection: Connection, frame: bytes | None) -> None:
         """Send the response to the current request, or none if `frame` is None. Drop it if the connection is closed."""
-        for listener in self._probe.listeners:
-            outcome = "none" if frame is None else "dropped" if connection.is_closed else "sent"
-            listener.answered(connection.number, outcome, 0 if frame is None else len(frame) - LENGTH_BYTES)
+        if self._probe.listeners and self._probe.hears(Answer):
+            self.tell_answer(connection, None if frame is None else len(frame))
         if connection.is_closed:
             return
         if frame is not None:
             self.answers.add(connection, frame)
             self._idle.update(connection)
         self.responded(connection)
+
+    def tell_answer(self, connection: Connection, frame_bytes: int | None) -> None:
+        """Tell the end of the current request. Its response has so many bytes; None if it has no response."""
+        self._probe.tell(connection.trail.end(self._probe.times, connection.number, connection.is_closed, frame_bytes))
 
     def responded(self, connection: Connection) -> None:
         if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
@@ -240,8 +243,8 @@ class SocketServer(Reading):
     def answer_in_pieces(self, connection: Connection, frame: FrameInPieces) -> None:
         """Send a response that is not joined to one frame."""
         size = frame.size
-        for listener in self._probe.listeners:
-            listener.answered(connection.number, "dropped" if connection.is_closed else "sent", size - LENGTH_BYTES)
+        if self._probe.listeners and self._probe.hears(Answer):
+            self.tell_answer(connection, size)
         if connection.is_closed:
             return
         self._idle.update(connection)
@@ -258,8 +261,8 @@ class SocketServer(Reading):
         """Mute the connection for `throttle_time_ms` from now. Its response is not delayed."""
         if connection.is_closed:
             return
-        for listener in self._probe.listeners:
-            listener.throttled(connection.number, connection.broker_id, throttle_time_ms)
+        if self._probe.listeners:
+            self._probe.tell(Throttled(*self._probe.times, connection.number, connection.broker_id, throttle_time_ms))
         self._throttling.start(connection, throttle_time_ms, self.clock.now.mono_ms)
 
     def close(self, connection: Connection, reason: str) -> None:
@@ -305,8 +308,8 @@ class SocketServer(Reading):
         self._emit(Close(connection, reason, is_dead))
 
     def _tell_closed(self, connection: Connection, reason: str) -> None:
-        for listener in self._probe.listeners:
-            listener.connection_closed(connection.number, connection.broker_id, reason)
+        if self._probe.listeners:
+            self._probe.tell(ConnectionClosed(*self._probe.times, connection.number, connection.broker_id, reason))
 
     def _put_back(self, connection: Connection) -> None:
         """Queue the connection behind the others if it has more requests. If not, its next one counts as occasional."""

@@ -10,21 +10,21 @@ Source   clients/src/main/java/org/apache/kafka/common/requests/RequestContext.j
 
 from __future__ import annotations
 
-from io import BytesIO
-from struct import Struct, error
+from collections.abc import Mapping
+from functools import cache
+from struct import error
+from typing import Any, cast
 
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import InvalidUnicode, SerialError
-from kio.serial.readers import Reader
-from kio.serial.writers import Writer
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from fakebroker.protocol.body.check import Check, body_check, text_repair
-from fakebroker.protocol.body.loading import files_to_load
-from fakebroker.protocol.body.read_slices import read_in_slices
-from fakebroker.protocol.body.write_slices import write_in_slices
+from fakebroker.protocol.codec.decoder import ENDS_WITHIN, Decoder
+from fakebroker.protocol.codec.encoder import Encoder
+from fakebroker.protocol.codec.loading import files_to_load
+from fakebroker.protocol.codec.long_reading import read_in_slices
+from fakebroker.protocol.codec.schemas import names_of, table_of
+from fakebroker.protocol.codec.tables import Struct
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
 from fakebroker.protocol.newer import NEWER
@@ -39,6 +39,7 @@ __all__ = [
     "encode_response",
     "encode_response_in_slices",
     "is_flexible",
+    "request_frame",
     "request_type",
     "response_type",
     "versions",
@@ -46,17 +47,12 @@ __all__ = [
 
 _API_VERSIONS = 18
 
-_LENGTH = Struct(">i")
-
 _request_types: dict[tuple[int, int], type[RequestPayload]] = {}
 _response_types: dict[tuple[int, int], type[ResponsePayload]] = {}
-_request_readers: dict[tuple[int, int], tuple[Check, Reader[RequestPayload]]] = {}
-_response_readers: dict[tuple[int, int], tuple[Check, Reader[ResponsePayload]]] = {}
-_request_writers: dict[type[RequestPayload], Writer[RequestPayload]] = {}
-_response_writers: dict[type[ResponsePayload], Writer[ResponsePayload]] = {}
+_tables: dict[type[RequestPayload | ResponsePayload], Struct] = {}
 
-# Exceptions for bad bytes: of our checks, of kio, and those that Rust and enums raise through kio.
-_DECODE_ERRORS = (ProtocolError, SerialError, ValueError, LookupError, ArithmeticError, TypeError, error)
+# Exceptions for bad bytes: of the decoder, and those that Python raises for values that it has not.
+_DECODE_ERRORS = (ProtocolError, ValueError, IndexError, ArithmeticError, error)
 
 
 def versions(api_key: int) -> range:
@@ -119,15 +115,9 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
     Bytes behind the body are ignored, as in Kafka. Raises ProtocolError for anything malformed, and for an unknown key
     or version.
     """
+    kind = request_type(api_key, version)
     try:
-        check, read = _request_readers[api_key, version]
-    except KeyError:
-        check, read = _request_readers[api_key, version] = _request_reader(api_key, version)
-    try:
-        try:
-            return read(*check(frame, offset))[0]
-        except InvalidUnicode:
-            return read(*text_repair(request_type(api_key, version))(frame, offset))[0]
+        return cast(RequestPayload, Decoder(frame, offset, repairs=True).struct(_table(kind)))
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 
@@ -137,54 +127,85 @@ def decode_request_in_slices(
 ) -> Slices[RequestPayload]:
     """Read the body of a request in slices. Raises ProtocolError also for more than `max_elements` in arrays and tagged
     fields."""
+    decoder = Decoder(frame, offset, repairs=True, max_elements=max_elements)
+    table = _table(request_type(api_key, version))
     try:
-        return (yield from read_in_slices(request_type(api_key, version), frame, offset, max_elements))
+        return cast(RequestPayload, (yield from read_in_slices(decoder, table)))
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 
 
 def encode_response(response: ResponsePayload, correlation_id: int) -> bytes:
     """Return the whole frame of a response, including its length."""
-    kind = type(response)
-    try:
-        write = _response_writers[kind]
-    except KeyError:
-        write = _response_writers[kind] = entity_writer(kind)
-    with BytesIO() as buffer:
-        _begin_response(buffer, kind, correlation_id)
-        write(buffer, response)
-        return _with_length(buffer)
+    encoder, table = _begin_response(response, correlation_id)
+    encoder.struct(table, response)
+    return encoder.frame()
 
 
 def encode_response_in_slices(response: ResponsePayload, correlation_id: int) -> Slices[bytes]:
     """Return the whole frame of a response, in slices. Arrays of structs may be lazy (build.py)."""
-    with BytesIO() as buffer:
-        _begin_response(buffer, type(response), correlation_id)
-        yield from write_in_slices(buffer, response)
-        return _with_length(buffer)
+    encoder, table = _begin_response(response, correlation_id)
+    yield from encoder.in_slices(table, response)
+    return encoder.frame()
 
 
-def _begin_response(buffer: BytesIO, kind: type[ResponsePayload], correlation_id: int) -> None:
-    buffer.write(b"\0\0\0\0")
-    buffer.write(encode_response_header(correlation_id, _has_response_header_v1(kind)))
+def _begin_response(response: ResponsePayload, correlation_id: int) -> tuple[Encoder, Struct]:
+    kind = type(response)
+    return Encoder(encode_response_header(correlation_id, _has_response_header_v1(kind))), _table(kind)
 
 
 def encode_request(request: RequestPayload, correlation_id: int, client_id: str | None) -> bytes:
     """Return the whole frame of a request, including its length."""
-    kind = type(request)
-    try:
-        write = _request_writers[kind]
-    except KeyError:
-        write = _request_writers[kind] = entity_writer(kind)
-    with BytesIO() as buffer:
-        buffer.write(b"\0\0\0\0")
-        buffer.write(
-            encode_request_header(
-                kind.__api_key__, kind.__version__, correlation_id, client_id, bool(kind.__flexible__)
-            )
-        )
-        write(buffer, request)
-        return _with_length(buffer)
+    return _encode_request(type(request), request, correlation_id, client_id).frame()
+
+
+def request_frame(
+    api_key: int, version: int, values: Mapping[str, Any], correlation_id: int = 1, client_id: str | None = None
+) -> bytes:
+    """Return the whole frame of a request from plain values: nested structs are dicts, arrays any collections.
+
+    A missing field has Kafka's default. Fields of other versions are left out. Raises ProtocolError for an unknown key
+    or version, and ValueError for a name that no version has.
+    """
+    kind = request_type(api_key, version)
+    encoder = _encode_request(kind, dict(values), correlation_id, client_id)
+    if encoder.unused:
+        _check_names(api_key, values)
+    return encoder.frame()
+
+
+def _encode_request(kind: type[RequestPayload], values: object, correlation_id: int, client_id: str | None) -> Encoder:
+    header = encode_request_header(
+        kind.__api_key__, kind.__version__, correlation_id, client_id, bool(kind.__flexible__)
+    )
+    encoder = Encoder(header)
+    encoder.struct(_table(kind), values)
+    return encoder
+
+
+def _table(kind: type[RequestPayload | ResponsePayload]) -> Struct:
+    table = _tables.get(kind)
+    if table is None:
+        table = _tables[kind] = table_of(kind)
+    return table
+
+
+def _check_names(api_key: int, values: object) -> None:
+    """Raise ValueError for a name that no version has, at any depth."""
+    if isinstance(values, Mapping):
+        if unknown := values.keys() - _names(api_key):
+            raise ValueError(f"no version of {api_name(api_key)} has a field {min(unknown)!r}.")
+        values = values.values()
+    elif not isinstance(values, list | tuple):
+        return
+    for value in values:
+        _check_names(api_key, value)
+
+
+@cache
+def _names(api_key: int) -> frozenset[str]:
+    kinds = [request_type(api_key, version) for version in versions(api_key)]
+    return frozenset(name for kind in kinds for name in names_of(_table(kind)))
 
 
 def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, ResponsePayload]:
@@ -194,31 +215,16 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Resp
     Raises ProtocolError like `decode_request`, and for an error code that kio's enum lacks.
     """
     kind = response_type(api_key, version)
-    try:
-        check, read = _response_readers[api_key, version]
-    except KeyError:
-        check, read = _response_readers[api_key, version] = body_check(kind), entity_reader(kind)
     correlation_id, offset = decode_response_header(frame, _has_response_header_v1(kind))
     try:
-        return correlation_id, read(*check(frame, offset))[0]
+        return correlation_id, cast(ResponsePayload, Decoder(frame, offset, repairs=False).struct(_table(kind)))
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} response", problem) from problem
-
-
-def _request_reader(api_key: int, version: int) -> tuple[Check, Reader[RequestPayload]]:
-    kind = request_type(api_key, version)
-    return body_check(kind), entity_reader(kind)
 
 
 def _has_response_header_v1(kind: type[ResponsePayload]) -> bool:
     # A client must be able to read this response before it knows the broker's versions.
     return bool(kind.__flexible__) and kind.__api_key__ != _API_VERSIONS
-
-
-def _with_length(buffer: BytesIO) -> bytes:
-    with buffer.getbuffer() as view:
-        _LENGTH.pack_into(view, 0, len(view) - 4)
-    return buffer.getvalue()
 
 
 def _check_version(api_key: int, version: int) -> None:
@@ -230,5 +236,5 @@ def _check_version(api_key: int, version: int) -> None:
 
 
 def _malformed(what: str, problem: Exception) -> ProtocolError:
-    reason = str(problem).rstrip(".") or type(problem).__name__
+    reason = ENDS_WITHIN if isinstance(problem, IndexError | error) else str(problem).rstrip(".")
     return ProtocolError(f"The {what} is malformed: {reason}.")

@@ -1,8 +1,9 @@
 """A writer of Produce responses, versions 3 to 13, by hand.
 
-An acks=all load receives little else, so it does not use kio's writer. That looks up every field of every struct and
-writes it on its own. Measured on CPython 3.11, one topic with one partition and no error, v9, the best of 7 runs of 20
-000: kio takes 9.2 us, or 10.8 us including its dataclasses. This module takes 0.75 us, or 1.3 us including its tuples.
+An acks=all load receives little else, so it does not use the general writer. That looks up every field of every struct
+and writes it on its own, and it needs a dataclass for each. Measured on CPython 3.11, interpreted, one topic with one
+partition and no error, v9: the general writer takes 4.0 us, or 8.6 us including its dataclasses. This module takes 0.75
+us, or 1.3 us including its tuples.
 
 tests/protocol/test_produce_response_properties.py ties it to kio and to the declaration, byte for byte.
 

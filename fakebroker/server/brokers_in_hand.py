@@ -10,8 +10,9 @@ from fakebroker.core.broker_registry import ids_in_words
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.driver import Driver
 from fakebroker.server.listeners import Listeners
+from fakebroker.server.running.from_threads import FromThreads, awaited
+from fakebroker.server.running.loop_thread import LoopThread
 
-T = TypeVar("T")
 B = TypeVar("B")
 
 
@@ -76,53 +77,29 @@ class AsyncBroker:
         await self._change(lambda listeners: listeners.start_broker(self.broker_id))
 
 
-class _Call(Protocol):
-    def __call__(self, function: Callable[[], T], /) -> T: ...
-
-
-class _Await(Protocol):
-    def __call__(self, coroutine: Coroutine[None, None, T], /) -> T: ...
-
-
-class Broker:
+class Broker(FromThreads[AsyncBroker]):
     """A broker of a `FakeCluster`: `AsyncBroker`, for use from another thread."""
 
-    def __init__(self, broker: AsyncBroker, call: _Call, wait_for: _Await) -> None:
+    def __init__(self, broker: AsyncBroker, thread: LoopThread) -> None:
+        super().__init__(broker, thread)
         self.broker_id = broker.broker_id
-        self._broker = broker
-        self._call = call
-        self._await = wait_for
 
     @property
     def is_running(self) -> bool:
-        return self._call(lambda: self._broker.is_running)
+        return self._thread.call(lambda: self._served.is_running)
 
     @property
     def endpoint(self) -> NodeEndpoint:
         """See `AsyncBroker.endpoint`."""
-        return self._call(lambda: self._broker.endpoint)
+        return self._thread.call(lambda: self._served.endpoint)
 
     @property
     def state(self) -> str:
         """See `AsyncBroker.state`."""
-        return self._call(lambda: self._broker.state)
+        return self._thread.call(lambda: self._served.state)
 
-    def stop(self) -> None:
-        """See `AsyncBroker.stop`."""
-        self._await(self._broker.stop())
-
-    def kill(self) -> None:
-        """See `AsyncBroker.kill`."""
-        self._await(self._broker.kill())
-
-    def pause(self) -> None:
-        """See `AsyncBroker.pause`."""
-        self._await(self._broker.pause())
-
-    def resume(self) -> None:
-        """See `AsyncBroker.resume`."""
-        self._await(self._broker.resume())
-
-    def start(self) -> None:
-        """See `AsyncBroker.start`."""
-        self._await(self._broker.start())
+    stop = awaited(AsyncBroker.stop)
+    kill = awaited(AsyncBroker.kill)
+    pause = awaited(AsyncBroker.pause)
+    resume = awaited(AsyncBroker.resume)
+    start = awaited(AsyncBroker.start)

@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeVar
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.server.driver import Driver
+from fakebroker.server.running.from_threads import FromThreads, awaited
+from fakebroker.server.running.loop_thread import LoopThread
 
 T = TypeVar("T")
 
@@ -72,38 +74,23 @@ class AsyncClock:
             raise RuntimeError('the clock is real and cannot be moved: use clock="manual" or clock="auto"')
 
 
-class _Call(Protocol):
-    def __call__(self, function: Callable[[], T], /) -> T: ...
-
-
-class _Await(Protocol):
-    def __call__(self, coroutine: Coroutine[None, None, T], /) -> T: ...
-
-
-class ClockInHand:
+class ClockInHand(FromThreads[AsyncClock]):
     """The clock of a `FakeCluster`: `AsyncClock`, for use from other threads. Concurrent advances run one after the
     other."""
 
-    def __init__(self, clock: AsyncClock, call: _Call, wait_for: _Await) -> None:
+    def __init__(self, clock: AsyncClock, thread: LoopThread) -> None:
+        super().__init__(clock, thread)
         self.kind = clock.kind
-        self._clock = clock
-        self._call = call
-        self._await = wait_for
 
     @property
     def elapsed_ms(self) -> int:
         """See `AsyncClock.elapsed_ms`."""
-        return self._call(lambda: self._clock.elapsed_ms)
+        return self._thread.call(lambda: self._served.elapsed_ms)
 
     @property
     def wall_ms(self) -> int:
         """See `AsyncClock.wall_ms`."""
-        return self._call(lambda: self._clock.wall_ms)
+        return self._thread.call(lambda: self._served.wall_ms)
 
-    def advance(self, ms: int) -> None:
-        """See `AsyncClock.advance`."""
-        self._await(self._clock.advance(ms))
-
-    def advance_to_next_deadline(self) -> int | None:
-        """See `AsyncClock.advance_to_next_deadline`."""
-        return self._await(self._clock.advance_to_next_deadline())
+    advance = awaited(AsyncClock.advance)
+    advance_to_next_deadline = awaited(AsyncClock.advance_to_next_deadline)

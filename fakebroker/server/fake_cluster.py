@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -20,23 +19,11 @@ from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def _in_thread(method: Callable[Concatenate[AsyncFakeCluster, P], R]) -> Callable[Concatenate[FakeCluster, P], R]:
-    """Return the method for other threads, with its signature and docstring."""
-
-    @wraps(method)
-    def call(self: FakeCluster, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._call(lambda: method(self._cluster, *args, **kwargs))
-
-    return call
-
-
-class FakeCluster:
+class FakeCluster(FromThreads[AsyncFakeCluster]):
     """A cluster for blocking programs, in a thread of its own. Takes `AsyncFakeCluster`'s arguments."""
 
     def __init__(
@@ -79,15 +66,16 @@ class FakeCluster:
             journal=journal,
             journal_file=journal_file,
         )
-        self._thread = LoopThread(_new_event_loop, self._cluster.start, self._cluster.stop, NOT_RUNNING)
-        self._call, self._await = self._thread.call, self._thread.wait_for
+        thread = LoopThread(_new_event_loop, self._cluster.start, self._cluster.stop, NOT_RUNNING)
+        super().__init__(self._cluster, thread)
+        self._call, self._await = thread.call, thread.wait_for
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.faults = FaultsInHand(self._cluster.faults, self._call, self._await, self._thread.call_or_do)
-        self.clock = ClockInHand(self._cluster.clock, self._call, self._await)
+        self.faults = FaultsInHand(self._cluster.faults, thread)
+        self.clock = ClockInHand(self._cluster.clock, thread)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.brokers = Brokers(
-            {broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()}
+            {broker_id: Broker(broker, thread) for broker_id, broker in self._cluster.brokers.items()}
         )
 
     @classmethod
@@ -124,10 +112,6 @@ class FakeCluster:
         """Close everything and end the thread. In a child process there is nothing to stop."""
         self._thread.stop()
 
-    def reset(self) -> None:
-        """Reset the cluster, on the same ports, for a cluster that many tests share. See `AsyncFakeCluster.reset`."""
-        self._await(self._cluster.reset())
-
     def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> Held:
         """Return a barrier. See `AsyncFakeCluster.hold`."""
         return Held(self.faults.add(hold_fault(n, api, at, times, when)), n)
@@ -142,15 +126,16 @@ class FakeCluster:
         """Return the bootstrap servers for a client's configuration. See `AsyncFakeCluster.bootstrap_servers`."""
         return self._call(lambda: self._cluster.bootstrap_servers)
 
-    create_topic = _in_thread(AsyncFakeCluster.create_topic)
-    alter_topic_configs = _in_thread(AsyncFakeCluster.alter_topic_configs)
-    alter_broker_configs = _in_thread(AsyncFakeCluster.alter_broker_configs)
-    delete_topic = _in_thread(AsyncFakeCluster.delete_topic)
-    move_leader = _in_thread(AsyncFakeCluster.move_leader)
-    reassign = _in_thread(AsyncFakeCluster.reassign)
-    compact = _in_thread(AsyncFakeCluster.compact)
-    _run_followers = _in_thread(AsyncFakeCluster._run_followers)
-    _alter_quotas = _in_thread(AsyncFakeCluster._alter_quotas)
+    reset = awaited(AsyncFakeCluster.reset)
+    create_topic = called(AsyncFakeCluster.create_topic)
+    alter_topic_configs = called(AsyncFakeCluster.alter_topic_configs)
+    alter_broker_configs = called(AsyncFakeCluster.alter_broker_configs)
+    delete_topic = called(AsyncFakeCluster.delete_topic)
+    move_leader = called(AsyncFakeCluster.move_leader)
+    reassign = called(AsyncFakeCluster.reassign)
+    compact = called(AsyncFakeCluster.compact)
+    _run_followers = called(AsyncFakeCluster._run_followers)
+    _alter_quotas = called(AsyncFakeCluster._alter_quotas)
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

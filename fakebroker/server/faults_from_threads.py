@@ -2,111 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self
 
-from fakebroker.core.faults.fault import Fault
-from fakebroker.server.arising.from_threads import Await, Call, Presets
-from fakebroker.server.arising.in_hand import WAIT_S
-from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults, Often, Said
+from fakebroker.server.arising.from_threads import Arisen
+from fakebroker.server.arising.in_hand import WAIT_S, AsyncArisen
+from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
+from fakebroker.server.running.from_threads import FromThreads, awaited, called
+from fakebroker.server.running.loop_thread import LoopThread
+
+P = ParamSpec("P")
 
 
-class FaultInHand:
+class FaultInHand(FromThreads[AsyncFault]):
     """A fault of a `FakeCluster`: `AsyncFault`, for use from any thread."""
 
-    def __init__(self, fault: AsyncFault, call: Call, wait_for: Await) -> None:
-        self._fault = fault
-        self._call = call
-        self._await = wait_for
+    def __init__(self, fault: AsyncFault, thread: LoopThread) -> None:
+        super().__init__(fault, thread)
         self.id = fault.id
         self.fault = fault.fault
 
     @property
     def hits(self) -> int:
         """See `AsyncFault.hits`."""
-        return self._fault.hits
+        return self._served.hits
 
     @property
     def matches(self) -> int:
         """See `AsyncFault.matches`."""
-        return self._fault.matches
+        return self._served.matches
 
     @property
     def held(self) -> int:
         """See `AsyncFault.held`."""
-        return self._fault.held
+        return self._served.held
 
     @property
     def is_installed(self) -> bool:
         """See `AsyncFault.is_installed`."""
-        return self._fault.is_installed
+        return self._served.is_installed
 
-    def wait(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
-        """See `AsyncFault.wait`."""
-        return self._await(self._fault.wait(n, timeout))
-
-    def wait_held(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
-        """See `AsyncFault.wait_held`."""
-        return self._await(self._fault.wait_held(n, timeout))
-
-    def release(self, count: int | None = None) -> int:
-        """See `AsyncFault.release`."""
-        return self._call(lambda: self._fault.release(count))
-
-    def remove(self) -> None:
-        """See `AsyncFault.remove`."""
-        self._call(self._fault.remove)
+    wait = awaited(AsyncFault.wait)
+    wait_held = awaited(AsyncFault.wait_held)
+    release = called(AsyncFault.release)
+    remove = called(AsyncFault.remove)
 
     def to_json(self) -> dict[str, Any]:
         """See `AsyncFault.to_json`."""
-        return self._fault.to_json()
+        return self._served.to_json()
 
     def __repr__(self) -> str:
-        return repr(self._fault)
+        return repr(self._served)
 
 
 _Handles = list[FaultInHand]
+_Arisen = list[Arisen]
 
 
-class FaultsInHand(Presets):
+def _installing(
+    method: Callable[Concatenate[AsyncFaults, P], AsyncFault],
+) -> Callable[Concatenate[FaultsInHand, P], FaultInHand]:
+    install = called(method)
+
+    @wraps(method)
+    def call(self: FaultsInHand, /, *args: P.args, **kwargs: P.kwargs) -> FaultInHand:
+        return FaultInHand(install(self, *args, **kwargs), self._thread)
+
+    return call
+
+
+def _arising(
+    method: Callable[Concatenate[AsyncFaults, P], AsyncArisen],
+) -> Callable[Concatenate[FaultsInHand, P], Arisen]:
+    arise = called(method)
+
+    @wraps(method)
+    def call(self: FaultsInHand, /, *args: P.args, **kwargs: P.kwargs) -> Arisen:
+        return Arisen(arise(self, *args, **kwargs), self._thread)
+
+    return call
+
+
+class FaultsInHand(FromThreads[AsyncFaults]):
     """The faults of a `FakeCluster`: `AsyncFaults`, for use from any thread."""
 
-    def __init__(self, faults: AsyncFaults, call: Call, wait_for: Await, call_or_do: Call) -> None:
-        super().__init__(faults, call, wait_for)
-        self._faults = faults
-        self._call_or_do = call_or_do
+    add = _installing(AsyncFaults.add)
+    get = _installing(AsyncFaults.get)
+    clear = called(AsyncFaults.clear)
 
-    def _of(self, fault: AsyncFault) -> FaultInHand:
-        return FaultInHand(fault, self._call, self._await)
-
-    def add(
-        self,
-        fault: Fault | None = None,
-        *,
-        when: Said = None,
-        do: Any = None,
-        times: Often = None,
-        force: bool = False,
-    ) -> FaultInHand:
-        """See `AsyncFaults.add`."""
-        return self._of(self._call(lambda: self._faults.add(fault, when=when, do=do, times=times, force=force)))
-
-    def get(self, name: str) -> FaultInHand:
-        """See `AsyncFaults.get`."""
-        return self._of(self._call(lambda: self._faults.get(name)))
+    arise = _arising(AsyncFaults.arise)
+    partition = _arising(AsyncFaults.partition)
+    gc_pause = _arising(AsyncFaults.gc_pause)
+    full_disk = _arising(AsyncFaults.full_disk)
+    slow_disk = _arising(AsyncFaults.slow_disk)
+    unclean_shutdown = _arising(AsyncFaults.unclean_shutdown)
+    rolling_restart = _arising(AsyncFaults.rolling_restart)
 
     def list(self) -> _Handles:
         """See `AsyncFaults.list`."""
-        return [self._of(fault) for fault in self._call_or_do(self._faults.list)]
+        return [FaultInHand(fault, self._thread) for fault in self._thread.call_or_do(self._served.list)]
 
     def unfired(self) -> _Handles:
         """See `AsyncFaults.unfired`."""
-        return [self._of(fault) for fault in self._call_or_do(self._faults.unfired)]
+        return [FaultInHand(fault, self._thread) for fault in self._thread.call_or_do(self._served.unfired)]
 
-    def clear(self) -> None:
-        """See `AsyncFaults.clear`."""
-        self._call(self._faults.clear)
+    def arisen(self) -> _Arisen:
+        """See `AsyncFaults.arisen`."""
+        return [Arisen(arisen, self._thread) for arisen in self._thread.call(self._served.arisen)]
 
     def __iter__(self) -> Iterator[FaultInHand]:
         return iter(self.list())

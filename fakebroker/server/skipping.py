@@ -16,26 +16,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from fakebroker.core.probe import Listener, Probe
+from fakebroker.core.journal.events import (
+    Answer,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    Expired,
+    Parked,
+    Request,
+    Throttled,
+)
+from fakebroker.core.probe import Probe
 from fakebroker.core.replication.delayed_fetch import DelayedFetch
-from fakebroker.protocol.headers import RequestHeader
 from fakebroker.server.clocks import Clock
 from fakebroker.server.timer_driver import TimerDriver
 
 QUIET_S = 0.01
 """Long enough for an active client to send its next request, short enough to go unnoticed."""
 
-_FETCH = 1
 _TURNS_TO_READ = 3  # turns of the loop until earlier bytes have been read: uvloop reads after its timers
 
 
-class IdlePolls(Listener):
+class IdlePolls:
     """A listener that tells whether all that happened since the last `take` was consumers that poll and get nothing.
 
     A response that ends a wait for more than one byte may have records in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, probe: Probe) -> None:
+        probe.listen(self._hear, ConnectionOpened, ConnectionClosed, Throttled, Request, Parked, Expired, Answer)
         self._polls = 0  # Fetch requests that were parked or expired
         self._ends = 0  # requests that expired; their empty response comes next
         self._has_more = False
@@ -46,35 +55,21 @@ class IdlePolls(Listener):
         self._has_more = False
         return are_alone
 
-    def connection_opened(self, connection: int, broker_id: int, peer: str) -> None:
-        self._has_more = True
-
-    def connection_closed(self, connection: int, broker_id: int, reason: str) -> None:
-        self._has_more = True
-
-    def throttled(self, connection: int, broker_id: int, throttle_time_ms: int) -> None:
-        self._has_more = True
-
-    def request_begun(self, connection: int, broker_id: int, header: RequestHeader, size: int) -> None:
-        if header.api_key != _FETCH:
-            self._has_more = True
-
-    def parked(self, operation: object, api: str, timeout_ms: int) -> None:
-        if isinstance(operation, DelayedFetch):
-            self._polls += 1
-        else:
-            self._has_more = True
-
-    def unparked(self, operation: object, has_expired: bool) -> None:
-        if has_expired and isinstance(operation, DelayedFetch) and operation.min_bytes <= 1:
-            self._polls += 1
-            self._ends += 1
-
-    def answered(self, connection: int, outcome: str, size: int) -> None:
-        if self._ends:
-            self._ends -= 1
-        else:
-            self._has_more = True
+    def _hear(self, event: Event, subject: object) -> None:
+        match event:
+            case Request(api="Fetch"):
+                pass
+            case Parked() if isinstance(subject, DelayedFetch):
+                self._polls += 1
+            case Expired() if isinstance(subject, DelayedFetch) and subject.min_bytes <= 1:
+                self._polls += 1
+                self._ends += 1
+            case Answer() if self._ends:
+                self._ends -= 1
+            case Expired():
+                pass
+            case _:
+                self._has_more = True
 
 
 class SkippingTimerDriver(TimerDriver):
@@ -90,8 +85,7 @@ class SkippingTimerDriver(TimerDriver):
     ) -> None:
         super().__init__(loop, wake, clock)
         self._skip = skip
-        self._idle_polls = IdlePolls()
-        probe.listeners.append(self._idle_polls)
+        self._idle_polls = IdlePolls(probe)
         self._quiet_at_s = 0.0
         self._doors = 0
         self._look: asyncio.Handle | None = None

@@ -21,7 +21,6 @@ from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import Life
-from fakebroker.core.probe import Listener
 from fakebroker.core.replication.behaviour import Behaviour, Selection
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.schedule import order_of
@@ -88,16 +87,6 @@ class SimulatedClient:
         self._simulation.record("goes", self.number)
         self._simulation.cluster.connection_lost(self.connection, self._simulation.now)
         self._simulation.settle()
-
-
-class _OnHandling(Listener):
-    """A listener of handled requests. Clients have the numbers of their connections."""
-
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell = tell
-
-    def request_received(self, connection: int, size: int) -> None:
-        self._tell(connection)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -245,7 +234,7 @@ class Simulation:
 
     def on_handling(self, tell: Callable[[int], None]) -> None:
         """Call `tell(client number)` whenever the broker handles a request."""
-        self.cluster.probe.listeners.append(_OnHandling(tell))
+        self.cluster.on_handling = tell
 
     # Time.
 

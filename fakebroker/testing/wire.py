@@ -1,15 +1,13 @@
 """The frames of simulated clients: Produce v9 and Fetch v10 requests, and the content of their responses.
 
 Theory   A simulation sends thousands of requests a second. So the protocol's own encoder writes Produce requests, and
-         responses without error messages are read by hand. Tests compare both with kio. kio writes and reads everything
-         else. The broker's own response writer is not used.
+         responses without error messages are read by hand. Tests compare both with kio.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -19,9 +17,9 @@ from fakebroker.protocol.batch_layout import (
     LOG_OVERHEAD,
     RECORD_BATCH_OVERHEAD,
 )
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.protocol.record_batch import BatchHeader, Record, encode_batch, read_batch_header
+from fakebroker.protocol.sent import requests
 from fakebroker.protocol.sent.produce_answer import read_plain_answer
 from fakebroker.protocol.sent.produce_frame import by_topic, encode_produce_request
 
@@ -90,34 +88,20 @@ def _sized(frame: bytes) -> bytes:
 
 
 def fetch(
-    correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False
+    correlation_id: int,
+    topic: str,
+    partition: int,
+    offset: int,
+    max_wait_ms: int,
+    is_committed: bool = False,
+    max_bytes: int = FETCH_MAX_BYTES,
 ) -> bytes:
     """Return the frame of a consumer's Fetch for at least one byte of one partition."""
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(milliseconds=max_wait_ms),
-        "min_bytes": 1,
-        "max_bytes": FETCH_MAX_BYTES,
-        "isolation_level": int(is_committed),
-        "session_id": 0,
-        "session_epoch": -1,
-        "topics": [
-            {
-                "topic": topic,
-                "partitions": [
-                    {
-                        "partition": partition,
-                        "current_leader_epoch": -1,
-                        "fetch_offset": offset,
-                        "log_start_offset": -1,
-                        "partition_max_bytes": FETCH_MAX_BYTES,
-                    }
-                ],
-            }
-        ],
-        "forgotten_topics_data": [],
-    }
-    return encode_request(build(request_type(FETCH, FETCH_VERSION), values), correlation_id, CLIENT_ID)
+    values = requests.fetch(
+        topic, partition, offset, max_wait_ms=max_wait_ms, max_bytes=FETCH_MAX_BYTES, isolation_level=int(is_committed),
+        partition_max_bytes=max_bytes,
+    )  # fmt: skip
+    return request_frame(FETCH, FETCH_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def correlation_id_of(frame: bytes) -> int:

@@ -19,7 +19,6 @@ FEW, MANY = 512, 1_024  # a slice has at most 512 elements
 IN_ONE_GO: dict[str, int] = {
     "AddPartitionsToTxn.transactions.topics.partitions": 2,
     "AlterPartitionReassignments.topics": 1,
-    "DeleteRecords.topics.partitions": 1,
     "DescribeConfigs.resources": 1,
     "ElectLeaders.topic_partitions": 1,
     "Fetch.forgotten_topics_data": 1,

@@ -232,7 +232,7 @@ def test_topics_come_and_go_between_two_slices() -> None:
     for _ in range(3):
         next(change)
     cluster.delete_topic("gone", at(1))
-    cluster.create_topic(NewTopic("new", 2, 3), at(1))
+    cluster.create_topic(NewTopic("new", 2, 2), at(1))
     finish(change)
     assert all(each.isr == {2, 3} and each.leader_id in (2, 3) for each in partitions_of(cluster))
     work_off(cluster, at(1))

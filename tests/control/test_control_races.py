@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from itertools import islice
+from random import Random
 from typing import Any
 
 import httpx
@@ -27,7 +28,20 @@ CALLS = 40  # of each caller in a round, which the watchdog looks at
 ROUNDS = count(1, 15)
 
 
-def request(what: str, broker: int, does: str) -> tuple[str, str, Any]:
+PARTITIONS = (300, 3)  # by seed: more than a slice of a change of brokers, and fewer
+
+
+READS = (
+    *(
+        f"/v1/{name}"
+        for name in ("brokers", "cluster", "clusters", "configs", "faults", "groups", "journal", "purgatory")
+    ),
+    *(f"/v1/{name}" for name in ("quotas", "timeline?request=1", "topics", f"topics/{TOPIC}", "transactions")),
+    "/metrics",
+)
+
+
+def request(partitions: int, what: str, broker: int, does: str) -> tuple[str, str, Any]:
     """Method, path and body of a change."""
     if what in OF_BROKERS:
         return "POST", f"/v1/brokers/{broker}/{what}", None
@@ -36,7 +50,7 @@ def request(what: str, broker: int, does: str) -> tuple[str, str, Any]:
         "reset": ("POST", "/v1/reset", None),
         "fault": ("POST", "/v1/faults", {"when": {"api": "Produce"}, "do": do}),
         "faults": ("DELETE", "/v1/faults", None),
-        "topic": ("POST", "/v1/topics", {"name": TOPIC, "partitions": 3, "replication_factor": 3}),
+        "topic": ("POST", "/v1/topics", {"name": TOPIC, "partitions": partitions, "replication_factor": 3}),
         "delete": ("DELETE", f"/v1/topics/{TOPIC}", None),
     }[what]
 
@@ -47,17 +61,21 @@ def client(url: str) -> httpx.Client:
 
 @pytest.mark.parametrize("seed", nightly_after(1, range(4)))
 def test_each_change_is_made_or_refused_in_a_sentence(seed: int) -> None:
-    with Serving("--port", "0", "--control-port", "0", "--topic", f"{TOPIC}:3:3") as serving:
+    partitions = PARTITIONS[seed % 2]
+    with Serving("--port", "0", "--control-port", "0", "--topic", f"{TOPIC}:{partitions}:3") as serving:
         changes = [drawn(f"{seed} {number}") for number in range(CALLERS)]
+        reads = [Random(f"{seed} {number} reads") for number in range(CALLERS)]
         url, ports = serving.facts["control_url"], [broker["port"] for broker in serving.facts["brokers"]]
 
         def call(number: int) -> None:
             with client(url) as http:
                 for change in islice(changes[number], CALLS):
-                    answer = http.request(*request(*change)[:2], json=request(*change)[2])
-                    assert answer.status_code < 500, (change, answer.text)
-                    if answer.status_code >= 400:
-                        assert answer.json()["error"]["message"], change
+                    method, path, body = request(partitions, *change)
+                    answers = http.request(method, path, json=body), http.get(reads[number].choice(READS))
+                    for answer in answers:
+                        assert answer.status_code < 500, (change, answer.url, answer.text)
+                        if answer.status_code >= 400:
+                            assert answer.json()["error"]["message"], change
 
         with Producers(serving.facts["bootstrap_servers"]):
             for _ in range(ROUNDS):

@@ -65,7 +65,7 @@ def environment(root: Path, folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")]),
-        "HYPOTHESIS_PROFILE": "mutants",
+        "HYPOTHESIS_PROFILE": "random-mutants",
         "FAKEBROKER_SEEDS": "60",
         "FAKEBROKER_COSTS": str(folder),
         "COVERAGE_CORE": "ctrace",  # sys.monitoring cannot tell one test from another

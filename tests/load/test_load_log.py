@@ -116,7 +116,7 @@ def test_what_stands_beyond_the_high_watermark() -> None:
         assert (gone["offset"], gone["connection"], gone["problem"]) == (9, None, "records gone")
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_broker_raises_a_wire_error() -> None:
     with pytest.raises(WireError, match="does not answer"):
         Asker("127.0.0.1", free_ports(1))
 

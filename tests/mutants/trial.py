@@ -65,7 +65,7 @@ def _environment(copy: Path, scratch: Path, cpu_s: int) -> dict[str, str]:
     found = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return found | {
         "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests"), str(copy / "load")]),
-        "HYPOTHESIS_PROFILE": "mutants",
+        "HYPOTHESIS_PROFILE": "random-mutants",
         "FAKEBROKER_SEEDS": "60",
         "FAKEBROKER_CHOSEN": str(scratch),
         "FAKEBROKER_CPU_S": str(cpu_s),

@@ -9,6 +9,9 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
+from fakebroker.network.connection import Connection
+from fakebroker.network.ready_queue import ReadyQueue
+from fakebroker.network.request_memory import RequestMemory
 from fakebroker.protocol.compression.codec import Codec
 from fakebroker.protocol.record_batch import Record
 
@@ -99,6 +102,21 @@ def test_one_that_is_worked_on_in_slices_has_it_to_the_end() -> None:
     assert slow.connection.memory_bytes == 0
     other.send(LARGE)
     assert answered(other) == 1
+
+
+def test_a_request_that_leaves_no_memory_behind_wakes_no_connection() -> None:
+    """One request exceeds the limit, so another one gives back less than is owed."""
+    ready = ReadyQueue()
+    memory = RequestMemory(100, ready)
+    small, large, starved = connections = [Connection(1, "peer", "", 1_000, number) for number in range(3)]
+    for connection, size in zip(connections, (60, 200, 10), strict=True):
+        connection.decoder.feed(size.to_bytes(4, "big"))
+    assert [memory.take(connection) for connection in connections] == [True, True, False]
+    memory.give_back(small)
+    assert ready.pop() is None
+    memory.give_back(large)
+    assert ready.pop() is starved
+    assert memory.take(starved)
 
 
 def test_each_broker_has_its_own() -> None:

@@ -17,7 +17,6 @@ from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
-from fakebroker.core.probe import Listener
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, Behaviour
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import PauseReading, ResumeReading, Send
@@ -37,21 +36,14 @@ def ask(correlation_id: int) -> bytes:
     return api_versions(correlation_id=correlation_id)
 
 
-class Order(Listener):
-    """Whose requests were begun, in order."""
-
-    def __init__(self) -> None:
-        self.connections: list[int] = []
-
-    def request_received(self, connection: int, size: int) -> None:
-        self.connections.append(connection)
-
-
-def new_cluster(followers: Behaviour = INSTANT, new_turn: type[Turn] = Turn, **config: str) -> tuple[Cluster, Order]:
+def new_cluster(
+    followers: Behaviour = INSTANT, new_turn: type[Turn] = Turn, **config: str
+) -> tuple[Cluster, list[int]]:
+    """And the connections whose requests are handled, in order."""
     cluster = Cluster(now(), config=BrokerConfig().with_text(config), followers=followers, new_turn=new_turn)
     cluster.create_topic(NewTopic("t", 1, 3), now())
-    order = Order()
-    cluster.probe.listeners.append(order)
+    order: list[int] = []
+    cluster.on_handling = order.append
     return cluster, order
 
 
@@ -123,10 +115,10 @@ def test_a_new_client_waits_for_one_busy_client() -> None:
     *busy, fresh = (cluster.open_connection(1, "client", now()) for _ in range(101))
     for client in busy:
         cluster.receive(client, ask(1) * 300, now())
-    order.connections.clear()
+    order.clear()
     cluster.receive(fresh, ask(1), now())
-    assert order.connections.index(101) <= 16
-    assert [order.connections.count(number) for number in set(order.connections)].count(16) >= 3
+    assert order.index(101) <= 16
+    assert [order.count(number) for number in set(order)].count(16) >= 3
 
 
 def test_an_occasional_client_does_not_wait_for_clients_that_begin_with_many_requests() -> None:
@@ -136,11 +128,11 @@ def test_an_occasional_client_does_not_wait_for_clients_that_begin_with_many_req
     for client in busy:
         cluster.receive(client, ask(1) * 150, now())
     cluster.receive(quiet, ask(1) * 5, now())
-    assert order.connections == []
+    assert order == []
     cluster.turn.is_open = True  # type: ignore[attr-defined]
     cluster.advance_to(now())
-    assert order.connections.index(101) <= 1
-    assert Counter(order.connections) == {101: 5} | {client.number: 150 for client in busy}
+    assert order.index(101) <= 1
+    assert Counter(order) == {101: 5} | {client.number: 150 for client in busy}
 
 
 def test_one_door_serves_all_alike() -> None:
@@ -148,15 +140,15 @@ def test_one_door_serves_all_alike() -> None:
     clients = [cluster.open_connection(1, "client", now()) for _ in range(4)]
     for client in clients:
         cluster.receive(client, ask(1) * 40, now())
-    assert order.connections == []
+    assert order == []
     assert all(client.reading_paused for client in clients)
     cluster.turn.is_open = True  # type: ignore[attr-defined]
     cluster.advance_to(now())
     done = Counter({client.number: 0 for client in clients})
-    for number in order.connections[:-40]:
+    for number in order[:-40]:
         done[number] += 1
         assert max(done.values()) - min(done.values()) <= 18  # one share, and what came of being fresh
-    assert Counter(order.connections) == {client.number: 40 for client in clients}
+    assert Counter(order) == {client.number: 40 for client in clients}
 
 
 def test_who_has_nothing_more_stands_in_no_line() -> None:
@@ -181,10 +173,10 @@ def test_who_has_nothing_more_stands_in_no_line() -> None:
     for _ in range(120):  # until all of them have had their first turn
         cluster.advance_to(now())
     for _ in range(5):  # each of its requests is the next or the one after that
-        order.connections.clear()
+        order.clear()
         cluster.receive(quiet, ask(1), now())
         cluster.advance_to(now())
-        assert quiet.number in order.connections
+        assert quiet.number in order
         assert not quiet.reading_paused
         assert not quiet.is_queued
 
@@ -194,9 +186,9 @@ def test_a_large_request_is_a_share_of_its_own() -> None:
     one, other = (cluster.open_connection(1, "client", now()) for _ in range(2))
     large = produce("t", acks=1, client_id="x" * 17_000)
     cluster.receive(one, large * 70, now())
-    order.connections.clear()
+    order.clear()
     cluster.receive(other, large * 3, now())
-    assert order.connections[:6] == [1, 2, 1, 2, 1, 2]
+    assert order[:6] == [1, 2, 1, 2, 1, 2]
 
 
 def test_a_timeout_comes_between_what_others_pipeline() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.classic.rebalance import Rebalances
-from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.journal.events import Answer, Event
+from fakebroker.core.probe import Probe
 from fakebroker.core.replication import reads, replica_manager
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_produce import DelayedProduce
@@ -322,16 +323,14 @@ def times_out_though_followers_replicate(patches: pytest.MonkeyPatch) -> None:
 
 def leaves_an_answer_out_of_its_journal(patches: pytest.MonkeyPatch) -> None:
     """The 7th, of those to Produce."""
-    honest = Recorder.answered
+    honest = Probe.tell
     count = [0]
 
-    def answered(self: Recorder, connection: int, outcome: str, size: int) -> None:
-        trail = self._trail(connection)
-        count[0] += bool(trail.answer)
-        if count[0] == 7 and trail.answer:
-            trail.answer = ()
-            trail.request = 0
-            return
-        honest(self, connection, outcome, size)
+    def tell(self: Probe, event: Event, subject: object = None) -> None:
+        if isinstance(event, Answer) and event.partitions:
+            count[0] += 1
+            if count[0] == 7:
+                return
+        honest(self, event, subject)
 
-    patches.setattr(Recorder, "answered", answered)
+    patches.setattr(Probe, "tell", tell)

@@ -45,3 +45,12 @@ def test_its_first_table_is_what_was_asked_for() -> None:
     for key in (2, 1):
         small.put(key, "")
     assert keys(small) == [1, 2], "of four: two are more than three quarters of two"
+
+
+def test_it_is_true_unless_it_is_empty() -> None:
+    found: HashMap[int, str] = HashMap(int)
+    assert not found
+    found.put(1, "")
+    assert found
+    found.clear()
+    assert not found

@@ -1,12 +1,26 @@
-"""Settings of a producer, by release. What Kafka makes of them is in tests/golden/producer/."""
+"""Settings of a producer, by release. `make conformance-producer` asks Kafka what it makes of them."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from conformance.producer.configurations import ours, settings_of
 from fakebroker.producer.errors import ConfigError
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.producer_config import INT_MAX, ProducerConfig, default_settings
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "producer"
+
+
+@pytest.mark.parametrize("generation", ["2.0", "4.3"])
+def test_settings_come_to_what_kafka_makes_of_them(generation: str) -> None:
+    lines = [json.loads(line) for line in (GOLDEN / f"settings-{generation}.jsonl").read_text().splitlines()]
+    assert [line["settings"] for line in lines] == list(settings_of(generation)), "ask Kafka again"
+    for line in lines:
+        assert ours(generation, line["settings"]) == line["told"], line["settings"]
 
 
 @pytest.mark.parametrize(

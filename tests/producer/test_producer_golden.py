@@ -1,4 +1,4 @@
-"""What Kafka's own accumulator, pool, sender, transaction manager and configuration did, done by ours.
+"""What Kafka's own accumulator, pool, sender and transaction manager did, done by ours.
 
 `make conformance-producer` asks Kafka; `tests/golden/producer/` has what it answered."""
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from conformance.producer.configurations import ours, settings_of
 from conformance.producer.ours import play
 from conformance.producer.play import difference
 from fakebroker.producer.generation import Generation
@@ -55,11 +54,3 @@ def test_states_follow_those_that_they_follow_in_the_release(
         told[State[one["state"]]] = {State[source] for source in one["sources"]}
     assert {state: sources[state] & told.keys() for state in told} == told
     assert sources.keys() == told.keys()
-
-
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_settings_come_to_what_kafka_makes_of_them(generation: str) -> None:
-    lines = [json.loads(line) for line in (GOLDEN / f"settings-{generation}.jsonl").read_text().splitlines()]
-    assert [line["settings"] for line in lines] == list(settings_of(generation)), "ask Kafka again"
-    for line in lines:
-        assert ours(generation, line["settings"]) == line["told"], line["settings"]

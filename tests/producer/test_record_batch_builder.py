@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebroker.producer.errors import IllegalProducerStateError
 from fakebroker.producer.record_batch_builder import RecordBatchBuilder, estimate_size_upper_bound
 from fakebroker.protocol.record_batch import decode_records, is_crc_valid, read_batch_header
 
@@ -62,3 +64,14 @@ def test_closed_is_full() -> None:
     assert not builder.is_closed, "its bytes are not made"
     builder.build()
     assert builder.is_closed
+
+
+def test_an_aborted_batch_is_neither_built_nor_rewritten() -> None:
+    builder = RecordBatchBuilder(1_000)
+    builder.append(5, b"k", b"v", ())
+    builder.build()
+    builder.abort()
+    with pytest.raises(IllegalProducerStateError):
+        builder.reopen_and_rewrite_producer_state(1, 0, 0, False)
+    with pytest.raises(IllegalProducerStateError):
+        builder.build()

@@ -279,7 +279,7 @@ def drawn(seed: int) -> Program:
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("FAKEBROKER_PROGRAMS", "12"))))
-def test_programs_that_nobody_wrote(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """FAKEBROKER_PROGRAMS=200 asks for more."""
     theirs, ours = on_both(drawn(seed), monkeypatch)
     assert ours.connections == theirs.connections

@@ -45,7 +45,7 @@ def test_a_flush_without_its_caller_still_flushes() -> None:
         run(work(kafka))
 
 
-def test_a_record_whose_caller_went_while_it_waited_for_memory_is_nowhere() -> None:
+def test_a_send_cancelled_while_it_waits_for_memory_leaves_no_record() -> None:
     """As in Kafka: a thread that is interrupted in `send` takes the record back, and the next in the queue goes on."""
     full = {"buffer_memory": 1_000, "batch_size": 800, "linger_ms": 0, "acks": "all", "enable_idempotence": False}
     values = [letter * 700 for letter in (b"a", b"b", b"c")]

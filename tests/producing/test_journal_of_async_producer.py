@@ -62,7 +62,7 @@ def test_one_time_line_shows_both_ends(by_wall_clock: bool) -> None:
     ]
 
 
-def test_whoever_is_held_up_between_the_clocks_reads_them_again() -> None:
+def test_clocks_are_read_again_after_a_delay_between_them() -> None:
     true_ms, held_up_ms = 5, [7]
 
     def read(offset_ms: int) -> int:

@@ -182,7 +182,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
 
 def order_over_sockets(seed: int, schedule: str, parked: int = 6) -> list[str | None]:
     """Who comes when after those that all waited for the same: each has a second request behind the first."""
-    with FakeCluster(brokers=2, schedule=schedule, seed=seed) as kafka, ExitStack() as stack:
+    with FakeCluster(brokers=2, schedule=schedule, seed=seed, clock="manual") as kafka, ExitStack() as stack:
         kafka.create_topic("t")
         kafka.followers.freeze("t")
         clients = [stack.enter_context(RawClient(kafka.endpoints[0])) for _ in range(parked)]

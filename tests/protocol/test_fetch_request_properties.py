@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import messages
+from support.message_strategies import messages
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.fetch.by_hand import read_by_hand

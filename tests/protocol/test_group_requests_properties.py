@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import messages
 from support.damage import Damage, damaged, damages, told
+from support.message_strategies import messages
 from support.slices import count_slices
 
 from fakebroker.protocol.build import build

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from message_strategies import damaged, damages
+from support.message_strategies import damaged, damages
 
 from fakebroker.protocol.build import build
 from fakebroker.protocol.errors import ProtocolError

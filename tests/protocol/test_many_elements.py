@@ -10,7 +10,7 @@ import pytest
 from support import doses
 from support.slices import count_slices
 
-from fakebroker.protocol.body.read_slices import RUN
+from fakebroker.protocol.codec.decoder import RUN
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_request, decode_request_in_slices
 from fakebroker.protocol.slices import finish

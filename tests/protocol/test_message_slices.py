@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.index import api_key_map
-from message_strategies import damaged, damages, messages, without_none
+from support.message_strategies import damaged, damages, messages, without_none
 from support.slices import count_slices
 
-from fakebroker.protocol.body import read_slices, write_slices
 from fakebroker.protocol.build import Each, build, build_lazily
+from fakebroker.protocol.codec import decoder, encoder, long_reading
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import (
@@ -40,10 +40,10 @@ METADATA, SYNC_GROUP = 3, 14
 def tiny_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that small messages are taken apart in every way: by elements, and by bytes."""
     run, large_bytes = request.param
-    monkeypatch.setattr(read_slices, "RUN", run)
-    monkeypatch.setattr(read_slices, "_LARGE_BYTES", large_bytes)
-    monkeypatch.setattr(write_slices, "_RUN", run)
-    monkeypatch.setattr(write_slices, "_LONG", run - 1)
+    monkeypatch.setattr(decoder, "RUN", run)
+    monkeypatch.setattr(long_reading, "RUN", run)
+    monkeypatch.setattr(decoder, "LARGE_BYTES", large_bytes)
+    monkeypatch.setattr(encoder, "RUN", run // 2)
 
 
 def read_whole(api_key: int, version: int, body: bytes) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import any_bytes, damaged, damages, messages
+from support.message_strategies import any_bytes, damaged, damages, messages
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kio.schema.index import api_key_map, schema_name_map
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.types import TopicName
-from message_strategies import messages
+from support.message_strategies import messages
 from support.messages import decode_request, decode_response
 
 from fakebroker.protocol.build import build

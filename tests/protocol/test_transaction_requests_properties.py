@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import messages
 from support.damage import Damage, damaged, damages, told
+from support.message_strategies import messages
 
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import encode_request, is_flexible, request_type

@@ -13,11 +13,15 @@ from benchmarks.drivers import frames as of_benchmarks
 from conformance import frames as of_cases
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import wire
+from fakebroker.testing.groups import frames as of_groups
 from fakebroker.testing.transactions import frames as of_transactions
-from fakebroker_load.wire.messages import encode_produce
+from fakebroker_load.wire.group_messages import encode_offset_fetch
+from fakebroker_load.wire.log_messages import encode_end_offset, encode_fetch
+from fakebroker_load.wire.messages import encode_metadata, encode_produce
 
 TIME_MS = 1_700_000_000_000
 ID = UUID(int=7)
+PLACES = [("b", 3), ("a", 1), ("b", 0)]
 PRODUCER = of_transactions.Producer("tx", 5, 2, 2)
 
 
@@ -71,6 +75,29 @@ SENT: dict[str, tuple[Callable[[], bytes], str]] = {
             3,
         )
     },
+    "member, join": (lambda: of_groups.join(2, "g", "m", 1000, 2000, b"s"), "1b52432eafbf9d03"),
+    "member, sync": (lambda: of_groups.sync(3, "g", "m", 4, {"m": PLACES}), "080b6f7af054bd03"),
+    "member, leave": (lambda: of_groups.leave(5, "g", "m"), "47115d7f79708ca5"),
+    "member, commit": (
+        lambda: of_groups.commit(6, "g", "m", 3, {("b", 1): 5, ("a", 2): 7, ("b", 3): 9}),
+        "d3f0bc0b55f7c066",
+    ),
+    "member, new protocol": (
+        lambda: of_groups.consumer_heartbeat(7, "g", "m", 3, 500, "t", {UUID(int=4): [1, 2]}),
+        "38d630af47321650",
+    ),
+    "transactions, init": (lambda: of_transactions.init(2, PRODUCER, 900), "462b8f11c4a013ab"),
+    "transactions, partitions": (lambda: of_transactions.add_partitions(3, PRODUCER, PLACES), "48aad8b06e0712b1"),
+    "transactions, offsets": (
+        lambda: of_transactions.commit_offsets(5, PRODUCER, "g", {("b", 1): 5, ("a", 2): 7}),
+        "2c69a8feef21f932",
+    ),
+    "transactions, end": (lambda: of_transactions.end(6, PRODUCER, True), "0302b6120bb406ed"),
+    "transactions, fetch": (lambda: wire.fetch(7, "t", 1, 99, 5, True, 4096), "42c636edc2b24ed4"),
+    "load, metadata": (lambda: encode_metadata(3, ["a", "b"]), "0e7a79059ce92a13"),
+    "load, fetch": (lambda: encode_fetch(1, "t", 2, 3, 4, True), "9594a275faacf93c"),
+    "load, end offset": (lambda: encode_end_offset(1, "t", 2, 3), "b53ebf2f04f72e55"),
+    "load, committed offset": (lambda: encode_offset_fetch(2, "g", "t", 1), "07bd550422f4ff94"),
     "case, v13": (
         lambda: of_cases.produce(ID, of_cases.batch(codec=1), version=13, client_id=None),
         "737a976d06dfedc5",

@@ -18,17 +18,18 @@ from fakebroker.protocol.error_code import ErrorCode
 
 CALLS = 25  # of each caller in a round, which the watchdog looks at
 ROUNDS = count(1, 30)
+PARTITIONS = (300, 3)  # by seed: more than a slice of a change of brokers, and fewer
 REFUSALS = {ErrorCode.topic_already_exists, ErrorCode.unknown_topic_or_partition, ErrorCode.invalid_replication_factor}
 
 
-def act(kafka: FakeCluster, what: str, broker: int, does: str) -> None:
+def act(kafka: FakeCluster, partitions: int, what: str, broker: int, does: str) -> None:
     """Make a change, or have it refused."""
     do = "NOT_ENOUGH_REPLICAS" if does == "UNKNOWN" else does
     acts: Mapping[str, Callable[[], Any]] = {
         "reset": kafka.reset,
         "fault": lambda: kafka.faults.add(when={"api": "Produce"}, do=do),
         "faults": kafka.faults.clear,
-        "topic": lambda: kafka.create_topic(TOPIC, partitions=3, replication_factor=3),
+        "topic": lambda: kafka.create_topic(TOPIC, partitions=partitions, replication_factor=3),
         "delete": lambda: kafka.delete_topic(TOPIC),
     }
     try:
@@ -40,15 +41,15 @@ def act(kafka: FakeCluster, what: str, broker: int, does: str) -> None:
 
 @pytest.mark.parametrize("seed", nightly_after(1, range(4)))
 def test_each_change_is_made_or_refused_in_a_sentence(seed: int, tmp_path: Path) -> None:
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(f"topics: [{{name: {TOPIC}, partitions: 3, replication_factor: 3}}]")
+    partitions, scenario = PARTITIONS[seed % 2], tmp_path / "scenario.yaml"
+    scenario.write_text(f"topics: [{{name: {TOPIC}, partitions: {partitions}, replication_factor: 3}}]")
 
     with FakeCluster.from_scenario(scenario) as kafka:
         endpoints, changes = kafka.endpoints, [drawn(f"{seed} {number}") for number in range(CALLERS)]
 
         def change(number: int) -> None:
             for each in islice(changes[number], CALLS):
-                act(kafka, *each)
+                act(kafka, partitions, *each)
 
         with Producers(kafka.bootstrap_servers):
             for _ in range(ROUNDS):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.delayed_fetch import DelayedFetch
 from fakebroker.core.replication.fetch import FetchParams
@@ -76,7 +77,7 @@ class Skips:
 
     def __init__(self) -> None:
         self.loop = FakeLoop()
-        self.probe = Probe()
+        self.probe = Probe(HasNow(Now(0, 0)))
         self.at_s: list[float] = []
         self.then: Callable[[], None] = lambda: None
         self.driver = SkippingTimerDriver(self.loop, lambda: None, ManualClock(), self, self.probe)  # type: ignore[arg-type]
@@ -92,8 +93,7 @@ class Skips:
         """A consumer polls, and there is nothing for it."""
         params = FetchParams(500, 1, 1)
         fetch = DelayedFetch(params, [], None, lambda results: None, Counter(), self.probe)  # type: ignore[arg-type]
-        for listener in self.probe.listeners:
-            listener.parked(fetch, "Fetch", 500)
+        fetch.tell_parked("Fetch")
         self.door()
 
 

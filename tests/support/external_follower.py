@@ -47,9 +47,6 @@ class ExternalFollower:
             "max_wait": timedelta(milliseconds=max_wait_ms),
             "min_bytes": 1,
             "max_bytes": 1 << 20,
-            "isolation_level": 0,
-            "session_id": 0,
-            "session_epoch": -1,
             "topics": [
                 {
                     "topic": "t",
@@ -66,8 +63,6 @@ class ExternalFollower:
                     ],
                 }
             ],
-            "forgotten_topics_data": [],
-            "rack_id": "",
         }
         self.client.send(request(FETCH, self.version, values))
 

@@ -47,7 +47,6 @@ def commit_values(simulation: Simulation, group_id: str, offsets: dict[tuple[str
         "group_id": group_id,
         "generation_id_or_member_epoch": -1,
         "member_id": "",
-        "group_instance_id": None,
         "topics": [
             {"name": name, "topic_id": topic_id(simulation, name), "partitions": partitions}
             for name, partitions in topics.items()

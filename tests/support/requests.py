@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.messages import request_frame
 from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.protocol.sent import requests
 from support.messages import decode_response
 from support.raw_client import RawClient
 
@@ -19,7 +19,7 @@ def request(
     api_key: int, version: int, values: dict[str, Any], correlation_id: int = 1, client_id: str = "test"
 ) -> bytes:
     """The whole frame of a request; `values` as for the newest version."""
-    return encode_request(build(request_type(api_key, version), values), correlation_id, client_id)
+    return request_frame(api_key, version, values, correlation_id, client_id)
 
 
 def batch(*values: bytes, timestamp_ms: int = 1_700_000_000_000, **header: int) -> bytes:
@@ -75,8 +75,7 @@ class Produced:
 
 def init_producer_id(client: RawClient) -> int:
     """The id of a producer that is idempotent and has no transactions."""
-    values = {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)}
-    frame = request(INIT_PRODUCER_ID, 4, values | {"producer_id": -1, "producer_epoch": -1})
+    frame = request(INIT_PRODUCER_ID, 4, {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)})
     _, answer = decode_response(INIT_PRODUCER_ID, 4, client.ask(frame))
     assert answer.error_code == 0
     found: int = answer.producer_id
@@ -86,13 +85,8 @@ def init_producer_id(client: RawClient) -> int:
 def metadata(
     topics: list[str] | None, version: int = 12, *, allow_auto_topic_creation: bool = True, correlation_id: int = 1
 ) -> bytes:
-    named = None if topics is None else [{"name": name, "topic_id": None} for name in topics]
-    values = {
-        "topics": named,
-        "allow_auto_topic_creation": allow_auto_topic_creation,
-        "include_cluster_authorized_operations": False,
-        "include_topic_authorized_operations": False,
-    }
+    named = None if topics is None else [{"name": name} for name in topics]
+    values = {"topics": named, "allow_auto_topic_creation": allow_auto_topic_creation}
     return request(METADATA, version, values, correlation_id)
 
 
@@ -114,29 +108,5 @@ def fetch(
     replica_id: int = -1,
     session_epoch: int = -1,
 ) -> bytes:
-    values = {
-        "replica_id": replica_id,
-        "max_wait": timedelta(milliseconds=max_wait_ms),
-        "min_bytes": min_bytes,
-        "max_bytes": max_bytes,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": session_epoch,
-        "topics": [
-            {
-                "topic": topic,
-                "partitions": [
-                    {
-                        "partition": partition,
-                        "current_leader_epoch": -1,
-                        "fetch_offset": offset,
-                        "log_start_offset": -1,
-                        "partition_max_bytes": max_bytes,
-                    }
-                ],
-            }
-        ],
-        "forgotten_topics_data": [],
-        "rack_id": "",
-    }
-    return request(FETCH, version, values, correlation_id)
+    values = requests.fetch(topic, partition, offset, max_bytes=max_bytes, max_wait_ms=max_wait_ms, min_bytes=min_bytes)
+    return request(FETCH, version, values | {"replica_id": replica_id, "session_epoch": session_epoch}, correlation_id)

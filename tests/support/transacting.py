@@ -7,7 +7,6 @@ from typing import Any
 
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.journal.transaction_events import TransactionEvent
 from fakebroker.protocol.record_batch import decode_records, read_batch_header
 from support.asking import ask
@@ -21,7 +20,7 @@ READ_COMMITTED = 1
 
 def recorded(simulation: Simulation) -> Journal:
     journal = Journal()
-    simulation.cluster.probe.listeners.append(Recorder(journal, simulation.cluster))
+    simulation.cluster.probe.listen(journal.append)
     return journal
 
 
@@ -83,29 +82,22 @@ def fetched(client: SimulatedClient, partition: int = 0, isolation: int = READ_C
         client,
         FETCH,
         11,
-        replica_id=-1,
         max_wait=timedelta(0),
         min_bytes=0,
         max_bytes=1 << 20,
         isolation_level=isolation,
-        session_id=0,
-        session_epoch=-1,
         topics=[
             {
                 "topic": "t",
                 "partitions": [
                     {
                         "partition": partition,
-                        "current_leader_epoch": -1,
                         "fetch_offset": 0,
-                        "log_start_offset": -1,
                         "partition_max_bytes": 1 << 20,
                     }
                 ],
             }
         ],
-        forgotten_topics_data=[],
-        rack_id="",
     )
     return answer.responses[0].partitions[0]
 

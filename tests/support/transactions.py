@@ -48,7 +48,6 @@ def add(client: SimulatedClient, producer: tuple[int, int], *partitions: int, ve
                 "transactional_id": "tx",
                 "producer_id": producer[0],
                 "producer_epoch": producer[1],
-                "verify_only": False,
                 "topics": topics,
             }
         ],

@@ -14,9 +14,6 @@ _NOBODY = UUID(int=0x5555)
 
 def _part(partition: int = 0, offset: int = 0, **values: Any) -> dict[str, Any]:
     defaults = {
-        "current_leader_epoch": -1,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
         "partition_max_bytes": 1 << 20,
     }
     return {"partition": partition, "fetch_offset": offset} | defaults | values
@@ -34,16 +31,10 @@ def _fetch(
         for topic, partitions in topics.items()
     ]
     defaults = {
-        "replica_id": -1,
         "max_wait": timedelta(milliseconds=wait_ms),
         "min_bytes": 1,
         "max_bytes": 1 << 26,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": asked,
-        "forgotten_topics_data": [],
-        "rack_id": "",
     }
     return request(FETCH, version, defaults | values, correlation_id)
 

@@ -85,7 +85,6 @@ def _fetch(wire: Wire, leader: str, topic: str, partition: int, offset: int, com
         "min_bytes": 1,
         "isolation_level": int(committed),
         "topics": [{"topic": topic, "partitions": [wanted]}],
-        "forgotten_topics_data": [],
     }
     [answer] = wire.ask(leader, _FETCH, 11, values).responses[0].partitions
     check(answer.error_code, f"reading {topic}-{partition}")

@@ -22,6 +22,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
 from fakebroker.apis.produce.verification import resume, verify
+from fakebroker.core.journal.events import Produce
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -155,8 +156,8 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         names.append(answer.know(topic))
         if len(names) % _PARTITIONS_OF_A_SLICE == 0:
             yield
-    for listener in ctx.probe.listeners:
-        listener.produce_asked(request, names)
+    if ctx.probe.listeners and ctx.probe.hears(Produce):
+        _tell(ctx, request, names)
     transactional = False
     seen = 0
     for topic in request.topic_data:
@@ -252,9 +253,20 @@ def _append_in_slices(
 def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
     answer = ProduceAnswer(ctx, request.acks)
     names = [answer.know(topic) for topic in request.topic_data]
-    for listener in ctx.probe.listeners:
-        listener.produce_asked(request, names)
+    if ctx.probe.listeners and ctx.probe.hears(Produce):
+        _tell(ctx, request, names)
     return answer
+
+
+def _tell(ctx: RequestContext, request: ProduceRequest, names: list[str]) -> None:
+    probe = ctx.probe
+    partitions = [
+        (name, partition.index)
+        for name, topic in zip(names, request.topic_data, strict=True)
+        for partition in topic.partition_data
+    ]
+    limits = request.acks, request.timeout_ms
+    probe.tell(Produce(*probe.times, probe.request, *limits, request.transactional_id, tuple(partitions)))
 
 
 def _is_transactional(data: PartitionProduceData) -> bool:

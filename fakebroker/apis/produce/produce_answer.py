@@ -11,6 +11,7 @@ from typing import Final, final
 from uuid import UUID
 
 from fakebroker.apis.context import RequestContext
+from fakebroker.core.journal.events import Answer
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.produce_reader import ProduceRequest, TopicProduceData
@@ -143,20 +144,16 @@ class ProduceAnswer:
         told: list[TopicProduceResponse] = []
         for some in _in_pieces(topics) if ctx.probe.listeners else ():
             if told:
-                self._tell(told, has_more=True)
+                ctx.trail.add_results(told, has_more=True)
                 yield
             told = some
         self._respond(tuple(told), frame)
 
     def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
         """Send the frame. `topics` has the same content for listeners; without listeners it may be empty."""
-        self._tell(topics)
+        if self._ctx.probe.listeners and self._ctx.probe.hears(Answer):
+            self._ctx.trail.add_results(topics)
         self._ctx.respond_frame(frame)
-
-    def _tell(self, topics: Sequence[TopicProduceResponse], has_more: bool = False) -> None:
-        ctx = self._ctx
-        for listener in ctx.probe.listeners:
-            listener.produce_answered(ctx.connection, topics, has_more)
 
     def _complete_unanswered(self) -> None:
         failed = [

@@ -71,10 +71,9 @@ def verify(
 
 
 def resume(ctx: RequestContext) -> None:
-    """Continue a request that has waited: update its time, and tell the listeners that it is current again."""
+    """Continue a request that has waited: update its time, and let later events belong to it."""
     ctx.now = ctx.transactions.now
-    for listener in ctx.probe.listeners:
-        listener.request_resumed(ctx.connection, ctx.broker.broker_id)
+    ctx.probe.request = ctx.trail.request
 
 
 def _ask(

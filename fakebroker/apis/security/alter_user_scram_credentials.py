@@ -18,7 +18,7 @@ from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, made_of
 
 if TYPE_CHECKING:
     from kio.schema.alter_user_scram_credentials.v0.request import AlterUserScramCredentialsRequest
@@ -40,10 +40,10 @@ def error_response(ctx: RequestContext, request: AlterUserScramCredentialsReques
 @registry.api(KEY, 0, 0, error_response=error_response)
 def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Slices[None]:
     deletions = [(each.name, int(each.mechanism)) for each in request.deletions]
-    upsertions = [
-        (each.name, int(each.mechanism), ScramCredential(each.iterations, each.salt, each.salted_password))
-        for each in request.upsertions
-    ]
+    upsertions = yield from made_of(
+        request.upsertions,
+        lambda one: (one.name, int(one.mechanism), ScramCredential(one.iterations, one.salt, one.salted_password)),
+    )
     results = yield from ctx.controller.scram_credentials.alter(deletions, upsertions)
     yield from _respond(ctx, list(results.items()))
 

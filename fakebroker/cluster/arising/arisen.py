@@ -16,6 +16,7 @@ from fakebroker.cluster.lives import Lives
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset
+from fakebroker.core.journal.fault_events import FaultRemoved
 from fakebroker.network.connection import Plan
 
 
@@ -86,8 +87,9 @@ class Arisen(Plan):
         if not self.is_over:
             self.is_over = True
             self.stop_listening()
-            for listener in self._lives.probe.listeners:
-                listener.fault_removed(self.name, self.hits, why)
+            probe = self._lives.probe
+            if probe.listeners:
+                probe.tell(FaultRemoved(*probe.times, self.name, self.hits, why))
             self._changed()
 
     def stop_listening(self) -> None:

@@ -18,6 +18,7 @@ from fakebroker.core.faults.presets import (
     SlowDisk,
     UncleanShutdown,
 )
+from fakebroker.core.journal.fault_events import FaultAdded
 
 _MADE_OF: Final[dict[type[Preset], type[Arisen]]] = {
     FullDisk: NoSpace,
@@ -44,8 +45,9 @@ class Arising:
         arisen = _MADE_OF[type(preset)](self._lives, self._engine, f"a{len(self.arisen) + 1}", preset)
         arisen.check()
         self.arisen.append(arisen)
-        for listener in self._lives.probe.listeners:
-            listener.fault_added(arisen.name, str(preset))
+        probe = self._lives.probe
+        if probe.listeners:
+            probe.tell(FaultAdded(*probe.times, arisen.name, str(preset)))
         arisen.begin()
         return arisen
 

@@ -7,58 +7,44 @@ Units    milliseconds, on the broker's clock.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import final
+from typing import Final, final
 
 from fakebroker.cluster.arising.arisen import Arisen
 from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING, Lives
 from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
-from fakebroker.core.probe import Listener
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.core.journal.broker_events import (
+    BrokerKilled,
+    BrokerResumed,
+    BrokerStarted,
+    BrokerStopped,
+    BrokerUnfenced,
+)
+from fakebroker.core.journal.events import Event, IsrChanged, LeaderChanged, ReplicasChanged, TopicDeleted
+
+# After these a broker may be back.
+_CHANGES: Final = (
+    BrokerKilled,
+    BrokerResumed,
+    BrokerStarted,
+    BrokerStopped,
+    BrokerUnfenced,
+    IsrChanged,
+    LeaderChanged,
+    ReplicasChanged,
+    TopicDeleted,
+)
 
 
-@final
-class _Watch(Listener):
-    """A listener that wakes a state fault whenever a broker may be back."""
+class _Watching(Arisen):
+    """A state fault that goes on whenever a broker may be back."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
+    def _listen(self) -> None:
+        self._lives.probe.listen(self._hear, *_CHANGES)
 
-    def broker_stopped(self, broker_id: int) -> None:
-        self._wake()
+    def stop_listening(self) -> None:
+        self._lives.probe.leave(self._hear)
 
-    def broker_killed(self, broker_id: int) -> None:
-        self._wake()
-
-    def broker_resumed(self, broker_id: int) -> None:
-        self._wake()
-
-    def broker_started(self, broker_id: int) -> None:
-        self._wake()
-
-    def broker_unfenced(self, broker_id: int, broker_epoch: int) -> None:
-        self._wake()
-
-    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
-        self._wake()
-
-    def leader_changed(
-        self,
-        topic_partition: TopicPartition,
-        leader_id: int,
-        leader_epoch: int,
-        isr: Sequence[int],
-        log_end_offset: int,
-        high_watermark: int,
-    ) -> None:
-        self._wake()
-
-    def replicas_changed(
-        self, topic_partition: TopicPartition, replicas: Sequence[int], adding: Sequence[int], removing: Sequence[int]
-    ) -> None:
-        self._wake()
-
-    def topic_deleted(self, name: str) -> None:
+    def _hear(self, event: Event, subject: object) -> None:
         self._wake()
 
 
@@ -91,7 +77,7 @@ class StandStill(Arisen):
 
 
 @final
-class Crash(Arisen):
+class Crash(_Watching):
     """The preset `unclean_shutdown`: over once the broker is back."""
 
     preset: UncleanShutdown
@@ -101,10 +87,9 @@ class Crash(Arisen):
 
     def begin(self) -> None:
         broker_id, lives = self.preset.broker, self._lives
-        self._watch = _Watch(self._wake)
         lives.kill_broker(broker_id, lives.now)
         self._acted()
-        lives.probe.listeners.append(self._watch)
+        self._listen()
         lives.start_broker(broker_id, lives.now)
         self._wake()
 
@@ -117,12 +102,9 @@ class Crash(Arisen):
     def undo(self) -> None:
         """Do nothing: the crash cannot be undone, and the broker starts as planned."""
 
-    def stop_listening(self) -> None:
-        self._lives.probe.listeners.remove(self._watch)
-
 
 @final
-class Restarts(Arisen):
+class Restarts(_Watching):
     """The preset `rolling_restart`: over once the last broker is back. A broker that cannot be stopped at its turn is
     left out. If the preset is removed, the broker at its turn keeps its state, but is started if it is down."""
 
@@ -140,8 +122,7 @@ class Restarts(Arisen):
         self._left = deque(self._lives.registry.broker_ids)
         self._broker_id = -1  # the broker at its turn
         self._is_up_ms: int | None = None  # time to start it, once it is down
-        self._watch = _Watch(self._wake)
-        self._lives.probe.listeners.append(self._watch)
+        self._listen()
         self._wake()
 
     def go_on(self) -> None:
@@ -186,9 +167,6 @@ class Restarts(Arisen):
         lives = self._lives
         if self._is_up_ms is not None and lives.state_of(self._broker_id) in (STOPPED, KILLED):
             lives.start_broker(self._broker_id, lives.now)
-
-    def stop_listening(self) -> None:
-        self._lives.probe.listeners.remove(self._watch)
 
 
 def is_back(lives: Lives, broker_id: int) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from fakebroker.cluster.faults.host import Host
-from fakebroker.core.errors import KafkaError
-from fakebroker.core.faults import actions
-from fakebroker.core.faults.actions import Action
+from fakebroker.cluster.faults.host import Host, Wait
+from fakebroker.core.faults.acting import ChangeOfBytes
+from fakebroker.core.faults.actions import Disconnect, Error, OfCluster
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.points import CONNECT
 from fakebroker.core.faults.seen import Seen
 from fakebroker.network.connection import Connection, Event, Plan
 
 _NONE: Final[tuple[str, ...]] = ()
+_NO_RESPONSE: Final = "a new connection has no response"
 _NOWHERE: Final[tuple[tuple[str, int], ...]] = ()
 
 
@@ -28,6 +28,7 @@ class FaultyArrival(Plan):
         self.groups = self.transactional_ids = _NONE
         self._connection = connection
         self._faults = faults
+        self._armed: Armed  # the one that acts
         self._host = host
         self._is_over = self._is_busy = False
         self._way = self._go()
@@ -47,31 +48,50 @@ class FaultyArrival(Plan):
             when = armed.fault.when
             if armed.is_spent or (when.predicate is not None and not host.asks(armed, seen)) or not armed.fires():
                 continue
-            host.fired(armed, connection.number, CONNECT)
+            host.fired(armed, connection, CONNECT)
             for action in armed.fault.do:
-                yield from self._do(action, armed)
+                self._armed = armed
+                yield from action.act(self)
                 if self._is_over or connection.is_closed:
                     return
         host.sockets.responded(connection)
 
-    def _do(self, action: Action, armed: Armed) -> Iterator[None]:
-        host = self._host
-        match action:
-            case actions.Delay(ms):
-                wait = host.after(ms, lambda: host.is_due(self))
-                while not wait.has_ended():
-                    yield
-            case actions.Hold():
-                wait = host.hold(armed, lambda: host.is_due(self))
-                while not wait.has_ended():
-                    yield
-            case actions.Disconnect(how):
-                self._is_over = True
-                host.close(self._connection, f"fault {armed.name}", how)
-            case actions.Blackhole():
-                self._is_over = True
-            case _:
-                try:
-                    host.changes.do(action, self)
-                except (KafkaError, ValueError) as error:
-                    host.could_not(armed, action, error)
+    # What actions do. Those on a response are refused for a new connection (core/faults/check.py).
+
+    def wait(self, ms: int) -> Iterator[None]:
+        return self._until(self._host.after(ms, lambda: self._host.is_due(self)))
+
+    def hold(self) -> Iterator[None]:
+        return self._until(self._host.hold(self._armed, lambda: self._host.is_due(self)))
+
+    def _until(self, wait: Wait) -> Iterator[None]:
+        while not wait.has_ended():
+            yield
+
+    def disconnect(self, action: Disconnect) -> None:
+        self._is_over = True
+        self._host.close(self._connection, f"fault {self._armed.name}", action.how)
+
+    def blackhole(self) -> None:
+        self._is_over = True
+
+    def change_cluster(self, action: OfCluster) -> None:
+        self._host.change_cluster(self._armed, action, self)
+
+    def fail(self, error: Error) -> None:
+        raise AssertionError(_NO_RESPONSE)
+
+    def throttle(self, ms: int) -> None:
+        raise AssertionError(_NO_RESPONSE)
+
+    def drop(self) -> None:
+        raise AssertionError(_NO_RESPONSE)
+
+    def change_bytes(self, action: ChangeOfBytes) -> None:
+        raise AssertionError(_NO_RESPONSE)
+
+    def coalesce(self, answers: int, within_ms: int) -> None:
+        raise AssertionError(_NO_RESPONSE)
+
+    def corrupt_batches(self) -> None:
+        raise AssertionError(_NO_RESPONSE)

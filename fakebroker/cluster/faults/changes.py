@@ -1,99 +1,73 @@
-"""Actions of faults on the cluster: leaders, coordinators, ISRs, followers, brokers.
+"""The changes that faults make to a cluster: leaders, coordinators, ISRs, followers, brokers.
 
-Theory   They run between two requests, through the doors for users, at the time of the point.
-Errors   KafkaError if the action is impossible: no other replica is in sync, the partition does not exist. The user
+Theory   They are made between two requests, by the methods that users have, at the time of the point.
+Errors   KafkaError if a change is impossible: no other replica is in sync, the partition does not exist. The user
          gets a warning, and the request continues.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, final
+from typing import final
 
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.faults import actions
-from fakebroker.core.faults.actions import Action
-from fakebroker.core.replication.behaviour import FROZEN, Behaviour, Selection
+from fakebroker.core.faults.acting import Whom
+from fakebroker.core.replication.behaviour import Behaviour, Selection
 from fakebroker.core.replication.isr import maybe_shrink_isr
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.error_code import ErrorCode
 
 
-class Whom(Protocol):
-    """The default target of an action: the broker of the request, and what the request names."""
-
-    @property
-    def broker_id(self) -> int: ...
-
-    @property
-    def partitions(self) -> Sequence[tuple[str, int]]: ...
-
-    @property
-    def groups(self) -> Sequence[str]: ...
-
-    @property
-    def transactional_ids(self) -> Sequence[str]: ...
-
-
 @final
-class Changes:
-    """The actions on one cluster."""
+class ClusterChanges:
+    """The changes of one cluster. See `acting.Changes`."""
 
     def __init__(self, lives: Lives) -> None:
         self._lives = lives
 
-    def do(self, action: Action, whom: Whom) -> bool:
-        """Run the action and return True, or return False if it is of another kind. Raises KafkaError if it is
-        impossible."""
-        match action:
-            case actions.MoveLeader(broker):
-                for partition in self._partitions(action, whom):
-                    self._move(partition, broker)
-            case actions.LoseLeader():
-                for partition in self._partitions(action, whom):
-                    if partition.leader_id != NO_LEADER:
-                        self._lives.kill_broker(partition.leader_id, self._lives.now)
-            case actions.MoveCoordinator(broker):
-                self._move_coordinators(broker, whom)
-            case actions.ShrinkIsr(broker):
-                for partition in self._partitions(action, whom):
-                    self._shrink(partition, broker)
-            case actions.Freeze() | actions.Thaw() | actions.Lag() | actions.ThrottleFollowers():
-                self._let_follow(action, whom)
-            case actions.Stop() | actions.Kill() | actions.Pause() | actions.Resume() | actions.Start():
-                self._change_life(action, whom.broker_id if action.broker is None else action.broker)
-            case _:
-                return False
-        return True
+    def stop(self, broker_id: int) -> None:
+        self._lives.stop_broker(broker_id, self._lives.now)
 
-    def _change_life(self, action: actions._OfBroker, broker_id: int) -> None:
-        lives, now = self._lives, self._lives.now
-        match action:
-            case actions.Stop():
-                lives.stop_broker(broker_id, now)
-            case actions.Kill():
-                lives.kill_broker(broker_id, now)
-            case actions.Pause():
-                lives.pause_broker(broker_id, now)
-            case actions.Resume():
-                lives.resume_broker(broker_id, now)
-            case actions.Start():
-                lives.start_broker(broker_id, now)
+    def start(self, broker_id: int) -> None:
+        self._lives.start_broker(broker_id, self._lives.now)
 
-    def _partitions(self, action: actions._OfPartition, whom: Whom) -> list[Partition]:
+    def kill(self, broker_id: int) -> None:
+        self._lives.kill_broker(broker_id, self._lives.now)
+
+    def pause(self, broker_id: int) -> None:
+        self._lives.pause_broker(broker_id, self._lives.now)
+
+    def resume(self, broker_id: int) -> None:
+        self._lives.resume_broker(broker_id, self._lives.now)
+
+    def partitions(self, topic: str | None, partition: int | None, whom: Whom) -> Sequence[tuple[str, int]]:
         named = whom.partitions
-        if action.topic is not None:
-            topic = self._lives.controller.existing(action.topic)
-            indexes = range(len(topic.partitions)) if action.partition is None else [action.partition]
-            named = [(action.topic, index) for index in indexes]
-        found = []
-        for name, index in dict.fromkeys(named):
-            partition = self._lives.metadata.find_partition(name, index)
-            if partition is None:
-                raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {name}-{index}.")
-            found.append(partition)
+        if topic is not None:
+            count = len(self._lives.controller.existing(topic).partitions)
+            named = [(topic, index) for index in (range(count) if partition is None else [partition])]
+        found = list(dict.fromkeys(named))
+        for name, index in found:
+            self._existing(name, index)  # all of them, before the first is changed
         return found
+
+    def move_leader(self, topic: str, partition: int, broker_id: int | None) -> None:
+        self._move(self._existing(topic, partition), broker_id)
+
+    def lose_leader(self, topic: str, partition: int) -> None:
+        leader_id = self._existing(topic, partition).leader_id
+        if leader_id != NO_LEADER:
+            self.kill(leader_id)
+
+    def set_followers(self, behaviour: Behaviour | None, topic: str, partition: int, broker_id: int | None) -> None:
+        self._existing(topic, partition)
+        self._lives.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), self._lives.now)
+
+    def _existing(self, topic: str, index: int) -> Partition:
+        partition = self._lives.metadata.find_partition(topic, index)
+        if partition is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {topic}-{index}.")
+        return partition
 
     def _move(self, partition: Partition, broker_id: int | None) -> None:
         topic_partition = partition.topic_partition
@@ -107,7 +81,7 @@ class Changes:
             broker_id = others[0]
         self._lives.controller.move_leader(topic_partition, broker_id, self._lives.now)
 
-    def _move_coordinators(self, broker_id: int | None, whom: Whom) -> None:
+    def move_coordinators(self, broker_id: int | None, whom: Whom) -> None:
         broker = self._lives.brokers.get(whom.broker_id)
         if broker is None:
             return
@@ -120,7 +94,8 @@ class Changes:
                 raise KafkaError(ErrorCode.coordinator_not_available, f"No client has requested {topic}-{index} yet.")
             self._move(partition, broker_id)
 
-    def _shrink(self, partition: Partition, broker_id: int | None) -> None:
+    def shrink_isr(self, topic: str, index: int, broker_id: int | None) -> None:
+        partition = self._existing(topic, index)
         leader_id = partition.leader_id
         gone = partition.isr - {leader_id} if broker_id is None else {broker_id}
         if leader_id in gone:
@@ -128,16 +103,3 @@ class Changes:
         moved = partition.update_isr(partition.isr - gone, self._lives.now.mono_ms)
         if moved or maybe_shrink_isr(partition, self._lives.now.mono_ms):
             self._lives._wakeups.try_complete_delayed_requests(partition)
-
-    def _let_follow(self, action: actions._OfFollowers, whom: Whom) -> None:
-        behaviour: Behaviour | None = None
-        match action:
-            case actions.Freeze():
-                behaviour = FROZEN
-            case actions.Lag(ms=ms):
-                behaviour = Behaviour.lagging(ms)
-            case actions.ThrottleFollowers(bytes_per_s=rate):
-                behaviour = Behaviour.throttled(rate)
-        for partition in self._partitions(action, whom):
-            selection = Selection(*partition.topic_partition, action.broker)
-            self._lives.followers.set_behaviour(behaviour, selection, self._lives.now)

@@ -20,8 +20,7 @@ from fakebroker.cluster.arising.arising import Arising
 from fakebroker.cluster.dispatcher import Dispatcher, Interceptor
 from fakebroker.cluster.faults.arrival import FaultyArrival
 from fakebroker.cluster.faults.asked import Asked
-from fakebroker.cluster.faults.changes import Changes
-from fakebroker.cluster.faults.ear import Ear
+from fakebroker.cluster.faults.changes import ClusterChanges
 from fakebroker.cluster.faults.host import Wait
 from fakebroker.cluster.faults.index import Index
 from fakebroker.cluster.faults.request import FaultyRequest
@@ -29,24 +28,27 @@ from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Alarm, Kept
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.actions import RESET, Action
+from fakebroker.core.clock import HasNow, Now
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.faults.acting import Whom
+from fakebroker.core.faults.actions import RESET, Action, OfCluster
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import CONNECT
 from fakebroker.core.faults.seen import Seen
+from fakebroker.core.journal.events import Answer, Append, Event, Parked
+from fakebroker.core.journal.fault_events import FaultAdded, FaultFired, FaultRemoved
 from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection, Plan, State
 from fakebroker.network.effects import Effect, InternalError, Reset, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.framing import LENGTH_BYTES
 from fakebroker.protocol.headers import RequestHeader
 from fakebroker.protocol.large_frame import LargeFrame
-from fakebroker.protocol.produce_response import TopicProduceResponse
 from fakebroker.protocol.slices import finish
 
-_NOBODY: Final = Probe()
+_NOBODY: Final = Probe(HasNow(Now(0, 0)))
 
 
 @final
@@ -61,7 +63,7 @@ class Faults(Interceptor):
         emit: Callable[[Effect], None],
     ) -> None:
         self.sockets = sockets
-        self.changes = Changes(lives)
+        self._changes = ClusterChanges(lives)
         self.due: list[Plan] = []
         self.is_acting = False
         self.armed: list[Armed] = []  # all that were ever installed
@@ -78,8 +80,7 @@ class Faults(Interceptor):
         self._kept: dict[Connection, Kept] = {}
         self._trees: dict[str, Tree] = {}
         self._told: set[tuple[Armed, Action]] = set()  # failed actions, each reported once
-        self._ear = Ear()
-        self._under_way: set[FaultyRequest] = set()
+        self._under_way: dict[int, FaultyRequest] = {}  # by their number
 
     # Calls from the user. The caller then calls `run`.
 
@@ -92,8 +93,9 @@ class Faults(Interceptor):
         else:
             self._index.add(armed)
             self._look_or_not()
-        for listener in self._lives.probe.listeners:
-            listener.fault_added(armed.name, str(fault))
+        probe = self._lives.probe
+        if probe.listeners:
+            probe.tell(FaultAdded(*probe.times, armed.name, str(fault)))
         return armed
 
     def remove(self, armed: Armed, why: str = "removed") -> None:
@@ -102,8 +104,9 @@ class Faults(Interceptor):
             armed.is_removed = True
             armed.removed_why = why
             self._forget(armed)
-            for listener in self._lives.probe.listeners:
-                listener.fault_removed(armed.name, armed.hits, why)
+            probe = self._lives.probe
+            if probe.listeners:
+                probe.tell(FaultRemoved(*probe.times, armed.name, armed.hits, why))
             self.release(armed)
             armed.changed()
 
@@ -164,9 +167,8 @@ class Faults(Interceptor):
         request = FaultyRequest(self, broker, connection, asked, faults)
         connection.plan = request
         if not self._under_way:
-            self._lives.probe.listeners.append(self._ear)
-        self._under_way.add(request)
-        self._ear.request = request
+            self._lives.probe.listen(self._hear, Append, Parked)
+        self._under_way[connection.trail.request] = request
         self._go_on(request)
         return True
 
@@ -192,10 +194,8 @@ class Faults(Interceptor):
 
     def _has_ended(self, request: FaultyRequest) -> None:
         """Remove the listener after the last request that needs it."""
-        if request in self._under_way:
-            self._under_way.remove(request)
-            if not self._under_way:
-                self._lives.probe.listeners.remove(self._ear)
+        if self._under_way.pop(request.number, None) is not None and not self._under_way:
+            self._lives.probe.leave(self._hear)
 
     # Calls from the plans.
 
@@ -209,9 +209,13 @@ class Faults(Interceptor):
         if plan not in self.due:
             self.due.append(plan)
 
-    def fired(self, armed: Armed, connection: int, point: str) -> None:
-        for listener in self._lives.probe.listeners:
-            listener.fault_fired(armed.name, connection, point, ", ".join(map(str, armed.fault.do)))
+    def fired(self, armed: Armed, connection: Connection, point: str) -> None:
+        probe = self._lives.probe
+        if probe.listeners:
+            trail, done = connection.trail, ", ".join(map(str, armed.fault.do))
+            if probe.hears(Answer):
+                trail.faults.append(f"fault {armed.name}: {done} {point}")
+            probe.tell(FaultFired(*probe.times, armed.name, trail.request, connection.number, point, done))
         if armed.is_spent:
             self._forget(armed)
         armed.changed()
@@ -249,10 +253,8 @@ class Faults(Interceptor):
             self.sockets.close(connection, why)
 
     def write(self, connection: Connection, data: bytes, size: int | None) -> None:
-        if size is not None:
-            outcome = "dropped" if connection.is_closed else "sent"
-            for listener in self._lives.probe.listeners:
-                listener.answered(connection.number, outcome, size - LENGTH_BYTES)
+        if size is not None and self._lives.probe.hears(Answer):
+            self.sockets.tell_answer(connection, size)
         if connection.is_closed:
             self._kept.pop(connection, None)
             return
@@ -276,11 +278,15 @@ class Faults(Interceptor):
         if kept is not None and kept.frames and not connection.is_closed:
             self.sockets.answers.add(connection, b"".join(kept.frames))
 
-    def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
-        """Warn once for each fault and action: the next requests would mostly cause the same warning."""
-        if (armed, action) not in self._told:
-            self._told.add((armed, action))
-            self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
+    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+        """Have an action change the cluster. If that is impossible, warn once for each fault and action: the next
+        requests would mostly cause the same warning."""
+        try:
+            action.change(self._changes, whom)
+        except (KafkaError, ValueError) as error:
+            if (armed, action) not in self._told:
+                self._told.add((armed, action))
+                self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
 
     def fail(self, broker: Broker, connection: Connection, asked: Asked, code: ErrorCode, is_template: bool) -> None:
         api, header = self._apis[asked.header.api_key], asked.header
@@ -295,22 +301,22 @@ class Faults(Interceptor):
         if slices is not None:
             finish(slices)
 
-    def produce_answered(self, connection: Connection, topics: tuple[TopicProduceResponse, ...]) -> None:
-        for listener in self._lives.probe.listeners:
-            listener.produce_answered(connection.number, topics)
-
     def handle(self, broker: Broker, connection: Connection) -> None:
         if broker.is_stopped:
             connection.request = None
             return
-        plan = connection.plan
-        assert isinstance(plan, FaultyRequest)
-        for listener in self._lives.probe.listeners:
-            listener.request_resumed(connection.number, broker.broker_id)
-        self._ear.request = plan
+        self._lives.probe.request = connection.trail.request
         self._dispatcher.handle(broker, connection, self._lives.now)
 
     # Internal methods.
+
+    def _hear(self, event: Event, subject: object) -> None:
+        """Note what becomes of the requests that have a plan."""
+        if isinstance(event, Append | Parked) and (request := self._under_way.get(event.request)) is not None:
+            if isinstance(event, Parked):
+                request.operation = subject
+            else:
+                request.appended(event.topic, event.partition)
 
     @property
     def _elapsed_ms(self) -> int:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Protocol, final
 
 from fakebroker.cluster.faults.asked import Asked
-from fakebroker.cluster.faults.changes import Changes
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.actions import Action
+from fakebroker.core.faults.acting import Whom
+from fakebroker.core.faults.actions import OfCluster
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.seen import Seen
 from fakebroker.network.connection import Connection, Plan
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.produce_response import TopicProduceResponse
 
 
 @final
@@ -40,12 +39,11 @@ class Host(Protocol):
     """The engine, as a request's plan sees it."""
 
     sockets: SocketServer
-    changes: Changes
 
     def is_due(self, plan: Plan) -> None:
         """Continue the plan at the end of this step."""
 
-    def fired(self, armed: Armed, connection: int, point: str) -> None:
+    def fired(self, armed: Armed, connection: Connection, point: str) -> None:
         """Report that a fault fires."""
 
     def asks(self, armed: Armed, seen: Seen) -> bool:
@@ -66,8 +64,8 @@ class Host(Protocol):
     def coalesce(self, connection: Connection, answers: int, within_ms: int) -> None:
         """Collect this response and the next ones, and send them together."""
 
-    def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
-        """Report that an action is impossible."""
+    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+        """Have an action change the cluster. Report it if that is impossible."""
 
     def fail(
         self,
@@ -78,9 +76,6 @@ class Host(Protocol):
         is_template: bool,
     ) -> None:
         """Respond to a request with an error. A template is not sent to the client, and no listener sees it."""
-
-    def produce_answered(self, connection: Connection, topics: tuple[TopicProduceResponse, ...]) -> None:
-        """Report a response to Produce that a fault has changed."""
 
     def handle(self, broker: Broker, connection: Connection) -> None:
         """Have the connection's request handled."""

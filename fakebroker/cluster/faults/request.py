@@ -17,17 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
-from fakebroker.cluster.faults import wire
 from fakebroker.cluster.faults.asked import WHOLE, Asked, Place
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.told import Told
 from fakebroker.cluster.faults.tree import Path
 from fakebroker.cluster.faults.waiting import GoOn
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.errors import KafkaError
-from fakebroker.core.faults import actions, byte_actions, points
-from fakebroker.core.faults.actions import Action, Error
+from fakebroker.core.faults import points
+from fakebroker.core.faults.acting import ChangeOfBytes, Waits
+from fakebroker.core.faults.actions import STAY, Disconnect, Error, OfCluster
 from fakebroker.core.faults.armed import Armed
+from fakebroker.core.faults.byte_actions import changed_by
 from fakebroker.core.faults.points import AFTER_APPEND, AFTER_WATERMARK, BEFORE_WORK, REQUEST_READ
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.network.connection import Connection, Plan
@@ -39,22 +39,25 @@ _AT_ONCE: Final = 32  # faults that act on a request in one turn
 
 @final
 class FaultyRequest(Plan):
-    """A plan that receives the response, and supplies the default targets of actions (changes.py)."""
+    """A plan that receives the response. Actions act on it (core/faults/acting.py)."""
 
     def __init__(
         self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
     ) -> None:
         """`faults` are those that match the header, in the order of their installation."""
-        self.connection = connection
+        self.connection, self.number = connection, connection.trail.request
         self.broker = broker
         self.broker_id = broker.broker_id
         self.asked = asked
         self.operation: object = None  # the operation in which the request is parked
         self._host = host
         self._faults = {at: [armed for armed in faults if armed.fault.when.at == at] for at in points.POINTS}
-        self._here: list[Path] = WHOLE  # the parts that the current fault selects
+        # The fault that acts, its point, and the parts that it selects.
+        self._armed: Armed
+        self._point = ""
+        self._here: list[Path] = WHOLE
         self._errors: list[tuple[Armed, Error, str]] = []
-        self._byte_actions: list[Action] = []
+        self._byte_actions: list[ChangeOfBytes] = []
         self._collects_errors = False
         self._errors_frame: bytes | None = None  # a response in which every part has failed
         self._told: Told | None = None
@@ -113,6 +116,63 @@ class FaultyRequest(Plan):
     @property
     def transactional_ids(self) -> list[str]:
         return self.asked.names("transactional_id", self._here)
+
+    # What actions do.
+
+    def wait(self, ms: int) -> Iterator[None]:
+        return self._stand(self._host.after(ms, self.wake).has_ended)
+
+    def hold(self) -> Iterator[None]:
+        return self._stand(self._host.hold(self._armed, self.wake).has_ended)
+
+    def fail(self, error: Error) -> None:
+        self._errors.append((self._armed, error, self._point))
+
+    def throttle(self, ms: int) -> None:
+        self._throttle_ms = max(self._throttle_ms, ms)
+
+    def drop(self) -> None:
+        self._end()
+        self._host.sockets.answer(self.connection, None)
+
+    def disconnect(self, action: Disconnect) -> None:
+        self._end()
+        self._host.close(self.connection, f"fault {self._armed.name}: {action}", action.how)
+
+    def blackhole(self) -> None:
+        self._is_over = True  # the connection stays busy
+
+    def change_cluster(self, action: OfCluster) -> None:
+        self._host.change_cluster(self._armed, action, self)
+
+    def change_bytes(self, action: ChangeOfBytes) -> None:
+        self._byte_actions.append(action)
+
+    def coalesce(self, answers: int, within_ms: int) -> None:
+        self._host.coalesce(self.connection, answers, within_ms)
+
+    def corrupt_batches(self) -> None:
+        assert self._told is not None
+        self._told.corrupt_batches(self._armed)
+
+    # How actions write the response.
+
+    @property
+    def is_closed(self) -> bool:
+        return self.connection.is_closed
+
+    def write(self, data: bytes, size: int | None) -> None:
+        self._host.write(self.connection, data, size)
+
+    def position_of_part(self, part: int) -> int:
+        assert self._told is not None
+        return self._told.position_of_part(part)
+
+    def end_with(self, then: str) -> None:
+        self._is_over = True
+        if then != STAY:
+            self._end()
+            self._host.close(self.connection, "a fault has cut its answer", then)
 
     # The steps of the plan.
 
@@ -176,10 +236,10 @@ class FaultyRequest(Plan):
                 yield from self._let_others()
             if armed.is_spent or not self._matches(armed, point) or not armed.fires():
                 continue
-            self._host.fired(armed, self.connection.number, point)
+            self._host.fired(armed, self.connection, point)
             for action in armed.fault.do:
-                self._here = self.asked.paths(armed)
-                yield from self._do(action, armed, point)
+                self._armed, self._point, self._here = armed, point, self.asked.paths(armed)
+                yield from action.act(self)
                 if self.has_ended():
                     return
 
@@ -195,38 +255,6 @@ class FaultyRequest(Plan):
         if point == AFTER_WATERMARK and (self._told is None or not self._told.is_good(armed)):
             return False
         return when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
-
-    def _do(self, action: Action, armed: Armed, point: str) -> Iterator[None]:
-        host, connection = self._host, self.connection
-        match action:
-            case Error():
-                self._errors.append((armed, action, point))
-            case actions.Delay(ms):
-                yield from self._stand(host.after(ms, self.wake).has_ended)
-            case actions.Hold():
-                yield from self._stand(host.hold(armed, self.wake).has_ended)
-            case actions.Throttle(ms):
-                self._throttle_ms = max(self._throttle_ms, ms)
-            case actions.Drop():
-                self._end()
-                host.sockets.answer(connection, None)
-            case actions.Disconnect(how):
-                self._end()
-                host.close(connection, f"fault {armed.name}: {action}", how)
-            case actions.Blackhole():
-                self._is_over = True  # the connection stays busy
-            case byte_actions.Coalesce(answers, within_ms):
-                host.coalesce(connection, answers, within_ms)
-            case byte_actions.CorruptBatch():
-                assert self._told is not None
-                self._told.corrupt(armed, action)
-            case _ if wire.is_of_bytes(action):
-                self._byte_actions.append(action)
-            case _:
-                try:
-                    host.changes.do(action, self)
-                except (KafkaError, ValueError) as error:
-                    host.could_not(armed, action, error)
 
     def _stand(self, has_ended: Callable[[], bool]) -> Iterator[None]:
         while not has_ended():
@@ -300,26 +328,11 @@ class FaultyRequest(Plan):
             told.throttle(self._throttle_ms)
             self._host.sockets.throttle(self.connection, self._throttle_ms)
         if self._errors and self.asked.api == "Produce":
-            self._host.produce_answered(self.connection, told.produce_topics())
+            self.connection.trail.add_results(told.produce_topics())
 
-    def _write(self, told: Told) -> Iterator[None]:
-        host, connection = self._host, self.connection
-        frame = told.changed(self._byte_actions)
-        last = self._byte_actions[-1] if self._byte_actions else None
-        match last:
-            case byte_actions.Cut(then=then):
-                end = min(told.bytes_before(last), len(frame))
-                host.write(connection, frame[:end], len(frame))
-                self._is_over = True
-                if then != actions.STAY:
-                    self._end()
-                    host.close(connection, "a fault has cut its answer", then)
-            case byte_actions.Drip(size, every_ms):
-                for start in range(0, len(frame), size):
-                    if connection.is_closed:
-                        break
-                    host.write(connection, frame[start : start + size], None if start else len(frame))
-                    if start + size < len(frame):
-                        yield from self._stand(host.after(every_ms, self.wake).has_ended)
-            case _:
-                host.write(connection, frame, len(frame))
+    def _write(self, told: Told) -> Waits:
+        frame = changed_by(self._byte_actions, told.frame)
+        if self._byte_actions:
+            return self._byte_actions[-1].write(frame, self)
+        self.write(frame, len(frame))
+        return ()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, final
 
 from fakebroker.cluster.faults import wire
 from fakebroker.cluster.faults.asked import WHOLE, Asked
 from fakebroker.cluster.faults.tree import Path, at, error_at, replaced
-from fakebroker.core.faults.actions import Action, Error
+from fakebroker.core.faults.actions import Error
 from fakebroker.core.faults.armed import Armed
-from fakebroker.core.faults.byte_actions import CorruptBatch, Cut
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.framing import LENGTH_BYTES
 from fakebroker.protocol.messages import decode_response, encode_response
@@ -93,21 +91,13 @@ class Told:
         if hasattr(self._response, "throttle_time"):
             self._becomes(replaced(self._response, throttle_time=timedelta(milliseconds=ms)))
 
-    def corrupt(self, armed: Armed, action: CorruptBatch) -> None:
+    def corrupt_batches(self, armed: Armed) -> None:
         """Flip a bit of the records."""
         self._becomes(wire.corrupted(self._tree, self._response, self.paths(self._response, armed)))
 
-    def bytes_before(self, cut: Cut) -> int:
-        """Return how many bytes are written of it."""
-        start = 0
-        if cut.part:
-            correlation_id = self._asked.header.correlation_id
-            start = wire.position_of_part(self._tree, self._response, correlation_id, cut.part)
-        return start + cut.bytes
-
-    def changed(self, actions: Sequence[Action]) -> bytes:
-        """Return the bytes that are written in its place."""
-        return wire.changed(self.frame, actions)
+    def position_of_part(self, part: int) -> int:
+        """Return where the error code of its n-th part is; its end if it has fewer."""
+        return wire.position_of_part(self._tree, self._response, self._asked.header.correlation_id, part)
 
     def produce_topics(self) -> tuple[TopicProduceResponse, ...]:
         """Return the content of a Produce response, for listeners."""

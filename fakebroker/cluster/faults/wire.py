@@ -1,39 +1,15 @@
-"""Actions on the bytes of a response: 4 bytes of length, 4 of correlation id, and the rest."""
+"""Parts of a response in its bytes, and damage to them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import Struct
 from typing import Any, Final
 
 from fakebroker.cluster.faults.tree import Path, Tree, at, replaced
-from fakebroker.core.faults.actions import Action
-from fakebroker.core.faults.byte_actions import Cut, Drip, Duplicate, Oversize, WrongCorrelationId
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import encode_response
 
-_START: Final = Struct(">iI")
-_MASK: Final = 0xFFFF_FFFF
 _ERRORS: Final = ("error_code", "partition_error_code")
-
-
-def changed(frame: bytes, actions: Sequence[Action]) -> bytes:
-    """Return the bytes to write in place of a frame: with another id or length, and once more for each Duplicate."""
-    again = 0
-    for action in actions:
-        if isinstance(action, WrongCorrelationId):
-            length, correlation_id = _START.unpack_from(frame)
-            frame = _START.pack(length, (correlation_id + action.by) & _MASK) + frame[_START.size :]
-        elif isinstance(action, Oversize):
-            frame = action.bytes.to_bytes(4, "big", signed=True) + frame[4:]
-        elif isinstance(action, Duplicate):
-            again += 1
-    return frame * (again + 1)
-
-
-def is_of_bytes(action: Action) -> bool:
-    """Return True if the action changes how a response is written."""
-    return isinstance(action, WrongCorrelationId | Oversize | Duplicate | Cut | Drip)
 
 
 def position_of_part(tree: Tree, response: Any, correlation_id: int, part: int) -> int:

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from time import perf_counter
 from typing import Final
 
 from fakebroker.control.metrics.histogram import Histogram
 from fakebroker.core.journal import events
-from fakebroker.core.probe import Listener
+from fakebroker.core.journal.events import Event
 from fakebroker.protocol.topic_partition import TopicPartition
 
 QUEUE, LOCAL, REMOTE, THROTTLE, ANSWER_QUEUE, SEND, TOTAL = (
@@ -67,9 +66,8 @@ class _Timing:
         self.answer_queue_ms = 0.0
 
 
-class Meter(Listener):
-    """A listener for the points that events do not report in full. The reader of the journal's events reports the
-    rest."""
+class Meter:
+    """The counts; `hear` is a listener of the probe."""
 
     def __init__(self) -> None:
         # Counts by broker and API.
@@ -94,7 +92,36 @@ class Meter(Listener):
         self._answered: list[tuple[_Timing, float]] = []  # Responses, and when they were made.
         self._handed_over: list[tuple[_Timing, float]] = []
 
-    # Requests, from the journal's events.
+    def hear(self, event: Event, subject: object) -> None:
+        """Count an event; the subject of an append is its bytes."""
+        match event:
+            case events.Request():
+                self.begun(event)
+            case events.Parked():
+                self.parked_at(event)
+            case events.Answer():
+                self.answered_with(event)
+            case events.Append():
+                assert isinstance(subject, bytes)
+                self.appended(event, len(subject))
+            case events.Throttled():
+                timing = self._in_hand.get(event.connection)
+                if timing is not None:
+                    timing.throttle_ms = event.throttle_time_ms
+            case events.ConnectionOpened():
+                self.connections[event.connection] = event.broker
+            case events.ConnectionClosed():
+                self.connections.pop(event.connection, None)
+            case events.LeaderChanged():
+                self.elections += 1
+                self._isr[TopicPartition(event.topic, event.partition)] = event.leader, len(event.isr)
+            case events.IsrChanged():
+                self.isr_changed(event)
+            case events.TopicDeleted():
+                for key in [key for key in self._isr if key.topic == event.topic]:
+                    del self._isr[key]
+
+    # Requests.
 
     def begun(self, event: events.Request) -> None:
         self._in_hand[event.connection] = _Timing(event.api, event.broker, event.mono_ms - event.received_mono_ms)
@@ -163,62 +190,25 @@ class Meter(Listener):
         if connection is not None:
             self._in_hand.pop(connection, None)
 
-    # Probe points.
+    # Others.
 
-    def throttled(self, connection: int, broker_id: int, throttle_time_ms: int) -> None:
-        timing = self._in_hand.get(connection)
-        if timing is not None:
-            timing.throttle_ms = throttle_time_ms
-
-    def connection_opened(self, connection: int, broker_id: int, peer: str) -> None:
-        self.connections[connection] = broker_id
-
-    def connection_closed(self, connection: int, broker_id: int, reason: str) -> None:
-        self.connections.pop(connection, None)
-
-    def appended(
-        self,
-        topic_partition: TopicPartition,
-        leader_id: int,
-        leader_epoch: int,
-        records: bytes,
-        first_offset: int,
-        last_offset: int,
-        is_duplicate: bool,
-    ) -> None:
-        if not is_duplicate:
-            self.bytes_in[leader_id, topic_partition.topic] += len(records)
-            self.messages_in[leader_id, topic_partition.topic] += last_offset - first_offset + 1
-
-    def refused(self, event: events.Append) -> None:
-        """Count a failed append, from the journal's events."""
-        if event.error not in _NOT_FAILED:
-            self.failed_produce[event.broker, event.topic] += 1
-
-    def leader_changed(
-        self,
-        topic_partition: TopicPartition,
-        leader_id: int,
-        leader_epoch: int,
-        isr: Sequence[int],
-        log_end_offset: int,
-        high_watermark: int,
-    ) -> None:
-        self.elections += 1
-        self._isr[topic_partition] = leader_id, len(isr)
+    def appended(self, event: events.Append, size: int) -> None:
+        if event.error != events.NO_ERROR:
+            if event.error not in _NOT_FAILED:
+                self.failed_produce[event.broker, event.topic] += 1
+        elif not event.is_duplicate:
+            self.bytes_in[event.broker, event.topic] += size
+            self.messages_in[event.broker, event.topic] += event.last_offset - event.base_offset + 1
 
     def isr_is(self, topic_partition: TopicPartition, leader_id: int, size: int) -> None:
         """Note the present ISR of a partition, before any change was observed."""
         self._isr.setdefault(topic_partition, (leader_id, size))
 
-    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
-        leader_id, before = self._isr.get(topic_partition, (-1, len(isr)))
-        self._isr[topic_partition] = leader_id, len(isr)
-        if len(isr) < before:
+    def isr_changed(self, event: events.IsrChanged) -> None:
+        topic_partition, size = TopicPartition(event.topic, event.partition), len(event.isr)
+        leader_id, before = self._isr.get(topic_partition, (-1, size))
+        self._isr[topic_partition] = leader_id, size
+        if size < before:
             self.isr_shrinks[leader_id] += 1
-        elif len(isr) > before:
+        elif size > before:
             self.isr_expands[leader_id] += 1
-
-    def topic_deleted(self, name: str) -> None:
-        for key in [key for key in self._isr if key.topic == name]:
-            del self._isr[key]

@@ -138,7 +138,7 @@ async def set_followers(here: Here, body: Followers) -> None:
 
 async def _topic(here: Hosted, name: str, status: int = 200) -> Response:
     """Return a TopicNow."""
-    text = await here.work.do(topic_text(here.core, here.core.controller.existing(name)))
+    text = await here.work.do(topic_text(here.core, name))
     return Response(text, status, media_type="application/json")
 
 

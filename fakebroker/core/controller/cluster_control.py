@@ -32,6 +32,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller_events import ControllerEvents
+from fakebroker.core.journal.broker_events import BrokerFenced, BrokerUnfenced
 from fakebroker.core.probe import Probe
 from fakebroker.protocol.slices import Slices
 from timingwheel import SystemTimer, TimerTask
@@ -161,8 +162,9 @@ class ClusterControl:
 
     def _fence(self, broker_id: int, reason: str) -> Slices[None]:
         self._registry[broker_id].is_being_fenced = True
-        for listener in self._probe.listeners:
-            listener.broker_fenced(broker_id, self._registry[broker_id].epoch, reason)
+        probe = self._probe
+        if probe.listeners:
+            probe.tell(BrokerFenced(*probe.times, broker_id, self._registry[broker_id].epoch, reason))
         yield from self._leadership.remove_from_isrs(broker_id, self._read_now)
         self._registry.fence(broker_id)
         yield from self._let_leave(broker_id)
@@ -234,8 +236,9 @@ class ClusterControl:
 
     def _unfence(self, broker_id: int) -> Slices[None]:
         self._registry.unfence(broker_id)
-        for listener in self._probe.listeners:
-            listener.broker_unfenced(broker_id, self._registry[broker_id].epoch)
+        probe = self._probe
+        if probe.listeners:
+            probe.tell(BrokerUnfenced(*probe.times, broker_id, self._registry[broker_id].epoch))
         yield from self._leadership.come_back(broker_id, self._read_now)
 
     def forget(self, broker_id: int) -> None:

@@ -32,6 +32,7 @@ from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.controller_events import ControllerEvents
+from fakebroker.core.journal.events import TopicDeleted
 from fakebroker.core.life import Life
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.store import Store
@@ -150,8 +151,8 @@ class Controller:
         topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
-        for listener in self._probe.listeners:
-            listener.topic_deleted(name)
+        if self._probe.listeners:
+            self._probe.tell(TopicDeleted(*self._probe.times, name))
         self.metadata.remove(topic)
         for partition in topic.partitions:
             partition.is_deleted = True

@@ -20,6 +20,7 @@ from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.placement import place_replicas, validate_manual_partition_assignment
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, TOPICS_OF_A_SLICE, NewTopic, Topic
+from fakebroker.core.journal.events import LeaderChanged, PartitionsCreated
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
@@ -115,10 +116,10 @@ class PartitionCreation:
 
     def tell_leaders(self, partitions: Unpublished) -> None:
         """Report the first leaders of new partitions, which are empty, to the listeners."""
-        for listener in self._probe.listeners:
-            for partition, _ in partitions:
-                leader_id, epoch = partition.leader_id, partition.leader_epoch
-                listener.leader_changed(partition.topic_partition, leader_id, epoch, partition.isr_ids, 0, 0)
+        probe = self._probe
+        for partition, _ in partitions if probe.listeners else ():
+            leader, isr = (partition.leader_id, partition.leader_epoch), tuple(partition.isr_ids)
+            probe.tell(LeaderChanged(*probe.times, *partition.topic_partition, *leader, isr, 0, 0))
 
     def create_partitions(
         self,
@@ -178,8 +179,9 @@ class PartitionCreation:
         topic.partitions.extend([partition for partition, _ in added])
         self.metadata.decisions += len(added)
         self.publish(added)
-        for listener in self._probe.listeners:
-            listener.partitions_created(topic.name, first, placement)
+        probe = self._probe
+        if probe.listeners:
+            probe.tell(PartitionsCreated(*probe.times, topic.name, first, tuple(map(tuple, placement))))
         self.tell_leaders(added)
         self.metadata.publisher.partitions_created(topic)
 

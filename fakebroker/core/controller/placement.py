@@ -1,7 +1,8 @@
 """The replicas of a new topic, and its first leaders.
 
 Source   metadata/.../controller/ReplicationControlManager.java createTopic, validateManualPartitionAssignment;
-         metadata/.../placement/StripedReplicaPlacer.java place @ 4.0.
+         metadata/.../placement/StripedReplicaPlacer.java place;
+         BrokerHeartbeatManager.java UsableBrokerIterator @ 4.0.
 Differs  Replicas are placed by rule instead of at random, so that a test can name the leader. With N running brokers,
          number p mod N leads partition p and the next ones follow. Each rack gets one replica before any gets two.
          Stopped brokers follow only when the running ones are used up.
@@ -24,7 +25,8 @@ def place_replicas(
     topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: BrokerConfig
 ) -> list[tuple[int, ...]]:
     """Return the broker ids of each partition, the preferred leader first. Raise KafkaError with CreateTopics' errors.
-    Each partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
+    Each partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync;
+    brokers in controlled shutdown get none."""
     if topic.assignments:
         return _checked_assignments(topic, broker_ids, brokers)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -39,13 +41,14 @@ def place_replicas(
     alive = brokers.active(broker_ids)
     if not alive:
         raise _cannot_replicate(factor, "All brokers are currently fenced.")
-    if factor > len(broker_ids):
+    usable = brokers.usable(broker_ids)
+    if factor > len(usable):
         raise _cannot_replicate(
             factor,
-            f"The target replication factor of {factor} cannot be reached because only {len(broker_ids)} broker(s) are "
+            f"The target replication factor of {factor} cannot be reached because only {len(usable)} broker(s) are "
             "registered or some brokers have all their log directories cordoned.",
         )
-    stopped = [broker_id for broker_id in broker_ids if not brokers.is_alive(broker_id)]
+    stopped = [broker_id for broker_id in usable if broker_id not in alive]
     orders = [
         _over_racks(_rotated(alive, start), brokers) + _over_racks(_rotated(stopped, start), brokers)
         for start in range(min(partitions, _period(len(alive), len(stopped))))

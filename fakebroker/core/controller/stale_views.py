@@ -27,6 +27,7 @@ from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.journal.broker_events import LeaderStale, MetadataCaughtUp
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.partition import Partition
@@ -84,8 +85,9 @@ class StaleViews:
             leads = partition.leader_id == broker_id
             self._followers.add_stale(stale, partition, members if leads else (), now)
             if leads:
-                for listener in self._probe.listeners:
-                    listener.leader_stale(tp, broker_id, stale.leader_epoch)
+                probe = self._probe
+                if probe.listeners:
+                    probe.tell(LeaderStale(*probe.times, broker_id, *tp, stale.leader_epoch))
 
     def deleted(self, partition: Partition) -> None:
         """Delete the stale views of a deleted partition."""
@@ -99,9 +101,8 @@ class StaleViews:
         """Update a broker that reaches the controller again, partition by partition. It follows or leads, and requests
         parked there are re-checked."""
         if broker_id in self._views:
-            if self.has_missed(broker_id):
-                for listener in self._probe.listeners:
-                    listener.metadata_caught_up(broker_id)
+            if self.has_missed(broker_id) and self._probe.listeners:
+                self._probe.tell(MetadataCaughtUp(*self._probe.times, broker_id))
             yield from self._forget(broker_id, lambda partition: self._learn(partition, broker_id, now()))
 
     def gone(self, broker_id: int, now: Callable[[], Now]) -> Slices[None]:

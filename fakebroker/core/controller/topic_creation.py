@@ -26,6 +26,7 @@ from fakebroker.core.controller.topics import (
     new_name_error,
     validate_total_number_of_partitions,
 )
+from fakebroker.core.journal.events import TopicCreated
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.protocol.error_code import ErrorCode
@@ -112,7 +113,8 @@ class TopicCreation:
         if not validate_only:
             self.metadata.add(topic)
             self._partitions.publish(added)
-            for listener in self._probe.listeners:
-                listener.topic_created(topic.name, topic_id, placement)
+            probe = self._probe
+            if probe.listeners:
+                probe.tell(TopicCreated(*probe.times, topic.name, str(topic_id), tuple(map(tuple, placement))))
             self._partitions.tell_leaders(added)
         return topic

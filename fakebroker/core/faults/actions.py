@@ -1,4 +1,4 @@
-"""The actions of faults: values, one class for each verb.
+"""The actions of faults: values that act themselves, one class for each verb.
 
 Theory   The actions of a fault run in order at its point. Actions that take time (delay, hold, drip) delay the next
          one. An action that ends the request (drop, disconnect, blackhole) is the last.
@@ -10,26 +10,47 @@ Units    milliseconds, bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from fakebroker.core.faults import reading
-from fakebroker.core.replication.behaviour import MAX_BYTES_PER_S, MAX_LAG_MS
+from fakebroker.core.faults.acting import ChangeOfBytes, Changes, Waits, Whom
+from fakebroker.core.faults.points import BEFORE_ANSWER, BEFORE_WORK
+from fakebroker.core.replication.behaviour import FROZEN, MAX_BYTES_PER_S, MAX_LAG_MS, Behaviour
 from fakebroker.protocol.error_code import ErrorCode, error_from_name, kafka_name
 
 MAX_MS: Final = 2**31 - 1
 FIN: Final = "fin"
 RESET: Final = "reset"
 STAY: Final = "stay"
+VERBS: Final[dict[str, type[Action]]] = {}
+_AT_ONCE: Final = ()
 
 
 @dataclass(frozen=True)
 class Action:
-    """An action. `verb` is its name; `main` the field that a single value sets; `ends` means that no action may
-    follow."""
+    """An action. A class with a `verb` can be named in faults.
+
+    main           the field that a single value sets
+    ends           no action may follow
+    usual_point    the default point of a fault with this action
+    takes_time     it delays the request, or its response
+    needs_answer   it acts on a response, so there has to be one
+    """
 
     verb: ClassVar[str] = ""
     main: ClassVar[str] = ""
     ends: ClassVar[bool] = False
+    usual_point: ClassVar[str] = BEFORE_WORK
+    takes_time: ClassVar[bool] = False
+    needs_answer: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if "verb" in vars(cls):
+            VERBS[cls.verb] = cls
+
+    def act(self, on: Acting) -> Waits:
+        """Act. The next action follows when the result is used up."""
+        raise NotImplementedError
 
     def to_json(self) -> Any:
         """Return the JSON from which `read_action` makes an equal value."""
@@ -44,6 +65,36 @@ class Action:
         return f"{self.verb} {said}" if said else self.verb
 
 
+class Acting(Protocol):
+    """A request, or a connection before its first one, at the point where a fault fires."""
+
+    def wait(self, ms: int) -> Waits: ...
+
+    def hold(self) -> Waits: ...
+
+    def fail(self, error: Error) -> None:
+        """Respond with an error."""
+
+    def throttle(self, ms: int) -> None: ...
+
+    def drop(self) -> None:
+        """Send no response."""
+
+    def disconnect(self, action: Disconnect) -> None: ...
+
+    def blackhole(self) -> None: ...
+
+    def change_cluster(self, action: OfCluster) -> None:
+        """Have the action change the cluster, and report it if that is impossible."""
+
+    def change_bytes(self, action: ChangeOfBytes) -> None:
+        """Have the action change the bytes of the response when they are written."""
+
+    def coalesce(self, answers: int, within_ms: int) -> None: ...
+
+    def corrupt_batches(self) -> None: ...
+
+
 @dataclass(frozen=True)
 class Error(Action):
     """Respond with an error of Kafka's. `level` is "top" for the request as a whole, "entity" for the parts that match;
@@ -51,6 +102,7 @@ class Error(Action):
 
     verb = "error"
     main = "error"
+    needs_answer = True
     error: str
     level: str = ""
 
@@ -62,6 +114,10 @@ class Error(Action):
     @property
     def code(self) -> ErrorCode:
         return error_from_name(self.error)
+
+    def act(self, on: Acting) -> Waits:
+        on.fail(self)
+        return _AT_ONCE
 
     def to_json(self) -> Any:
         return {"error": {"error": self.error, "level": self.level}} if self.level else self.error
@@ -84,6 +140,10 @@ class Delay(_Timed):
     """Delay the request, or its response, on the broker's clock."""
 
     verb = "delay"
+    takes_time = True
+
+    def act(self, on: Acting) -> Waits:
+        return on.wait(self.ms)
 
 
 @dataclass(frozen=True)
@@ -91,6 +151,12 @@ class Throttle(_Timed):
     """Report a throttle time to the client, and mute its connection for that time (KIP-219)."""
 
     verb = "throttle"
+    usual_point = BEFORE_ANSWER
+    needs_answer = True
+
+    def act(self, on: Acting) -> Waits:
+        on.throttle(self.ms)
+        return _AT_ONCE
 
 
 @dataclass(frozen=True)
@@ -98,6 +164,10 @@ class Hold(Action):
     """Hold the request at a barrier until `release`."""
 
     verb = "hold"
+    takes_time = True
+
+    def act(self, on: Acting) -> Waits:
+        return on.hold()
 
 
 @dataclass(frozen=True)
@@ -106,6 +176,12 @@ class Drop(Action):
 
     verb = "drop"
     ends = True
+    usual_point = BEFORE_ANSWER
+    needs_answer = True
+
+    def act(self, on: Acting) -> Waits:
+        on.drop()
+        return _AT_ONCE
 
 
 @dataclass(frozen=True)
@@ -121,6 +197,10 @@ class Disconnect(Action):
         if self.how not in (FIN, RESET):
             raise ValueError(f"'how' of 'disconnect' is 'fin' or 'reset', not {reading.shown(self.how)}")
 
+    def act(self, on: Acting) -> Waits:
+        on.disconnect(self)
+        return _AT_ONCE
+
 
 @dataclass(frozen=True)
 class Blackhole(Action):
@@ -129,10 +209,27 @@ class Blackhole(Action):
     verb = "blackhole"
     ends = True
 
+    def act(self, on: Acting) -> Waits:
+        on.blackhole()
+        return _AT_ONCE
+
 
 @dataclass(frozen=True)
-class _OfPartition(Action):
-    """An action on the partition that matched, or on the named one."""
+class OfCluster(Action):
+    """A change of the cluster. It is made between two requests, by the methods that users have."""
+
+    def act(self, on: Acting) -> Waits:
+        on.change_cluster(self)
+        return _AT_ONCE
+
+    def change(self, cluster: Changes, whom: Whom) -> None:
+        """Change the cluster. Raises KafkaError or ValueError if that is impossible."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class OfPartition(OfCluster):
+    """A change of the partition that matched, or of the named one."""
 
     main = "broker"
     broker: int | None = None
@@ -142,16 +239,26 @@ class _OfPartition(Action):
     def __post_init__(self) -> None:
         _check_partition(self.verb, self.broker, self.topic, self.partition)
 
+    def change(self, cluster: Changes, whom: Whom) -> None:
+        for topic, partition in cluster.partitions(self.topic, self.partition, whom):
+            self.change_partition(cluster, topic, partition)
+
+    def change_partition(self, cluster: Changes, topic: str, partition: int) -> None:
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
-class MoveLeader(_OfPartition):
+class MoveLeader(OfPartition):
     """Make `broker` the leader, or another in-sync replica. Requests parked at the old leader complete."""
 
     verb = "move_leader"
 
+    def change_partition(self, cluster: Changes, topic: str, partition: int) -> None:
+        cluster.move_leader(topic, partition, self.broker)
+
 
 @dataclass(frozen=True)
-class LoseLeader(_OfPartition):
+class LoseLeader(OfPartition):
     """Leave the partition without a leader: the leader's process crashes, with all its partitions. No `broker` is
     given."""
 
@@ -162,17 +269,23 @@ class LoseLeader(_OfPartition):
         if self.broker is not None:
             raise ValueError("'lose_leader' has no 'broker': it is always the leader")
 
+    def change_partition(self, cluster: Changes, topic: str, partition: int) -> None:
+        cluster.lose_leader(topic, partition)
+
 
 @dataclass(frozen=True)
-class ShrinkIsr(_OfPartition):
+class ShrinkIsr(OfPartition):
     """Remove `broker` from the ISR, or all but the leader. A frozen follower stays out; others return once they
     fetch."""
 
     verb = "shrink_isr"
 
+    def change_partition(self, cluster: Changes, topic: str, partition: int) -> None:
+        cluster.shrink_isr(topic, partition, self.broker)
+
 
 @dataclass(frozen=True)
-class MoveCoordinator(Action):
+class MoveCoordinator(OfCluster):
     """Move the group or transactional id that matched to another coordinator."""
 
     verb = "move_coordinator"
@@ -182,10 +295,21 @@ class MoveCoordinator(Action):
     def __post_init__(self) -> None:
         _check_partition(self.verb, self.broker, None, None)
 
+    def change(self, cluster: Changes, whom: Whom) -> None:
+        cluster.move_coordinators(self.broker, whom)
+
 
 @dataclass(frozen=True)
-class _OfFollowers(_OfPartition):
-    """An action on the followers, from now on; `broker` selects one of them."""
+class _OfFollowers(OfPartition):
+    """A change of the followers, from now on; `broker` selects one of them."""
+
+    @property
+    def behaviour(self) -> Behaviour | None:
+        """The behaviour to set; None undoes a freeze."""
+        raise NotImplementedError
+
+    def change_partition(self, cluster: Changes, topic: str, partition: int) -> None:
+        cluster.set_followers(self.behaviour, topic, partition, self.broker)
 
 
 @dataclass(frozen=True)
@@ -194,12 +318,20 @@ class Freeze(_OfFollowers):
 
     verb = "freeze"
 
+    @property
+    def behaviour(self) -> Behaviour:
+        return FROZEN
+
 
 @dataclass(frozen=True)
 class Thaw(_OfFollowers):
     """Undo a freeze: the followers behave as before."""
 
     verb = "thaw"
+
+    @property
+    def behaviour(self) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -214,6 +346,10 @@ class Lag(_OfFollowers):
         super().__post_init__()
         reading.whole(self.ms, "'ms' of 'lag'", 0, MAX_LAG_MS)
 
+    @property
+    def behaviour(self) -> Behaviour:
+        return Behaviour.lagging(self.ms)
+
 
 @dataclass(frozen=True)
 class ThrottleFollowers(_OfFollowers):
@@ -227,16 +363,26 @@ class ThrottleFollowers(_OfFollowers):
         super().__post_init__()
         reading.whole(self.bytes_per_s, "'bytes_per_s'", 1, MAX_BYTES_PER_S)
 
+    @property
+    def behaviour(self) -> Behaviour:
+        return Behaviour.throttled(self.bytes_per_s)
+
 
 @dataclass(frozen=True)
-class _OfBroker(Action):
-    """An action on a broker. The default of `broker` is the broker of the request."""
+class _OfBroker(OfCluster):
+    """A change of a broker. The default of `broker` is the broker of the request."""
 
     main = "broker"
     broker: int | None = None
 
     def __post_init__(self) -> None:
         _check_partition(self.verb, self.broker, None, None)
+
+    def change(self, cluster: Changes, whom: Whom) -> None:
+        self.change_broker(cluster, whom.broker_id if self.broker is None else self.broker)
+
+    def change_broker(self, cluster: Changes, broker_id: int) -> None:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -245,12 +391,18 @@ class Stop(_OfBroker):
 
     verb = "stop"
 
+    def change_broker(self, cluster: Changes, broker_id: int) -> None:
+        cluster.stop(broker_id)
+
 
 @dataclass(frozen=True)
 class Start(_OfBroker):
     """Start a stopped broker."""
 
     verb = "start"
+
+    def change_broker(self, cluster: Changes, broker_id: int) -> None:
+        cluster.start(broker_id)
 
 
 @dataclass(frozen=True)
@@ -259,6 +411,9 @@ class Kill(_OfBroker):
 
     verb = "kill"
 
+    def change_broker(self, cluster: Changes, broker_id: int) -> None:
+        cluster.kill(broker_id)
+
 
 @dataclass(frozen=True)
 class Pause(_OfBroker):
@@ -266,12 +421,18 @@ class Pause(_OfBroker):
 
     verb = "pause"
 
+    def change_broker(self, cluster: Changes, broker_id: int) -> None:
+        cluster.pause(broker_id)
+
 
 @dataclass(frozen=True)
 class Resume(_OfBroker):
     """Resume a broker's process."""
 
     verb = "resume"
+
+    def change_broker(self, cluster: Changes, broker_id: int) -> None:
+        cluster.resume(broker_id)
 
 
 def _error_name(value: object) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fakebroker.core.faults import actions, byte_actions
-from fakebroker.core.faults.actions import Action, Error
+from fakebroker.core.faults.actions import Action, Error, MoveCoordinator, OfPartition
+from fakebroker.core.faults.byte_actions import CorruptBatch, OfBytes
 from fakebroker.core.faults.points import (
     AFTER_ANSWER,
     AFTER_APPEND,
@@ -26,35 +26,17 @@ from fakebroker.core.faults.table import ACKS_ALL, ANYWHERE, TABLE, WATERMARK, R
 from fakebroker.core.faults.when import When
 from fakebroker.protocol.messages import versions
 
-_OF_BYTES: Final = (
-    byte_actions.Cut,
-    byte_actions.Drip,
-    byte_actions.Coalesce,
-    byte_actions.WrongCorrelationId,
-    byte_actions.Duplicate,
-    byte_actions.Oversize,
-    byte_actions.CorruptBatch,
-)
-_OF_PARTITION: Final = (
-    actions.MoveLeader,
-    actions.LoseLeader,
-    actions.ShrinkIsr,
-    actions.Freeze,
-    actions.Thaw,
-    actions.Lag,
-    actions.ThrottleFollowers,
-)
 _WITH_ANSWER: Final = (*AFTER_WORK, WITHIN_ANSWER, AFTER_ANSWER)
 
 
 def usual_point(when: When, do: Sequence[Action]) -> str:
     """Return the default point of these actions, which is that of the first kind found: bytes, errors, the others."""
-    if any(isinstance(action, _OF_BYTES) for action in do):
+    if any(isinstance(action, OfBytes) for action in do):
         return WITHIN_ANSWER
     for action in do:
         if isinstance(action, Error):
             return _usual_point_of_error(action, when)
-    return BEFORE_ANSWER if any(isinstance(action, actions.Drop | actions.Throttle) for action in do) else BEFORE_WORK
+    return BEFORE_ANSWER if any(action.usual_point == BEFORE_ANSWER for action in do) else BEFORE_WORK
 
 
 def _usual_point_of_error(error: Error, when: When) -> str:
@@ -139,17 +121,17 @@ def _has_all(rules: Rules, when: When) -> bool:
 
 def _check_action(action: Action, when: When) -> None:
     verb, at = action.verb, when.at
-    if isinstance(action, _OF_BYTES):
+    if isinstance(action, OfBytes):
         if at != WITHIN_ANSWER:
             raise ValueError(f"{verb!r} changes the bytes of a response: use at='within_answer', not {at!r}")
-        if isinstance(action, byte_actions.CorruptBatch) and when.api != ("Fetch",):
+        if isinstance(action, CorruptBatch) and when.api != ("Fetch",):
             raise ValueError("'corrupt_batch' needs a response with batches: use api='Fetch'")
-    elif at == WITHIN_ANSWER and not isinstance(action, actions.Delay | actions.Hold):
+    elif at == WITHIN_ANSWER and not action.takes_time:
         raise ValueError(f"{verb!r} does not change the bytes of a response: use at='before_answer' or 'after_answer'")
-    if isinstance(action, Error | actions.Throttle | actions.Drop):
+    if action.needs_answer:
         if at in (CONNECT, AFTER_ANSWER):
             raise ValueError(f"{verb!r} needs a response, and at {at!r} there is none")
-        if isinstance(action, actions.Drop | actions.Throttle) and at != BEFORE_ANSWER:
+        if action.usual_point == BEFORE_ANSWER != at:
             raise ValueError(f"{verb!r} needs the response before it is sent: use at='before_answer', not {at!r}")
     if set(when.acks) == {0} and at in (AFTER_WATERMARK, BEFORE_ANSWER, WITHIN_ANSWER, AFTER_ANSWER):
         raise ValueError(f"a Produce with acks=0 has no response, so it never reaches {at!r}")
@@ -159,11 +141,11 @@ def _check_action(action: Action, when: When) -> None:
 
 
 def _check_target(action: Action, when: When) -> None:
-    if isinstance(action, _OF_PARTITION) and action.topic is None:
+    if isinstance(action, OfPartition) and action.topic is None:
         asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
         if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in asked):
             raise ValueError(f"{action.verb!r} has no partition here: give its 'topic' and 'partition'")
-    if isinstance(action, actions.MoveCoordinator):
+    if isinstance(action, MoveCoordinator):
         asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
         if when.at in (CONNECT, REQUEST_READ) or not any(
             {"group", "transactional_id"} & set(r.selectors) for r in asked

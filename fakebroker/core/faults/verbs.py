@@ -1,4 +1,4 @@
-"""All verbs, and the reading of actions."""
+"""The reading of actions, by their verbs."""
 
 from __future__ import annotations
 
@@ -6,40 +6,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
-from fakebroker.core.faults import actions, byte_actions, reading
-from fakebroker.core.faults.actions import Action, Error
+from fakebroker.core.faults import byte_actions as _adds_its_verbs  # noqa: F401
+from fakebroker.core.faults import reading
+from fakebroker.core.faults.actions import VERBS, Action, Error
 from fakebroker.protocol.error_code import ErrorCode
 
-_CLASSES: Final = (
-    actions.Error,
-    actions.Delay,
-    actions.Hold,
-    actions.Throttle,
-    actions.Drop,
-    actions.Disconnect,
-    actions.Blackhole,
-    actions.MoveLeader,
-    actions.LoseLeader,
-    actions.MoveCoordinator,
-    actions.ShrinkIsr,
-    actions.Freeze,
-    actions.Thaw,
-    actions.Lag,
-    actions.ThrottleFollowers,
-    actions.Stop,
-    actions.Start,
-    actions.Kill,
-    actions.Pause,
-    actions.Resume,
-    byte_actions.Cut,
-    byte_actions.Drip,
-    byte_actions.Coalesce,
-    byte_actions.WrongCorrelationId,
-    byte_actions.Duplicate,
-    byte_actions.Oversize,
-    byte_actions.CorruptBatch,
-)
-VERBS: Final[dict[str, type[Action]]] = {kind.verb: kind for kind in _CLASSES}
 ALIASES: Final[dict[str, Any]] = {  # names in other tools: kfake, krafka, librdkafka's mock, toxiproxy
     "reset": {"disconnect": "reset"},
     "reset_peer": {"disconnect": "reset"},

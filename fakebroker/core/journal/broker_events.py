@@ -79,7 +79,7 @@ class BrokerStarting(NamedTuple):
 
 
 class BrokerStarted(NamedTuple):
-    """A started broker leads and follows again."""
+    """A started broker is about to lead and follow again."""
 
     mono_ms: int
     wall_ms: int
@@ -87,7 +87,7 @@ class BrokerStarted(NamedTuple):
 
 
 class BrokerFenced(NamedTuple):
-    """The controller fences a broker for this reason: it is in no ISR, and leads nothing."""
+    """The controller fences a broker for this reason. Its partitions are about to get other leaders."""
 
     mono_ms: int
     wall_ms: int

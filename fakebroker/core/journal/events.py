@@ -1,4 +1,4 @@
-"""The events of a journal: one class per kind, and each event as a line of JSON.
+"""The events of a cluster: one class per kind. The probe tells them, and the journal has each as a line of JSON.
 
 Theory   Every event has both clocks of its moment (`Now`). Times are the caller's, ids are counted from 1 and nothing
          is random. So the same calls of the core give the same lines, byte for byte. Events are in the order in which
@@ -36,7 +36,7 @@ NO_ERROR = "NONE"
 
 
 class ConnectionOpened(NamedTuple):
-    """A client has connected. `peer` is its name as the caller gives it."""
+    """A client has connected. `peer` is its name as the caller gives it. It may have to wait to be admitted."""
 
     mono_ms: int
     wall_ms: int
@@ -56,7 +56,7 @@ class ConnectionClosed(NamedTuple):
 
 
 class Throttled(NamedTuple):
-    """A quota mutes a connection for so long from now."""
+    """A quota mutes a connection for so long from now. The response comes next."""
 
     mono_ms: int
     wall_ms: int
@@ -66,8 +66,8 @@ class Throttled(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request is about to be handled. Its last byte came at `received_mono_ms`; later requests of its connection
-    wait."""
+    """A request is about to be handled: its header is read, its body is not yet. Its last byte came at
+    `received_mono_ms`; later requests of its connection wait."""
 
     mono_ms: int
     wall_ms: int
@@ -97,11 +97,11 @@ class Produce(NamedTuple):
 class Append(NamedTuple):
     """The result of appending a batch.
 
-    After an error nothing was appended and both offsets are -1. With `is_duplicate` nothing was appended either, and
-    the offsets are those of the first time. acks=all needs a high watermark of `last_offset + 1`. `records` are
-    fingerprints, one for each record in order: of its key, value and headers, without its time. Equal records have
-    equal ones in every journal. A refused batch has them too, unless it could not be read. A batch of more than 10,000
-    records or 16 MiB has none.
+    After an error nothing was appended and both offsets are -1. With `is_duplicate` nothing was appended either: the
+    offsets are those of the first time. acks=all needs a high watermark of `last_offset + 1`. It has not moved yet.
+    `records` are fingerprints, one for each record in order: of its key, value and headers, without its time.
+    Equal records have equal ones in every journal. A refused batch has them too, unless it could not be read. A batch
+    of more than 10,000 records or 16 MiB has none. The subject is the batch as it came.
     """
 
     mono_ms: int
@@ -123,7 +123,8 @@ class Append(NamedTuple):
 
 class Parked(NamedTuple):
     """A Produce or Fetch is parked in the purgatory, until `deadline_mono_ms` at the latest. Time that is skipped
-    meanwhile (`clock="auto"`) is added to the deadline of a Fetch."""
+    meanwhile (`clock="auto"`) is added to the deadline of a Fetch. The subject is the delayed operation, here and in
+    Completed and Expired."""
 
     mono_ms: int
     wall_ms: int
@@ -134,7 +135,7 @@ class Parked(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """The condition of a parked request holds, or can no longer hold: see its errors."""
+    """The condition of a parked request holds, or can no longer hold: see its errors. Its response comes next."""
 
     mono_ms: int
     wall_ms: int
@@ -142,7 +143,7 @@ class Completed(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """The timeout of a parked request is over."""
+    """The timeout of a parked request is over. Its response comes next."""
 
     mono_ms: int
     wall_ms: int
@@ -159,7 +160,8 @@ class PartitionAnswer(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The end of a request. `outcome` is "sent", "none" (acks=0 has no response) or "dropped" (the peer had gone).
+    """The end of a request; nothing is written yet. `outcome` is "sent", "none" (acks=0 has no response) or "dropped"
+    (the peer had gone).
 
     `partitions` are the results in the response, of a Produce only. `reason` names the faults that acted on the
     request, or the rules of Kafka for the errors of a Produce.
@@ -197,7 +199,8 @@ class PartitionsCreated(NamedTuple):
 
 
 class ReplicasChanged(NamedTuple):
-    """A partition has other replicas. During a reassignment they include `adding` and `removing`."""
+    """A partition has other replicas. During a reassignment they include `adding` and `removing`. If the leader
+    changes, a LeaderChanged follows."""
 
     mono_ms: int
     wall_ms: int
@@ -209,7 +212,8 @@ class ReplicasChanged(NamedTuple):
 
 
 class TopicDeleted(NamedTuple):
-    """A topic is deleted with all its records. A later topic of the same name starts anew."""
+    """A topic is about to be deleted with all its records; requests parked for it complete then. A later topic of the
+    same name starts anew."""
 
     mono_ms: int
     wall_ms: int
@@ -217,7 +221,8 @@ class TopicDeleted(NamedTuple):
 
 
 class LeaderChanged(NamedTuple):
-    """A new leadership, or none (`leader` is -1, as are the offsets). Records at or above `log_end_offset` are lost."""
+    """A new leadership, or none (`leader` is -1, as are the offsets). Records at or above `log_end_offset` are lost.
+    The high watermark is the initial one."""
 
     mono_ms: int
     wall_ms: int
@@ -231,7 +236,8 @@ class LeaderChanged(NamedTuple):
 
 
 class IsrChanged(NamedTuple):
-    """The in-sync replicas changed within a leadership. They are in assignment order."""
+    """The in-sync replicas changed within a leadership. They are in assignment order. The high watermark has not moved
+    yet."""
 
     mono_ms: int
     wall_ms: int
@@ -242,7 +248,7 @@ class IsrChanged(NamedTuple):
 
 
 class WatermarkMoved(NamedTuple):
-    """Everything below `high_watermark` is on all in-sync replicas."""
+    """Everything below `high_watermark` is on all in-sync replicas. Requests parked for it have not completed yet."""
 
     mono_ms: int
     wall_ms: int

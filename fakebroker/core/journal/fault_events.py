@@ -28,7 +28,7 @@ class FaultFired(NamedTuple):
 
 
 class FaultRemoved(NamedTuple):
-    """A fault is removed, after so many hits."""
+    """A fault is removed, after so many hits. Requests that it held go on next."""
 
     mono_ms: int
     wall_ms: int

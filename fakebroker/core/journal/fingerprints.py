@@ -59,6 +59,14 @@ def fingerprints_if_whole(batch: bytes) -> tuple[str, ...]:
     return fingerprints(batch)
 
 
+def producer_of(batch: bytes) -> tuple[int, int, int]:
+    """Return producer id, producer epoch and base sequence of a batch; -1 if it is too short to have them."""
+    if len(batch) < RECORD_BATCH_OVERHEAD:
+        return -1, -1, -1
+    header = read_batch_header(batch)
+    return header.producer_id, header.producer_epoch, header.base_sequence
+
+
 def _is_large(batch: bytes) -> bool:
     return len(batch) > MOST_BYTES or read_batch_header(batch).record_count > MOST_RECORDS
 

@@ -78,7 +78,8 @@ class OffsetsCommitted(NamedTuple):
 
 
 class OffsetsExpired(NamedTuple):
-    """Committed offsets were unused for too long (offsets.retention.minutes): (topic, partition) of each."""
+    """Committed offsets that were unused for too long (offsets.retention.minutes) are about to be deleted: (topic,
+    partition) of each."""
 
     mono_ms: int
     wall_ms: int

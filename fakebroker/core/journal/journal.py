@@ -1,8 +1,7 @@
 """The journal of a cluster: its last events in memory, and each as a line of JSON for readers.
 
 Theory   A ring: if it is full, the oldest events are dropped and counted. An event with many records or partitions
-         counts as many, so that the memory is bounded and not only the number. `recorder.py` writes it as a listener of
-         the probe; the other classes know nothing of it.
+         counts as many, so that the memory is bounded and not only the number. `append` is a listener of the probe.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class Journal:
         self._room = size
         self._on_event = on_event
 
-    def append(self, event: Event) -> None:
-        """Append an event, the newest."""
+    def append(self, event: Event, subject: object = None) -> None:
+        """Append an event, the newest. This is a listener of the probe: a subject is not recorded."""
         if self.size:
             self._events.append(event)
             self._room -= _weight(event)

@@ -15,12 +15,12 @@ from fakebroker.core.journal.events import Answer, Event, PartitionAnswer
 KINDS: dict[str, type[Event]] = {
     re.sub("(?<=.)([A-Z])", r"_\1", kind.__name__).lower(): kind for kind in Event.__args__
 }
-_NAMES = {kind: name for name, kind in KINDS.items()}
+NAMES: dict[type[Any], str] = {kind: name for name, kind in KINDS.items()}
 
 
 def kind_of(event: Event) -> str:
     """Return the kind of an event, as in its line."""
-    return _NAMES[type(event)]
+    return NAMES[type(event)]
 
 
 _as_json = json.JSONEncoder(separators=(",", ":")).encode
@@ -32,7 +32,7 @@ def _template(kind: type[Event | PartitionAnswer], *before: str) -> str:
 
 
 _TEMPLATES: dict[type[Any], str] = {
-    **{kind: _template(kind, f'"event":"{name}"') for kind, name in _NAMES.items()},
+    **{kind: _template(kind, f'"event":"{name}"') for kind, name in NAMES.items()},
     PartitionAnswer: _template(PartitionAnswer),
 }
 

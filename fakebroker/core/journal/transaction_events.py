@@ -16,6 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+def result_of(is_commit: bool) -> str:
+    """Return the `result` of an event."""
+    return "COMMIT" if is_commit else "ABORT"
+
+
 class TransitionPrepared(NamedTuple):
     """A transaction is about to go from one state to the next, which is written to __transaction_state now. Producer
     and partitions are those of the next state."""
@@ -57,7 +62,7 @@ class TransitionFailed(NamedTuple):
 
 
 class ProducerFenced(NamedTuple):
-    """A request of a producer was refused, because its epoch is not the present one."""
+    """A request of a producer is about to be refused, because its epoch is not the present one."""
 
     mono_ms: int
     wall_ms: int
@@ -85,7 +90,8 @@ class PartitionsVerified(NamedTuple):
 
 
 class MarkersSent(NamedTuple):
-    """A coordinator requests transaction markers from the leader of these partitions. `result` is COMMIT or ABORT."""
+    """A coordinator is about to request transaction markers from the leader of these partitions. `result` is COMMIT or
+    ABORT."""
 
     mono_ms: int
     wall_ms: int

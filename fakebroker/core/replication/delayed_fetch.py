@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fakebroker.core.probe import Probe
-from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.purgatory.parked_request import ParkedRequest
 from fakebroker.core.replication.fetch import FetchCallback, FetchParams, FetchPartition
 from fakebroker.core.replication.reads import (
     LogReader,
@@ -53,11 +53,11 @@ def is_satisfied(results: list[PartitionFetchResponse], min_bytes: int) -> bool:
     return readable >= min_bytes
 
 
-class DelayedFetch(DelayedOperation):
+class DelayedFetch(ParkedRequest):
     """A fetch parked in the purgatory of its broker."""
 
     __slots__ = (
-        "_callback", "_expirations", "_looked_at_last", "_params", "_partitions", "_places", "_probe", "_readable",
+        "_callback", "_expirations", "_looked_at_last", "_params", "_partitions", "_places", "_readable",
         "_readable_bytes", "_reader",
     )  # fmt: skip
 
@@ -71,13 +71,12 @@ class DelayedFetch(DelayedOperation):
         probe: Probe,
     ) -> None:
         """Count expirations in `expirations`, by "follower" and "consumer"."""
-        super().__init__(params.max_wait_ms)
+        super().__init__(params.max_wait_ms, probe)
         self._params = params
         self._partitions = partitions
         self._reader = reader
         self._callback = callback
         self._expirations = expirations
-        self._probe = probe
         # For a fetch of very many partitions: the place of each, the readable bytes at its last check, the sum of
         # these, and the last partition that was checked in turn.
         self._places: dict[object, int] = {}
@@ -149,8 +148,7 @@ class DelayedFetch(DelayedOperation):
 
     def on_complete(self) -> None:
         results = self._reader.read_from_log(self._params, self._partitions)
-        for listener in self._probe.listeners:
-            listener.unparked(self, self.has_expired)
+        self.tell_unparked()
         self._callback(results)
 
     def on_expiration(self) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from fakebroker.core.probe import Probe
-from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.purgatory.parked_request import ParkedRequest
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.produce_response import PartitionProduceResponse
@@ -74,10 +74,10 @@ ProduceCallback = Callable[[list[ProducePartitionStatus]], None]
 
 
 @final
-class DelayedProduce(DelayedOperation):
+class DelayedProduce(ParkedRequest):
     """A produce request parked in the purgatory of its broker."""
 
-    __slots__ = ("_broker_id", "_callback", "_on_expired", "_probe", "status")
+    __slots__ = ("_broker_id", "_callback", "_on_expired", "status")
 
     def __init__(
         self,
@@ -88,12 +88,11 @@ class DelayedProduce(DelayedOperation):
         on_expired: Callable[[TopicPartition], None],
         probe: Probe,
     ) -> None:
-        super().__init__(timeout_ms)
+        super().__init__(timeout_ms, probe)
         self._broker_id = broker_id
         self.status = status
         self._callback = callback
         self._on_expired = on_expired
-        self._probe = probe
         for entry in status:
             entry.acks_pending = entry.partition is not None
 
@@ -118,8 +117,7 @@ class DelayedProduce(DelayedOperation):
         return not waiting and self.force_complete()
 
     def on_complete(self) -> None:
-        for listener in self._probe.listeners:
-            listener.unparked(self, self.has_expired)
+        self.tell_unparked()
         self._callback(self.status)
 
     def on_expiration(self) -> None:

@@ -20,6 +20,7 @@ from typing import Final, final
 from fakebroker.core.clock import Now
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.purgatory.parked_request import ParkedRequest
 from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.partition import Partition
@@ -68,17 +69,16 @@ def low_watermark(partition: Partition) -> int:
     return lowest
 
 
-class DelayedDeleteRecords(DelayedOperation):
+class DelayedDeleteRecords(ParkedRequest):
     """A DeleteRecords request parked in the purgatory of its broker."""
 
     def __init__(
         self, broker_id: int, timeout_ms: int, results: Sequence[DeletedRecords], callback: Callback, probe: Probe
     ) -> None:
-        super().__init__(timeout_ms)
+        super().__init__(timeout_ms, probe)
         self._broker_id = broker_id
         self._results = results
         self._callback = callback
-        self._probe = probe
         for result in results:
             if result.error_code == ErrorCode.none:
                 result.pending = True
@@ -104,8 +104,7 @@ class DelayedDeleteRecords(DelayedOperation):
         return not waits and self.force_complete()
 
     def on_complete(self) -> None:
-        for listener in self._probe.listeners:
-            listener.unparked(self, self.has_expired)
+        self.tell_unparked()
         self._callback(self._results)
 
     def on_expiration(self) -> None:
@@ -152,8 +151,7 @@ class RecordDeletion:
         operation = DelayedDeleteRecords(self._broker_id, timeout_ms, results, callback, self._probe)
         keys = [result.topic_partition for result in results]
         if not self.purgatory.try_complete_else_watch(operation, keys, now().mono_ms):
-            for listener in self._probe.listeners:
-                listener.parked(operation, "DeleteRecords", timeout_ms)
+            operation.tell_parked("DeleteRecords")
 
     def _delete(
         self, topic_partition: TopicPartition, partition: Partition | None, offset: int, now: Now

@@ -19,8 +19,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.topic_config import TopicConfig
+from fakebroker.core.journal.appends import tell_append
+from fakebroker.core.journal.events import IsrChanged, LeaderChanged, LogStartMoved, ReplicasChanged, WatermarkMoved
 from fakebroker.core.log.append import prepare_append
 from fakebroker.core.log.eviction import move_out
 from fakebroker.core.log.log import Log, LoggedBatch
@@ -66,7 +68,7 @@ class Partition(Assignment):
         self._memory = PartitionMemory(memory or LogMemory(), self)
         super().__init__(broker_ids, brokers or BrokerRegistry(broker_ids), self._memory)
         self.topic_partition = topic_partition
-        self._probe = probe or Probe()
+        self._probe = probe or Probe(HasNow(Now(0, 0)))
         self.is_deleted = False  # with its topic; or it was stale, and no broker has this view any more
         self.truth: Partition | None = None  # of a stale one
         self.stale: dict[int, Partition] | None = None  # the stale views, by broker
@@ -126,9 +128,8 @@ class Partition(Assignment):
         before, isr = self.isr_ids, list(isr)
         self.elr = self.elr_after(isr, self.effective_min_isr)
         self._set_isr(isr)
-        for listener in self._probe.listeners:
-            if (after := self.isr_ids) != before:
-                listener.isr_changed(self.topic_partition, self.leader_epoch, after)
+        if self._probe.listeners and (after := self.isr_ids) != before:
+            self._probe.tell(IsrChanged(*self._probe.times, *self.topic_partition, self.leader_epoch, tuple(after)))
         if self.on_isr_change is not None:
             self.on_isr_change()
 
@@ -156,8 +157,9 @@ class Partition(Assignment):
             self.replicas[broker_id].reset(now_ms)
         self.followers = [replica for replica in self.replicas.values() if replica.broker_id != self.leader_id]
         self._set_isr(self.isr_ids)
-        for listener in self._probe.listeners:
-            listener.replicas_changed(self.topic_partition, self.replica_ids, self.adding, self.removing)
+        if self._probe.listeners:
+            changed = tuple(self.replica_ids), self.adding, self.removing
+            self._probe.tell(ReplicasChanged(*self._probe.times, *self.topic_partition, *changed))
         return [before[broker_id] for broker_id in before.keys() - self.replicas.keys()]
 
     def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
@@ -191,15 +193,14 @@ class Partition(Assignment):
 
     def tell_leader(self) -> None:
         """Report the leader to the listeners."""
-        for listener in self._probe.listeners:
-            log_end_offset = high_watermark = -1
-            if self.leader_id != NO_LEADER:
-                log_end_offset, high_watermark = self.leader_log.log_end_offset, self.high_watermark
-            listener.leader_changed(
-                self.topic_partition, self.leader_id, self.leader_epoch, self.isr_ids, log_end_offset, high_watermark
-            )
-            if high_watermark != -1:
-                tell_stable_offset(listener, self.topic_partition, self.leader_epoch, self.leader_log, -1)
+        probe, tp = self._probe, self.topic_partition
+        if probe.listeners:
+            has_leader = self.leader_id != NO_LEADER
+            offsets = (self.leader_log.log_end_offset, self.high_watermark) if has_leader else (-1, -1)
+            leader = self.leader_id, self.leader_epoch
+            probe.tell(LeaderChanged(*probe.times, *tp, *leader, tuple(self.isr_ids), *offsets))
+            if has_leader:
+                tell_stable_offset(probe, tp, self.leader_epoch, self.leader_log, -1)
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
         """Set a new ISR in the same leader epoch. Return True if the high watermark moved because of it."""
@@ -250,11 +251,11 @@ class Partition(Assignment):
     def _append_info(
         self, first_offset: int, last_offset: int, append_ms: int, now: Now, records: bytes, batch: LoggedBatch | None
     ) -> LogAppendInfo:
-        tp, leader, epoch = self.topic_partition, self.leader_id, self.leader_epoch
-        for listener in self._probe.listeners:
-            listener.appended(tp, leader, epoch, records, first_offset, last_offset, batch is None)
-            if batch is not None:
-                tell_transaction(listener, tp, leader, self.leader_log, batch)
+        probe = self._probe
+        if probe.listeners:
+            tp, leader = self.topic_partition, (self.leader_id, self.leader_epoch)
+            tell_append(probe, tp, leader, records, (first_offset, last_offset), batch is None)
+            tell_transaction(probe, tp, self.leader_id, self.leader_log, batch)
         hw_change = _INCREASED if self.maybe_increment_leader_hw(now.mono_ms) else LeaderHwChange.SAME
         return LogAppendInfo(first_offset, last_offset, append_ms, self.leader_log.log_start_offset, hw_change)
 
@@ -275,21 +276,20 @@ class Partition(Assignment):
         """Move the log start of the leader, and of the followers: their next fetch would make them move it."""
         leader = self.leader
         if leader.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
-            for listener in self._probe.listeners:
-                listener.log_start_moved(self.topic_partition, leader.log.log_start_offset)
+            if (probe := self._probe).listeners:
+                probe.tell(LogStartMoved(*probe.times, *self.topic_partition, leader.log.log_start_offset))
             for follower in self.followers:
                 follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
         """Move the high watermark as far as the in-sync replicas allow. Return True if it moved."""
-        listeners, log = self._probe.listeners, self.leader_log
-        stable_before = log.last_stable_offset if listeners else -1
+        probe, log = self._probe, self.leader_log
+        stable_before = log.last_stable_offset if probe.listeners else -1
         moved = self._increment_leader_hw(log, now_ms)
-        if moved:
+        if moved and probe.listeners:
             tp, epoch = self.topic_partition, self.leader_epoch
-            for listener in listeners:
-                listener.watermark_moved(tp, epoch, log.high_watermark, log.log_end_offset)
-                tell_stable_offset(listener, tp, epoch, log, stable_before)
+            probe.tell(WatermarkMoved(*probe.times, *tp, epoch, log.high_watermark, log.log_end_offset))
+            tell_stable_offset(probe, tp, epoch, log, stable_before)
         return moved
 
     def _increment_leader_hw(self, leader_log: Log, now_ms: int) -> bool:

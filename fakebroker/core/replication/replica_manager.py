@@ -18,6 +18,7 @@ from typing import Final, final
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import RecordValidationError
+from fakebroker.core.journal.appends import tell_append
 from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
@@ -208,8 +209,7 @@ class ReplicaManager:
             operation = DelayedProduce(self.broker_id, timeout_ms, status, callback, self._on_expired, self.probe)
             keys = [entry.topic_partition for entry in status]
             if not self.produce_purgatory.try_complete_else_watch(operation, keys, now.mono_ms):
-                for listener in self.probe.listeners:
-                    listener.parked(operation, "Produce", timeout_ms)
+                operation.tell_parked("Produce")
         else:
             callback(status)
 
@@ -225,8 +225,9 @@ class ReplicaManager:
 
     def failed_to_append(self, partition: Partition, records: bytes, error: KafkaError) -> ProducePartitionStatus:
         tp = partition.topic_partition
-        for listener in self.probe.listeners:
-            listener.append_refused(tp, partition.leader_id, partition.leader_epoch, records, error.code)
+        if self.probe.listeners:
+            leader = partition.leader_id, partition.leader_epoch
+            tell_append(self.probe, tp, leader, records, error_code=error.code)
         log_start = -1 if error.code in WITHOUT_LOG_START else partition.leader_log.log_start_offset
         failed = PartitionProduceResponse(tp.partition, error.code, -1, -1, log_start)
         if isinstance(error, RecordValidationError):
@@ -292,8 +293,7 @@ class ReplicaManager:
         operation = DelayedFetch(params, partitions, self.reader, callback, self.fetch_expirations, self.probe)
         keys = [fetch.partition.topic_partition for fetch in partitions]
         if not self.fetch_purgatory.try_complete_else_watch(operation, keys, now.mono_ms):
-            for listener in self.probe.listeners:
-                listener.parked(operation, "Fetch", params.max_wait_ms)
+            operation.tell_parked("Fetch")
 
     def fetch_offset(self, query: OffsetQuery) -> Slices[TimestampAndOffset]:
         """Return the result of an offset query. Raise KafkaError."""

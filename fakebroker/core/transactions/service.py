@@ -19,6 +19,7 @@ from fakebroker.core.clock import NEVER_MS, HasNow, Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.in_turns import InTurns
+from fakebroker.core.journal.transaction_events import PartitionsVerified
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
 from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.partition import NO_LEADER
@@ -32,7 +33,7 @@ from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEn
 from fakebroker.core.transactions.metadata import EPOCH_BUMP
 from fakebroker.core.transactions.state_manager import TransactionStateManager
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED
-from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
@@ -247,8 +248,11 @@ class TransactionService:
         def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
             if self._is_closed:
                 return
-            for listener in self.replicas.probe.listeners:
-                listener.partitions_verified(transactional_id, self.replicas.broker_id, *producer, adds, errors)
+            probe = self.replicas.probe
+            if probe.listeners:
+                told = tuple([(*each, kafka_name(errors[each])) for each in sorted(errors)])
+                who = transactional_id, self.replicas.broker_id
+                probe.tell(PartitionsVerified(*probe.times, *who, *producer, adds, told))
             then(errors)
 
         question = Question(transactional_id, producer, partitions, adds, answered)

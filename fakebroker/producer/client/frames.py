@@ -31,12 +31,11 @@ from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.sending.client import ProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.producer.transactions.api_versions import NO_FEATURES_EPOCH
-from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import encode_request_header
 from fakebroker.protocol.java_hash import java_hash
-from fakebroker.protocol.messages import decode_response, encode_request, is_flexible, request_type
+from fakebroker.protocol.messages import decode_response, is_flexible, request_frame
 from fakebroker.protocol.sent.produce_answer import PlainAnswer, read_plain_answer
 from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicData, encode_produce_request
 from fakebroker.protocol.topic_partition import TopicPartition, shared
@@ -85,7 +84,6 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
         return _produce_frame(request, request.body, client_id, generation)
     if isinstance(request.body, MetadataRequest):
         return _metadata_frame(request, tuple(request.body.topics), client_id)
-    kind = request_type(request.api_key, request.version)
     if isinstance(request.body, ProduceBody):
         values = _produce(request.body, generation)
     elif isinstance(request.body, TransactionalRequest):
@@ -99,7 +97,7 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
             "cluster_id": expected.cluster_id,
             "node_id": expected.node_id,
         }
-    return encode_request(build(kind, values), request.correlation_id, client_id)
+    return request_frame(request.api_key, request.version, values, request.correlation_id, client_id)
 
 
 def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
@@ -198,12 +196,10 @@ def _metadata_frame(request: ClientRequest, topics: tuple[str, ...], client_id: 
 def _metadata_body(version: int, topics: tuple[str, ...], flexible: bool) -> bytes:
     """Return a cached request body, as all producers repeat the same request."""
     values = {
-        "topics": [{"name": topic, "topic_id": _NO_ID} for topic in topics],
+        "topics": [{"name": topic} for topic in topics],
         "allow_auto_topic_creation": True,
-        "include_cluster_authorized_operations": False,
-        "include_topic_authorized_operations": False,
     }
-    frame = encode_request(build(request_type(METADATA, version), values), 0, None)
+    frame = request_frame(METADATA, version, values, 0, None)
     return frame[_LENGTH + len(encode_request_header(METADATA, version, 0, None, flexible)) :]
 
 

@@ -73,8 +73,6 @@ def transaction_values(request: TxnRequest) -> dict[str, Any]:
             return _producer(request.producer) | {
                 "transactional_id": request.transactional_id,
                 "transaction_timeout": timedelta(milliseconds=request.timeout_ms),
-                "enable2_pc": False,
-                "keep_prepared_txn": False,
             }
         case AddPartitionsToTxn():
             return {
@@ -156,8 +154,6 @@ def _offsets(request: TxnOffsetCommit) -> dict[str, Any]:
                     {
                         "partition_index": one.partition,
                         "committed_offset": request.offsets[one],
-                        "committed_leader_epoch": -1,
-                        "committed_metadata": "",
                     }
                     for one in partitions
                 ],

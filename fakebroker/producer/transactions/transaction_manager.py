@@ -21,6 +21,7 @@ from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import NO_SEQUENCE
+from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.producer.transactions.priority_queue import PriorityQueue
 from fakebroker.producer.transactions.producer_id_and_epoch import NONE, ProducerIdAndEpoch
 from fakebroker.producer.transactions.requests import (
@@ -32,7 +33,6 @@ from fakebroker.producer.transactions.requests import (
     TxnAnswer,
     TxnRequest,
 )
-from fakebroker.producer.transactions.sequenced_batches import SequencedBatches
 from fakebroker.producer.transactions.txn_state import State
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -103,7 +103,7 @@ class TxnRequestHandler:
         raise NotImplementedError
 
 
-class TransactionManager(SequencedBatches):
+class TransactionManager:
     """The state machine of a producer's transactions. `is_in_sender` is True while the sender is the caller, not the
     application."""
 
@@ -123,6 +123,47 @@ class TransactionManager(SequencedBatches):
         self.pending: PriorityQueue[TxnRequestHandler] = PriorityQueue(_priority)
         self._sources = sources
         self._coordinators: dict[CoordinatorType, int] = {}
+
+    # Batches with sequence numbers: each generation implements these.
+
+    def has_unresolved_sequences(self) -> bool:
+        """Return True if any partition has an unresolved sequence."""
+        raise NotImplementedError
+
+    def has_unresolved_sequence(self, partition: TopicPartition) -> bool:
+        """Return True if a batch of the partition expired after it was sent, so that it may or may not be written."""
+        raise NotImplementedError
+
+    def first_in_flight_sequence(self, partition: TopicPartition) -> int:
+        """Return the first sequence in flight, NO_SEQUENCE if nothing is."""
+        raise NotImplementedError
+
+    def add_in_flight_batch(self, batch: ProducerBatch) -> None:
+        raise NotImplementedError
+
+    def remove_in_flight_batch(self, batch: ProducerBatch) -> None:
+        raise NotImplementedError
+
+    def assign_sequence(self, batch: ProducerBatch) -> None:
+        """Assign producer id, epoch and sequence to a batch that is about to be sent for the first time."""
+        raise NotImplementedError
+
+    def mark_sequence_unresolved(self, batch: ProducerBatch) -> None:
+        raise NotImplementedError
+
+    def can_retry(self, answer: PartitionAnswer, batch: ProducerBatch) -> bool:
+        """Return True if a batch with an error may be sent again, and change its sequences as needed for that."""
+        raise NotImplementedError
+
+    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
+        """Record a batch that was written."""
+        raise NotImplementedError
+
+    def handle_failed_batch(self, batch: ProducerBatch, error: ProducerError, adjusts_sequences: bool) -> None:
+        """Record a batch that will not be sent again."""
+        raise NotImplementedError
+
+    # The state.
 
     @property
     def is_transactional(self) -> bool:

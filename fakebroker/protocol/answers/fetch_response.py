@@ -1,8 +1,8 @@
 """A writer of Fetch responses, versions 4 to 18, by hand, and in pieces: their records are not copied.
 
-kio's writer needs a dataclass for every struct, and the records of each partition as one `bytes`. Here each partition
-is written as soon as it is known. Large records are appended to the parts as they are. The time of a Fetch is in
-docs/speed.md.
+The general writer needs a dataclass for every struct, and the records of each partition as one `bytes`. Here each
+partition is written as soon as it is known. Large records are appended to the parts as they are. The time of a Fetch is
+in docs/speed.md.
 
 tests/protocol/test_fetch_response_properties.py ties it to kio, byte for byte.
 

@@ -1,4 +1,4 @@
-"""The reader of JoinGroup, SyncGroup and Heartbeat requests: by hand for usual ones, else by kio."""
+"""The reader of JoinGroup, SyncGroup and Heartbeat requests: by hand for usual ones, else by the tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A client's reader of the usual response to a Produce request, v3 to v13.
 
 Theory   Nearly every response has no messages, no errors of single records, no tagged fields and few topics: that kind
-         is read here. For any other the reader returns None, and the caller uses kio, which reads all. Tests tie the
-         two.
+         is read here. For any other the reader returns None, and the caller uses the tables, which read all. Tests tie
+         the two.
 Units    `throttle_ms` in milliseconds; -1 where there is no offset.
 Source   clients/src/main/resources/common/message/ProduceResponse.json
 Speed    by hand, since simulated producers (`python -m benchmarks producers`) receive little else

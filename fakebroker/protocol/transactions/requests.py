@@ -1,4 +1,4 @@
-"""Requests of producers in each transaction, and their readers: by hand for usual ones, else by kio.
+"""Requests of producers in each transaction, and their readers: by hand for usual ones, else by the tables.
 
 Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Request.json @ 4.4
 """
@@ -75,12 +75,12 @@ def _topics(topics: Any) -> Slices[tuple[AddedTopic, ...]]:
 
 
 def read_end_txn_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> EndTxnRequest:
-    """Read the body by kio. Raises ProtocolError like `messages.decode_request`."""
+    """Read the body by the tables. Raises ProtocolError like `messages.decode_request`."""
     return end_txn_of_kio(decode_request(_END, version, _whole(frame), offset))
 
 
 def read_add_partitions_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> AddPartitionsRequest:
-    """Read the body by kio. Raises ProtocolError like `messages.decode_request`."""
+    """Read the body by the tables. Raises ProtocolError like `messages.decode_request`."""
     request = decode_request(_ADD_PARTITIONS, version, _whole(frame), offset)
     return finish(_add_partitions_of_kio(version, request))
 

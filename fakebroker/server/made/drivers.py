@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.journal.events import Completed, Expired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.schedule import order_of
 from fakebroker.server.clocks import Clock
@@ -13,7 +14,7 @@ from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.lives import Lives
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.turn.measured_turn import MeasuredTurn
-from fakebroker.server.writing.purgatory_log import PurgatoryLog
+from fakebroker.server.writing.purgatory_log import log_unparked
 
 log = logging.getLogger("fakebroker")
 
@@ -25,5 +26,5 @@ def new_driver(made: Arguments, lives: Lives, clock: Clock, journal: Journal | N
     cluster = Cluster(now, *settings, journal, store, MeasuredTurn, made.racks, order)
     cluster.controller.features.format(made.features)
     if log.isEnabledFor(logging.DEBUG):
-        cluster.probe.listeners.append(PurgatoryLog())
+        cluster.probe.listen(log_unparked, Completed, Expired)
     return Driver(cluster, clock)

@@ -18,7 +18,7 @@ import os
 import resource
 from typing import Any
 
-from fakebroker.protocol.body.loading import files_to_load
+from fakebroker.protocol.codec.loading import files_to_load
 from fakebroker.server.writing.limited_log import LimitedLog
 
 log = logging.getLogger("fakebroker")

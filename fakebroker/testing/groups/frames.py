@@ -11,7 +11,8 @@ from uuid import UUID
 from fakebroker.protocol.batch_layout import LOG_OVERHEAD
 from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import read_batch_header
-from fakebroker.protocol.sent.group_frames import BEAT, COMMIT, FIND, JOIN, LEAVE, SYNC, GroupFrames, Place
+from fakebroker.protocol.sent.group_frames import BEAT, COMMIT, FIND, JOIN, LEAVE, SYNC, GroupFrames
+from fakebroker.protocol.sent.requests import Place
 from fakebroker.testing.wire import CLIENT_ID, FETCH, FETCH_VERSION
 
 OFFSETS, CONSUMER_BEAT = 9, 68
@@ -56,12 +57,8 @@ def consumer_heartbeat(
         "group_id": group,
         "member_id": member_id,
         "member_epoch": epoch,
-        "instance_id": None,
-        "rack_id": None,
         "rebalance_timeout": timedelta(milliseconds=rebalance_ms if joins else -1),
         "subscribed_topic_names": (topic,) if joins else None,
-        "subscribed_topic_regex": None,
-        "server_assignor": None,
         "topic_partitions": [{"topic_id": each, "partitions": tuple(parts)} for each, parts in owned.items()],
     }
     return _FRAMES.request(CONSUMER_BEAT, number, values)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakebroker.core.probe import Listener
+from fakebroker.core.journal.events import Event, IsrChanged, LeaderChanged
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.simulation import Simulation
 
 
-class Availability(Listener):
+class Availability:
     """The unavailability since the start. Call `look` after a broker has crashed. `unavailable_ms` counts up to the
     last call."""
 
@@ -27,7 +26,7 @@ class Availability(Listener):
         self._needs_isr = needs_isr
         self._unavailable = 0  # number of unavailable partitions, since then:
         self._since_ms = simulation.elapsed_ms
-        simulation.cluster.probe.listeners.append(self)
+        simulation.cluster.probe.listen(self._hear, IsrChanged, LeaderChanged)
 
     def look(self) -> None:
         now_ms = self._simulation.elapsed_ms
@@ -38,7 +37,7 @@ class Availability(Listener):
     def stop(self) -> None:
         """Update for the last time."""
         self.look()
-        self._simulation.cluster.probe.listeners.remove(self)
+        self._simulation.cluster.probe.leave(self._hear)
 
     def _takes(self, partition: Partition) -> bool:
         brokers = partition.brokers
@@ -48,16 +47,5 @@ class Availability(Listener):
             return True
         return not partition.is_under_min_isr and all(brokers[broker_id].is_working for broker_id in partition.isr)
 
-    def leader_changed(
-        self,
-        topic_partition: TopicPartition,
-        leader_id: int,
-        leader_epoch: int,
-        isr: Sequence[int],
-        log_end_offset: int,
-        high_watermark: int,
-    ) -> None:
-        self.look()
-
-    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
+    def _hear(self, event: Event, subject: object) -> None:
         self.look()

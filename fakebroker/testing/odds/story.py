@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fakebroker.core.probe import Listener
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.core.journal.events import Event, IsrChanged, LeaderChanged
 from fakebroker.testing.simulation import Simulation
 
 MOST_LOST: Final = 10  # of these one line each
 
 
-class Story(Listener):
-    """A listener that adds lines for leaders and ISRs by itself."""
+class Story:
+    """The lines. It listens for leaders and ISRs by itself."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._told: list[tuple[int, str]] = []
         self._untold = 0  # the number of further lost records
         self._simulation = simulation
-        simulation.cluster.probe.listeners.append(self)
+        simulation.cluster.probe.listen(self._hear, IsrChanged, LeaderChanged)
 
     def lines(self) -> list[str]:
         lines = [f"{clock(ms)} {what}" for ms, what in sorted(self._told, key=lambda told: told[0])]
@@ -38,24 +37,15 @@ class Story(Listener):
             self._told.append((at_ms, f"record {number} {what} partition {partition}, and is lost"))
         self._untold = max(0, len(records) - MOST_LOST)
 
-    def leader_changed(
-        self,
-        topic_partition: TopicPartition,
-        leader_id: int,
-        leader_epoch: int,
-        isr: Sequence[int],
-        log_end_offset: int,
-        high_watermark: int,
-    ) -> None:
-        partition = topic_partition.partition
-        if leader_id < 0:
-            self.tell(f"partition {partition}: no leader")
-        else:
-            in_sync = ", ".join(map(str, isr))
-            self.tell(f"partition {partition}: broker {leader_id} leads from offset {log_end_offset} on, ISR {in_sync}")
-
-    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
-        self.tell(f"partition {topic_partition.partition}: ISR {', '.join(map(str, isr))}")
+    def _hear(self, event: Event, subject: object) -> None:
+        if isinstance(event, IsrChanged | LeaderChanged):
+            what, in_sync = f"partition {event.partition}: ", f"ISR {', '.join(map(str, event.isr))}"
+            if isinstance(event, IsrChanged):
+                self.tell(what + in_sync)
+            elif event.leader < 0:
+                self.tell(what + "no leader")
+            else:
+                self.tell(what + f"broker {event.leader} leads from offset {event.log_end_offset} on, {in_sync}")
 
 
 def clock(ms: int) -> str:

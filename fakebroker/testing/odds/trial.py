@@ -28,9 +28,9 @@ from fakebroker.testing.producing.history import HistoryListener
 from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import START_MONO_MS, Simulation
-from fakebroker.testing.transactions.frames import fetch, fetched
+from fakebroker.testing.transactions.frames import fetched
 from fakebroker.testing.transactions.oracle import batches_in
-from fakebroker.testing.wire import FETCH_MAX_BYTES
+from fakebroker.testing.wire import fetch
 
 TOPIC: Final = "odds"
 _LATENCY_MS: Final = 1  # of all bytes between producer and brokers
@@ -184,7 +184,7 @@ class Trial:
         client = self.simulation.connect(partition.leader_id)
         offset = 0
         while offset < partition.high_watermark:
-            client.send(fetch(1, (TOPIC, index), offset, False, 0, FETCH_MAX_BYTES))
+            client.send(fetch(1, TOPIC, index, offset, 0))
             answer = fetched(client.answers.pop()[1])
             batches = batches_in(answer.records)
             assert not answer.error, answer.error

@@ -11,11 +11,11 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.protocol.sent import requests
 from fakebroker.protocol.sent.produce_frame import encode_produce_request
-from fakebroker.testing.wire import CLIENT_ID, FETCH, FETCH_MAX_BYTES, FETCH_VERSION, PRODUCE
+from fakebroker.testing.wire import CLIENT_ID, FETCH, FETCH_VERSION, PRODUCE
 
 FIND, INIT, ADD, ADD_OFFSETS, END, COMMIT, UPDATE_FEATURES = 10, 22, 24, 25, 26, 28, 57
 _ONLY = {FIND: 3, INIT: 5, ADD: 3, ADD_OFFSETS: 3, UPDATE_FEATURES: 1}
@@ -60,26 +60,14 @@ def find_coordinator(number: int, key: str, key_type: int) -> bytes:
 
 def init(number: int, producer: Producer, timeout_ms: int) -> bytes:
     """Return an InitProducerId; a new producer has producer id -1."""
-    values = {
-        "transactional_id": producer.transactional_id,
-        "transaction_timeout": timedelta(milliseconds=timeout_ms),
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch,
-    }
-    return _request(INIT, 1, number, values)
+    timeout = timedelta(milliseconds=timeout_ms)
+    return _request(INIT, 1, number, requests.transactional(*_identity(producer), transaction_timeout=timeout))
 
 
 def add_partitions(number: int, producer: Producer, places: Sequence[Place]) -> bytes:
     names = sorted({topic for topic, _ in places})
-    values = {
-        "v3_and_below_transactional_id": producer.transactional_id,
-        "v3_and_below_producer_id": producer.producer_id,
-        "v3_and_below_producer_epoch": producer.epoch,
-        "v3_and_below_topics": [
-            {"name": name, "partitions": [index for topic, index in places if topic == name]} for name in names
-        ],
-    }
-    return _request(ADD, 1, number, values)
+    partitions = {name: [index for topic, index in places if topic == name] for name in names}
+    return _request(ADD, 1, number, requests.add_partitions(*_identity(producer), partitions))
 
 
 def added(answer: Any) -> set[int]:
@@ -92,36 +80,13 @@ def added(answer: Any) -> set[int]:
 
 
 def add_offsets(number: int, producer: Producer, group: str) -> bytes:
-    values = {
-        "transactional_id": producer.transactional_id,
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch,
-        "group_id": group,
-    }
-    return _request(ADD_OFFSETS, 1, number, values)
+    return _request(ADD_OFFSETS, 1, number, requests.transactional(*_identity(producer), group_id=group))
 
 
 def commit_offsets(number: int, producer: Producer, group: str, offsets: Mapping[Place, int]) -> bytes:
     """Return a TxnOffsetCommit for a group without members."""
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for (topic, index), offset in offsets.items():
-        part = {
-            "partition_index": index,
-            "committed_offset": offset,
-            "committed_leader_epoch": -1,
-            "committed_metadata": "",
-        }
-        topics.setdefault(topic, []).append(part)
-    values = {
-        "transactional_id": producer.transactional_id,
-        "group_id": group,
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch,
-        "generation_id": -1,
-        "member_id": "",
-        "group_instance_id": None,
-        "topics": [{"name": name, "partitions": parts} for name, parts in topics.items()],
-    }
+    topics = requests.committed_topics((*place, offset) for place, offset in offsets.items())
+    values = requests.transactional(*_identity(producer), group_id=group, topics=topics)
     return _request(COMMIT, producer.version, number, values)
 
 
@@ -131,13 +96,7 @@ def offsets_committed(answer: Any) -> set[int]:
 
 
 def end(number: int, producer: Producer, commits: bool) -> bytes:
-    values = {
-        "transactional_id": producer.transactional_id,
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch,
-        "committed": commits,
-    }
-    return _request(END, producer.version, number, values)
+    return _request(END, producer.version, number, requests.transactional(*_identity(producer), committed=commits))
 
 
 def produce(
@@ -163,35 +122,6 @@ def produced(answer: Any) -> tuple[int, int]:
     return int(partition.error_code), int(partition.base_offset)
 
 
-def fetch(number: int, place: Place, offset: int, is_committed: bool, wait_ms: int, max_bytes: int) -> bytes:
-    """Return a consumer's Fetch of one partition."""
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(milliseconds=wait_ms),
-        "min_bytes": 1,
-        "max_bytes": FETCH_MAX_BYTES,
-        "isolation_level": int(is_committed),
-        "session_id": 0,
-        "session_epoch": -1,
-        "topics": [
-            {
-                "topic": place[0],
-                "partitions": [
-                    {
-                        "partition": place[1],
-                        "current_leader_epoch": -1,
-                        "fetch_offset": offset,
-                        "log_start_offset": -1,
-                        "partition_max_bytes": max_bytes,
-                    }
-                ],
-            }
-        ],
-        "forgotten_topics_data": [],
-    }
-    return encode_request(build(request_type(FETCH, FETCH_VERSION), values), number, CLIENT_ID)
-
-
 def fetched(frame: bytes) -> Fetched:
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
@@ -213,5 +143,9 @@ def transaction_version(level: int) -> bytes:
     return _request(UPDATE_FEATURES, 1, 1, values)
 
 
+def _identity(producer: Producer) -> tuple[str, int, int]:
+    return producer.transactional_id, producer.producer_id, producer.epoch
+
+
 def _request(api: int, version: int, number: int, values: Mapping[str, Any]) -> bytes:
-    return encode_request(build(request_type(api, version_of(api, version)), dict(values)), number, CLIENT_ID)
+    return request_frame(api, version_of(api, version), values, number, CLIENT_ID)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.testing.wire import (
     CLIENT_ID,
     COMMIT,
@@ -33,10 +32,8 @@ def marks(correlation_id: int, producer_id: int, epoch: int, commits: bool, keys
         "producer_epoch": epoch,
         "transaction_result": commits,
         "topics": [{"name": name, "partition_indexes": indexes} for name, indexes in topics.items()],
-        "coordinator_epoch": 0,
     }
-    request = build(request_type(WRITE_MARKS, WRITE_MARKS_VERSION), {"markers": [marker]})
-    return encode_request(request, correlation_id, CLIENT_ID)
+    return request_frame(WRITE_MARKS, WRITE_MARKS_VERSION, {"markers": [marker]}, correlation_id, CLIENT_ID)
 
 
 def read_marks_answer(frame: bytes) -> tuple[PartitionResult, ...]:

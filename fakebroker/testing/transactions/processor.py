@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakebroker.protocol.messages import decode_response
+from fakebroker.testing import wire
 from fakebroker.testing.groups.frames import OFFSETS, fetch_offsets
 from fakebroker.testing.transactions import frames
 from fakebroker.testing.transactions.coordinated import REQUEST_MS
@@ -66,7 +67,7 @@ class Processor(TransactionalProducer):
             if leader < 0:
                 self._back_off()
                 return False
-            frame = frames.fetch(self._next(), self.source, self.position, True, 0, _MAX_BYTES)
+            frame = wire.fetch(self._next(), *self.source, self.position, 0, True, _MAX_BYTES)
             self.line.ask(leader, FETCH, frame, REQUEST_MS)
         return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from fakebroker.testing import wire
 from fakebroker.testing.actors.asking import Asking
 from fakebroker.testing.simulation import Simulation
 from fakebroker.testing.transactions import frames
@@ -84,7 +85,7 @@ class Reader:
             return False
         offset = self.positions[place]
         self._asked = Asked(place, offset, self.is_committed, partition.leader_id, partition.leader_epoch)
-        frame = frames.fetch(self._turn, place, offset, self.is_committed, WAIT_MS, _MAX_BYTES)
+        frame = wire.fetch(self._turn, *place, offset, WAIT_MS, self.is_committed, _MAX_BYTES)
         self._asking.ask(partition.leader_id, FETCH, frame, REQUEST_MS)
         return True
 

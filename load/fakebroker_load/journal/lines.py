@@ -12,12 +12,16 @@ Units    *_mono_ms is milliseconds of the broker's monotonic clock: where it beg
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias, get_args
+from functools import reduce
+from operator import or_
+from typing import Any, TypeAlias, TypeVar, cast, get_type_hints
 
 import pyarrow as pa
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, defstruct
 from msgspec.json import Decoder
 
+from fakebroker.core.journal import events
+from fakebroker.core.journal.json_lines import NAMES
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
 APIS = frozenset(("Produce", "Fetch", "ApiVersions"))  # other requests are left out
@@ -58,57 +62,16 @@ _CODES: dict[str | None, int] = {kafka_name(code): int(code) for code in ErrorCo
 Row = tuple[Any, ...]
 
 
-class _Event(Struct, gc=False, tag_field="event"):
-    """An event, with the fields that are needed."""
+E = TypeVar("E", bound=events.Event)
 
 
-class ConnectionOpened(_Event, gc=False, tag="connection_opened"):
-    connection: int
-    peer: str | None
-
-
-class ConnectionClosed(_Event, gc=False, tag="connection_closed"):
-    connection: int
-
-
-class Request(_Event, gc=False, tag="request"):
-    mono_ms: int
-    request: int
-    connection: int
-    api: str
-    correlation_id: int
-    client_id: str | None
-    received_mono_ms: int
-
-
-class Produce(_Event, gc=False, tag="produce"):
-    mono_ms: int
-    request: int
-    acks: int
-    timeout_ms: int
-    partitions: list[tuple[str, int]]
-
-
-class Append(_Event, gc=False, tag="append"):
-    mono_ms: int
-    request: int
-    topic: str
-    partition: int
-    error: str
-    base_offset: int
-    last_offset: int
-    is_duplicate: bool
-    leader_epoch: int
-    producer_id: int
-    base_sequence: int
-    records: list[str]
-
-
-class Parked(_Event, gc=False, tag="parked"):
-    mono_ms: int
-    request: int
-    api: str
-    deadline_mono_ms: int
+def _struct(kind: type[E], *fields: str, **types: object) -> type[E]:
+    """Return how an event of this kind is read: as these fields of its class, and of no others. A field has the type of
+    the class, or one of `types`."""
+    own = get_type_hints(kind) | types
+    needed = [(name, own[name]) for name in fields]
+    made = defstruct(kind.__name__, needed, tag=NAMES[kind], tag_field="event", gc=False, module=__name__)
+    return cast("type[E]", made)
 
 
 class PartitionAnswer(Struct, gc=False):
@@ -118,67 +81,43 @@ class PartitionAnswer(Struct, gc=False):
     base_offset: int | None = None
 
 
-class Answer(_Event, gc=False, tag="answer"):
-    mono_ms: int
-    request: int
-    connection: int
-    outcome: str
-    partitions: list[PartitionAnswer]
-
-
-class WatermarkMoved(_Event, gc=False, tag="watermark_moved"):
-    mono_ms: int
-    topic: str
-    partition: int
-    high_watermark: int
-    log_end_offset: int
-
-
-class LeaderChanged(_Event, gc=False, tag="leader_changed"):
-    mono_ms: int
-    topic: str
-    partition: int
-    leader_epoch: int
-    high_watermark: int
-    log_end_offset: int
-
-
-class Throttled(_Event, gc=False, tag="throttled"):
-    mono_ms: int
-    connection: int
-    throttle_time_ms: int
-
-
-class Dropped(_Event, gc=False, tag="dropped"):
-    events: int
-
-
-class Expired(_Event, gc=False, tag="expired"):
-    """An event without fields that are needed. It is very frequent, and msgspec skips known kinds faster than unknown
-    ones."""
-
-
-class TimerFired(_Event, gc=False, tag="timer_fired"):
-    pass
-
-
-Told: TypeAlias = (
-    ConnectionOpened
-    | ConnectionClosed
-    | Request
-    | Produce
-    | Append
-    | Parked
-    | Answer
-    | WatermarkMoved
-    | LeaderChanged
-    | Throttled
-    | Dropped
-    | Expired
-    | TimerFired
+_NO_PARTITION = cast("events.PartitionAnswer", PartitionAnswer())
+_MOVED = ("mono_ms", "topic", "partition", "high_watermark", "log_end_offset")
+ConnectionOpened = _struct(events.ConnectionOpened, "connection", "peer")
+ConnectionClosed = _struct(events.ConnectionClosed, "connection")
+Request = _struct(
+    events.Request,
+    *("mono_ms", "request", "connection", "api", "correlation_id", "client_id", "received_mono_ms"),
 )
-_TAGS = {kind.__struct_config__.tag for kind in get_args(Told)}
-_read: Callable[[bytes], Told] = Decoder(Told).decode
+Produce = _struct(events.Produce, "mono_ms", "request", "acks", "timeout_ms", "partitions")
+Append = _struct(
+    events.Append,
+    *("mono_ms", "request", "topic", "partition", "error", "base_offset", "last_offset", "is_duplicate"),
+    *("leader_epoch", "producer_id", "base_sequence", "records"),
+)
+Parked = _struct(events.Parked, "mono_ms", "request", "api", "deadline_mono_ms")
+Answer = _struct(
+    events.Answer,
+    *("mono_ms", "request", "connection", "outcome", "partitions"),
+    partitions=tuple[PartitionAnswer, ...],
+)
+WatermarkMoved = _struct(events.WatermarkMoved, *_MOVED)
+LeaderChanged = _struct(events.LeaderChanged, *_MOVED, "leader_epoch")
+Throttled = _struct(events.Throttled, "mono_ms", "connection", "throttle_time_ms")
+Dropped = _struct(events.Dropped, "events")
+# No field of these is needed. They are very frequent, and msgspec skips known kinds faster than unknown ones.
+Expired = _struct(events.Expired)
+TimerFired = _struct(events.TimerFired)
+
+_READ: tuple[Any, ...] = (
+    *(ConnectionOpened, ConnectionClosed, Request, Produce, Append, Parked, Answer, WatermarkMoved, LeaderChanged),
+    *(Throttled, Dropped, Expired, TimerFired),
+)
+Told: TypeAlias = events.Event
+"""An event that is read: one of the structs, with the fields above."""
+_TAGS = {kind.__struct_config__.tag for kind in _READ}
+_ANY: Any = reduce(or_, _READ)
+_read: Callable[[bytes], Told] = Decoder(_ANY).decode
 
 
 class _Kind(Struct, gc=False):
@@ -203,7 +142,7 @@ def event_of(told: Mapping[str, Any]) -> Told | None:
     """Return the event of the control's JSON; None for a kind that is not needed. Raises msgspec.MsgspecError for what
     is no event."""
     if told.get("event") in _TAGS:
-        known: Told = convert(told, Told)
+        known: Told = convert(told, _ANY)
         return known
     convert(told, _Kind)
     return None
@@ -230,7 +169,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _moved(event: WatermarkMoved | LeaderChanged) -> Row:
+def _moved(event: events.WatermarkMoved | events.LeaderChanged) -> Row:
     return event.topic, event.partition, event.high_watermark, event.log_end_offset
 
 
@@ -267,7 +206,7 @@ class Rows:
                 self._of["parked"].append((seq, event.mono_ms, event.request, event.api, event.deadline_mono_ms))
             case Answer():
                 answer = seq, event.mono_ms, event.request, event.connection, event.outcome
-                for part in event.partitions or (PartitionAnswer(),):
+                for part in event.partitions or (_NO_PARTITION,):
                     told = part.topic, part.partition, _CODES.get(part.error), part.base_offset
                     self._of["answer"].append((*answer, *told))
             case WatermarkMoved():

@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 from msgspec import MsgspecError
 
+from fakebroker.core.journal import events
 from fakebroker_load.journal.following import InOrder, Peers
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA, ConnectionClosed, ConnectionOpened, Rows, read_event
 from fakebroker_load.journal.taps import JournalGap, known_event
@@ -56,7 +57,7 @@ def cut(path: Path, begin: int, end: int, size: int) -> list[Slice]:
     return [Slice(str(path), number, start, min(start + size, end)) for number, start in enumerate(starts)]
 
 
-Connected = ConnectionOpened | ConnectionClosed
+Connected = events.ConnectionOpened | events.ConnectionClosed
 
 
 def connections(piece: Slice) -> list[Connected]:
@@ -67,7 +68,7 @@ def connections(piece: Slice) -> list[Connected]:
             if _OF_CONNECTIONS in line:
                 with suppress(MsgspecError, UnicodeDecodeError):
                     event = read_event(line)
-                    if isinstance(event, Connected):
+                    if isinstance(event, (ConnectionOpened, ConnectionClosed)):
                         found.append(event)
     return found
 

@@ -6,16 +6,12 @@ With require_stable, an offset of an open transaction is an error until the tran
 
 from __future__ import annotations
 
-from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
-from kio.schema.offset_fetch.v7.request import OffsetFetchRequest, OffsetFetchRequestTopic
 from kio.schema.offset_fetch.v7.response import OffsetFetchResponse
-from kio.schema.types import GroupId, TopicName
-from kio.static.primitive import i8, i32
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker_load.wire.messages import CLIENT_ID
 
 _FIND_COORDINATOR, _FIND_COORDINATOR_VERSION = 10, 3
@@ -24,7 +20,8 @@ GROUP, TRANSACTION = 0, 1  # types of keys
 
 
 def encode_find_coordinator(correlation_id: int, key: str, key_type: int = GROUP) -> bytes:
-    return encode_request(FindCoordinatorRequest(key=key, key_type=i8(key_type)), correlation_id, CLIENT_ID)
+    values = {"key": key, "key_type": key_type}
+    return request_frame(_FIND_COORDINATOR, _FIND_COORDINATOR_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def decode_find_coordinator(frame: bytes) -> tuple[str, int]:
@@ -37,9 +34,9 @@ def decode_find_coordinator(frame: bytes) -> tuple[str, int]:
 
 
 def encode_offset_fetch(correlation_id: int, group: str, topic: str, partition: int) -> bytes:
-    topics = (OffsetFetchRequestTopic(name=TopicName(topic), partition_indexes=(i32(partition),)),)
-    request = OffsetFetchRequest(group_id=GroupId(group), topics=topics, require_stable=True)
-    return encode_request(request, correlation_id, CLIENT_ID)
+    topics = [{"name": topic, "partition_indexes": (partition,)}]
+    values = {"group_id": group, "topics": topics, "require_stable": True}
+    return request_frame(_OFFSET_FETCH, _OFFSET_FETCH_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def decode_offset_fetch(frame: bytes) -> int:

@@ -8,25 +8,16 @@ Theory   OffsetForLeaderEpoch returns the leader's log end offset, also beyond t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import NamedTuple, TypeVar
 
-from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic
 from kio.schema.fetch.v12.response import FetchResponse
-from kio.schema.offset_for_leader_epoch.v3.request import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
 from kio.schema.offset_for_leader_epoch.v3.response import OffsetForLeaderEpochResponse
-from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from fakebroker.protocol.batch_layout import COMPRESSION_MASK
 from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
-from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.protocol.record_batch import (
     RECORD_BATCH_OVERHEAD,
     BatchHeader,
@@ -35,14 +26,14 @@ from fakebroker.protocol.record_batch import (
     pack_batch,
     read_batch_header,
 )
+from fakebroker.protocol.sent import requests
 from fakebroker_load.wire.messages import CLIENT_ID
 
 FETCH, FETCH_VERSION = 1, 12
 OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION = 23, 3
-CONSUMER = BrokerId(-1)
+CONSUMER = -1
 MAX_BYTES = 4 << 20
 MAX_DECOMPRESSED_BYTES = 64 << 20  # of a batch
-_UNCOMMITTED, _COMMITTED = i8(0), i8(1)
 P = TypeVar("P")
 
 
@@ -57,9 +48,9 @@ class Fetched(NamedTuple):
 
 
 def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_epoch: int) -> bytes:
-    part = OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(leader_epoch))
-    topics = (OffsetForLeaderTopic(topic=TopicName(topic), partitions=(part,)),)
-    return encode_request(OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics), correlation_id, CLIENT_ID)
+    topics = [{"topic": topic, "partitions": [{"partition": partition, "leader_epoch": leader_epoch}]}]
+    values = {"replica_id": CONSUMER, "topics": topics}
+    return request_frame(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def decode_end_offset(frame: bytes, topic: str, partition: int) -> int:
@@ -84,19 +75,16 @@ def encode_fetch(
     is_committed: bool = False,
     max_bytes: int = MAX_BYTES,
 ) -> bytes:
-    part = FetchPartition(partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(max_bytes))
-    request = FetchRequest(
-        max_wait=i32Timedelta.parse(timedelta(milliseconds=max_wait_ms)),
-        min_bytes=i32(1 if max_wait_ms else 0),
-        max_bytes=i32(max_bytes),
-        isolation_level=_COMMITTED if is_committed else _UNCOMMITTED,
-        session_id=i32(0),
-        session_epoch=i32(-1),
-        topics=(FetchTopic(topic=TopicName(topic), partitions=(part,)),),
-        forgotten_topics_data=(),
-        rack_id="",
+    values = requests.fetch(
+        topic,
+        partition,
+        offset,
+        max_bytes=max_bytes,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1 if max_wait_ms else 0,
+        isolation_level=int(is_committed),
     )
-    return encode_request(request, correlation_id, CLIENT_ID)
+    return request_frame(FETCH, FETCH_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:

@@ -14,19 +14,14 @@ from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 
-from kio.schema.api_versions.v0.request import ApiVersionsRequest
-from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
-from kio.schema.metadata.v9.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.metadata.v9.response import MetadataResponse, MetadataResponsePartition
 from kio.schema.produce.v9.response import ProduceResponse
-from kio.schema.types import TopicName, TransactionalId
-from kio.static.primitive import i32Timedelta
 
 from fakebroker.protocol.compression import Codec, compress
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker.protocol.record_batch import (
     RECORD_BATCH_OVERHEAD,
     Record,
@@ -115,11 +110,8 @@ def decode_produce(frame: bytes) -> ProduceAnswer:
 
 def encode_init_producer_id(correlation_id: int, transactional_id: str | None = None) -> bytes:
     """Ask for a producer id."""
-    request = InitProducerIdRequest(
-        transactional_id=None if transactional_id is None else TransactionalId(transactional_id),
-        transaction_timeout=i32Timedelta.parse(timedelta(minutes=1)),
-    )
-    return encode_request(request, correlation_id, CLIENT_ID)
+    values = {"transactional_id": transactional_id, "transaction_timeout": timedelta(minutes=1)}
+    return request_frame(INIT_PRODUCER_ID, INIT_PRODUCER_ID_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def decode_init_producer_id(frame: bytes) -> tuple[int, int]:
@@ -164,7 +156,7 @@ def _compact_length(length: int) -> bytes:
 
 
 def encode_probe(correlation_id: int) -> bytes:
-    return encode_request(ApiVersionsRequest(), correlation_id, CLIENT_ID)
+    return request_frame(API_VERSIONS, API_VERSIONS_VERSION, {}, correlation_id, CLIENT_ID)
 
 
 def is_probe_answer(frame: bytes) -> bool:
@@ -176,13 +168,8 @@ def is_probe_answer(frame: bytes) -> bool:
 
 
 def encode_metadata(correlation_id: int, topics: list[str]) -> bytes:
-    request = MetadataRequest(
-        topics=tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
-        allow_auto_topic_creation=True,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
-    return encode_request(request, correlation_id, CLIENT_ID)
+    values = {"topics": [{"name": topic} for topic in topics], "allow_auto_topic_creation": True}
+    return request_frame(METADATA, METADATA_VERSION, values, correlation_id, CLIENT_ID)
 
 
 class Metadata(NamedTuple):

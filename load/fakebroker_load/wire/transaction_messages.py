@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from kio.schema.add_partitions_to_txn.v3.request import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from kio.schema.add_partitions_to_txn.v3.response import AddPartitionsToTxnResponse
-from kio.schema.end_txn.v3.request import EndTxnRequest
 from kio.schema.end_txn.v3.response import EndTxnResponse
-from kio.schema.types import ProducerId, TopicName, TransactionalId
-from kio.static.primitive import i16, i32
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker.protocol.messages import decode_response, request_frame
 from fakebroker_load.wire.messages import CLIENT_ID
 
 _ADD_PARTITIONS, _ADD_PARTITIONS_VERSION = 24, 3
@@ -36,16 +32,13 @@ def encode_add_partitions(
     """Add partitions to the transaction. `parts` come topic by topic."""
     name, producer_id, epoch = producer
     topics = groupby(parts, lambda part: part[0])
-    request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=TransactionalId(name),
-        v3_and_below_producer_id=ProducerId(producer_id),
-        v3_and_below_producer_epoch=i16(epoch),
-        v3_and_below_topics=tuple(
-            AddPartitionsToTxnTopic(name=TopicName(topic), partitions=tuple(i32(at) for _, at in some))
-            for topic, some in topics
-        ),
-    )
-    return encode_request(request, correlation_id, CLIENT_ID)
+    values = {
+        "v3_and_below_transactional_id": name,
+        "v3_and_below_producer_id": producer_id,
+        "v3_and_below_producer_epoch": epoch,
+        "v3_and_below_topics": [{"name": topic, "partitions": [at for _, at in some]} for topic, some in topics],
+    }
+    return request_frame(_ADD_PARTITIONS, _ADD_PARTITIONS_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def check_add_partitions(frame: bytes) -> None:
@@ -61,13 +54,8 @@ def check_add_partitions(frame: bytes) -> None:
 
 def encode_end(correlation_id: int, producer: TransactionalProducer, is_commit: bool) -> bytes:
     name, producer_id, epoch = producer
-    request = EndTxnRequest(
-        transactional_id=TransactionalId(name),
-        producer_id=ProducerId(producer_id),
-        producer_epoch=i16(epoch),
-        committed=is_commit,
-    )
-    return encode_request(request, correlation_id, CLIENT_ID)
+    values = {"transactional_id": name, "producer_id": producer_id, "producer_epoch": epoch, "committed": is_commit}
+    return request_frame(_END, _END_VERSION, values, correlation_id, CLIENT_ID)
 
 
 def check_end(frame: bytes) -> None:

@@ -10,7 +10,6 @@ from support.slices import most_calls_of_a_slice
 from fakebroker.core.in_turns import InTurns
 from fakebroker.core.journal.events import Answer, ConnectionClosed, Produce
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.recorder import Recorder
 from fakebroker.protocol.slices import Slices
 
 MANY = 1_000  # partitions, of which the first four are there
@@ -18,7 +17,7 @@ MANY = 1_000  # partitions, of which the first four are there
 
 def simulated() -> tuple[Simulation, Journal]:
     simulation, journal = Simulation(), Journal()
-    simulation.cluster.probe.listeners.append(Recorder(journal, simulation.cluster))
+    simulation.cluster.probe.listen(journal.append)
     simulation.topic("t", partitions=4)
     return simulation, journal
 

@@ -44,10 +44,7 @@ NOTHING = Read(0, 0, [])
 def wanted(partition: int = 0, offset: int = 0, max_bytes: int = 1 << 20) -> dict[str, Any]:
     return {
         "partition": partition,
-        "current_leader_epoch": -1,
         "fetch_offset": offset,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
         "partition_max_bytes": max_bytes,
     }
 
@@ -64,16 +61,10 @@ class Consumer:
         known = None if isinstance(topic, UUID) else self._simulation.cluster.metadata.topic(topic)
         topic_id = topic if isinstance(topic, UUID) else known.topic_id if known else UUID(int=7)
         asked = {
-            "replica_id": -1,
             "max_wait": timedelta(0),
             "min_bytes": 1,
             "max_bytes": 1 << 20,
-            "isolation_level": 0,
-            "session_id": 0,
-            "session_epoch": -1,
             "topics": [{"topic": str(topic), "topic_id": topic_id, "partitions": partitions or [wanted()]}],
-            "forgotten_topics_data": [],
-            "rack_id": "",
         }
         self.client.send(request(FETCH, self.version, asked | values))
 
@@ -105,7 +96,7 @@ def read_of(partition: Any) -> Read:
     return Read(int(partition.error_code), partition.high_watermark, batches)
 
 
-@pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
+@pytest.mark.parametrize("version", [BY_NAME[0], BY_NAME[-1], BY_ID[0], BY_ID[-1]])
 def test_very_many_partitions_are_answered_in_their_order(version: int) -> None:
     simulation = Simulation(brokers=1)
     simulation.topic("t", partitions=150, replicas=1)
@@ -372,6 +363,18 @@ def test_an_error_is_not_waited_with(simulation: Simulation, version: int) -> No
 @pytest.mark.parametrize("version", BY_ID)
 def test_an_unknown_topic_id_is_not_waited_with(simulation: Simulation, version: int) -> None:
     assert len(Consumer(simulation, version).read(topic=UUID(int=7), **waits_ms(300))) == 1
+
+
+@pytest.mark.parametrize("version", [7, BY_NAME[-1], BY_ID[0], BY_ID[-1]])
+def test_a_session_may_forget_a_partition(simulation: Simulation, version: int) -> None:
+    consumer = Consumer(simulation, version)
+    begun = consumer.ask(session_epoch=0)
+    topic = simulation.cluster.controller.existing("t")
+    forgotten = [{"topic": "t", "topic_id": topic.topic_id, "partitions": [0]}]
+    append(simulation)
+    for epoch, gone, answered in ((1, [], [0]), (2, forgotten, [])):
+        answer = consumer.ask(session_id=begun.session_id, session_epoch=epoch, topics=[], forgotten_topics_data=gone)
+        assert [each.partition_index for told in answer.responses for each in told.partitions] == answered
 
 
 @pytest.mark.parametrize("version", served_versions(FETCH, 7))

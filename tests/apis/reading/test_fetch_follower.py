@@ -426,24 +426,16 @@ def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: 
     asked = [
         {
             "partition": index,
-            "current_leader_epoch": -1,
             "fetch_offset": 0,
-            "log_start_offset": -1,
             "partition_max_bytes": 1 << 20,
         }
         for index in partitions
     ]
     values = {
-        "replica_id": -1,
         "max_wait": timedelta(milliseconds=300),
         "min_bytes": 1,
         "max_bytes": 1 << 20,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": [{"topic": "t", "partitions": asked}],
-        "forgotten_topics_data": [],
-        "rack_id": "",
     }
     client.send(request(FETCH, 11, values))
     simulation.advance(1_000)

@@ -9,6 +9,7 @@ from support.requests import produce
 from support.simulation import Simulation
 
 from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
+from fakebroker.core.journal.fault_events import FaultAdded
 from fakebroker.core.journal.journal import Journal
 
 SESSION_MS = 9_000
@@ -215,12 +216,12 @@ class TestRollingRestart:
             arise(simulation, RollingRestart())
 
 
-def test_the_journal_tells_what_befell_them(simulation: Simulation) -> None:
-    events = simulation.cluster.probe.listeners[0]
+def test_the_journal_tells_what_befell_them() -> None:
+    journal = Journal()
+    simulation = Simulation(journal=journal)
     arise(simulation, GcPause(1, 10))
     simulation.advance(10)
-    journal = events._journal  # type: ignore[attr-defined]
     told = [name for event in journal.events() if (name := type(event).__name__)[:5] in ("Fault", "Broke")]
     assert told[-4:] == ["FaultAdded", "BrokerPaused", "BrokerResumed", "FaultRemoved"]
-    added = next(event for event in journal.events() if type(event).__name__ == "FaultAdded")
+    added = next(event for event in journal.events() if isinstance(event, FaultAdded))
     assert (added.fault, added.text) == ("a1", "gc_pause broker=1 ms=10")

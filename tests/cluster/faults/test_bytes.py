@@ -102,16 +102,10 @@ def fetch(kafka: FaultyCluster, client: Any, version: int = 12) -> Any:
     ]
     values: dict[str, Any] = {
         "cluster_id": None,
-        "replica_id": -1,
         "max_wait": timedelta(seconds=5),
         "min_bytes": 1,
         "max_bytes": 1 << 20,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": [{"topic": "t", "partitions": partitions}],
-        "forgotten_topics_data": [],
-        "rack_id": "",
     }
     before = len(client.data)
     client.send(request(1, version, values))

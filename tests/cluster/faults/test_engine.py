@@ -122,6 +122,13 @@ def test_acks_0_is_not_answered_an_error_closes_the_connection() -> None:
     assert kafka.log_end() == 0
 
 
+def test_a_delayed_request_with_acks_0_lets_the_next_one_on_its_connection_be_handled() -> None:
+    kafka, client = produced_to_t0({"delay": 30}, acks=0)
+    assert kafka.log_end() == 1
+    client.send(produce("t", 0))
+    assert client.produced() == [{0: (0, 1)}]
+
+
 def test_times_are_counted_by_request() -> None:
     kafka = FaultyCluster()
     kafka.add({"api": "Produce", "topic": "t"}, "CORRUPT_MESSAGE", times={"every": 2, "count": 2})

@@ -10,6 +10,7 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.placement import place_replicas
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.protocol.errors import KafkaError
 
 
 def placed(brokers: BrokerRegistry, partitions: int, factor: int) -> list[tuple[int, ...]]:
@@ -37,6 +38,22 @@ def test_stopped_ones_come_last_whatever_their_rack() -> None:
     brokers.fence(3)
     brokers.fence(4)
     assert placed(brokers, 2, 3) == [(1, 2, 3), (2, 1, 4)]
+
+
+def test_one_in_controlled_shutdown_gets_none() -> None:
+    brokers = BrokerRegistry(range(1, 4), {})
+    brokers[3].in_controlled_shutdown = True
+    assert placed(brokers, 2, 2) == [(1, 2), (2, 1)]
+    with pytest.raises(KafkaError, match=r"factor of 3 cannot be reached because only 2 broker\(s\)"):
+        placed(brokers, 1, 3)
+    brokers.fence(3)
+    assert placed(brokers, 1, 3) == [(1, 2, 3)]
+
+
+def test_one_that_is_about_to_be_fenced_comes_last() -> None:
+    brokers = BrokerRegistry(range(1, 4), {})
+    brokers[1].is_being_fenced = True
+    assert placed(brokers, 2, 3) == [(2, 3, 1), (3, 2, 1)]
 
 
 @given(

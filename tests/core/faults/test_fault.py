@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebroker.core.faults.actions import Delay, Disconnect, Error, MoveLeader
+from fakebroker.core.faults.actions import VERBS, Delay, Disconnect, Error, MoveLeader
 from fakebroker.core.faults.fault import Fault, as_fault
 from fakebroker.core.faults.points import POINTS
 from fakebroker.core.faults.table import TABLE
 from fakebroker.core.faults.times import every_time, once, times
-from fakebroker.core.faults.verbs import VERBS
 from fakebroker.core.faults.when import NAMES, When
 
 ID = "7b1c5bf7-5c8d-4a7d-9f0e-0d3c0f6f4a11"

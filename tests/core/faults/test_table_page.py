@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fakebroker.core.faults.actions import VERBS
 from fakebroker.core.faults.table import TABLE, Rules
-from fakebroker.core.faults.verbs import VERBS
 from fakebroker.core.faults.when import NAMES
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent

@@ -20,7 +20,6 @@ from fakebroker.core.journal.group_events import (
     RebalanceBegan,
 )
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.recorder import Recorder
 
 OFFSET_COMMIT = 8
 OF_GROUPS = (
@@ -36,7 +35,7 @@ OF_GROUPS = (
 
 def recorded(simulation: Simulation) -> Journal:
     journal = Journal()
-    simulation.cluster.probe.listeners.append(Recorder(journal, simulation.cluster))
+    simulation.cluster.probe.listen(journal.append)
     return journal
 
 

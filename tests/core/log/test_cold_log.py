@@ -197,6 +197,17 @@ def test_a_segment_finds_every_batch(sizes: list[int], data: st.DataObject) -> N
     assert found.position <= position < found.position + found.size
 
 
+def test_no_more_batches_go_out_of_memory_than_free_the_memory_asked_for() -> None:
+    log = Log()
+    for _ in range(3):
+        log.append(logged(log.log_end_offset, 0, 1, 500, 0, -1))
+    first, second, _ = log.batches
+    both = first.cost + second.cost
+    assert log.oldest_in_memory(both) == [first, second]
+    assert log.oldest_in_memory(both - 1) == [first, second]
+    assert log.oldest_in_memory(first.cost) == [first]
+
+
 def test_an_answer_keeps_its_place_in_the_store() -> None:
     """The log is truncated before the answer is taken; its bytes are there all the same, and gone with it."""
     store = MemoryStore()

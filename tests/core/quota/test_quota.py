@@ -209,6 +209,7 @@ REFUSED: list[tuple[QuotaEntity, dict[str, float | None], str]] = [
     (ALL, {"request_percentage": float("nan")}, "Quota request_percentage must be a finite number"),
     (ALL, {"producer_byte_rate": 1.5}, "producer_byte_rate cannot be a fractional value"),
     (ALL, {"producer_byte_rate": 2**64}, "too large for a LONG"),
+    (ALL, {"consumer_byte_rate": 2**64}, "too large for a LONG"),
     (ALL, {"request_percentage": 5, "producer_byte_rate": -1}, "producer_byte_rate must be greater than 0"),
 ]
 

@@ -87,6 +87,26 @@ def test_very_many_batches_are_put_in_place_log_by_log() -> None:
     simulation.cluster.check_invariants()
 
 
+@pytest.mark.parametrize("then", ["stop", "no leader", "delete"])
+def test_a_leader_that_goes_before_the_cleaned_batches_are_ready_changes_no_log(then: str) -> None:
+    simulation = compacted(brokers=3)
+    for value in (b"old", b"new"):
+        write(simulation, (b"k", value))
+    partition = simulation.partition()
+    log = partition.leader_log
+    slices = simulation.cluster.compact_in_slices("t", simulation.now)
+    next(slices)
+    assert log.rewriting == 0, "the first slice has not put the batches in place"
+    if then == "delete":
+        simulation.delete_topic("t")
+    else:
+        for broker_id in [1] if then == "stop" else [3, 2, 1]:
+            simulation.stop(broker_id)
+    assert finish(slices) == 0
+    assert [replica.log.rewriting for replica in partition.replicas.values()] == [0, 0, 0]
+    assert len(log.batches) == (0 if then == "delete" else 2)
+
+
 @pytest.mark.parametrize("then", ["stop", "delete"])
 def test_a_leader_that_goes_meanwhile_leaves_the_other_logs_as_they_are(then: str) -> None:
     simulation = of_many_batches()

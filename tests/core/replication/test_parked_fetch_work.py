@@ -15,8 +15,7 @@ from support.simulation import SimulatedClient, Simulation
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.replication import delayed_fetch
 from fakebroker.core.replication.reads import readable_bytes
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
+from fakebroker.protocol.messages import request_frame
 
 APPENDS = 300
 
@@ -56,17 +55,12 @@ MANY = 200
 def fetch_many(min_bytes: int) -> bytes:
     partitions = [{"partition": index, "fetch_offset": 0, "partition_max_bytes": 1 << 20} for index in range(MANY)]
     values = {
-        "replica_id": -1,
         "max_wait": timedelta(milliseconds=60_000),
         "min_bytes": min_bytes,
         "max_bytes": 1 << 20,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
-        "forgotten_topics_data": (),
         "topics": [{"topic": "t", "partitions": partitions}],
     }
-    return encode_request(build(request_type(1, 10), values), 1, "reader")
+    return request_frame(1, 10, values, 1, "reader")
 
 
 def parked(followers: str = "instant") -> tuple[Simulation, SimulatedClient, SimulatedClient]:

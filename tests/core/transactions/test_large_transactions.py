@@ -24,7 +24,8 @@ from support.transactions import (
     with_coordinator,
 )
 
-from fakebroker.core.probe import Listener
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.transaction_events import MarkerWritten, TransitionCompleted
 from fakebroker.protocol.record_batch import decode_records
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import COMMIT, decode_marker
@@ -36,19 +37,18 @@ MANY = 700
 few_to_many = st.sampled_from([1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, MANY])
 
 
-class Order(Listener):
+class Order:
     """What happened to transactions, in order."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
 
-    def transition_completed(
-        self, transactional_id: str, coordinator_id: int, producer_id: int, producer_epoch: int, state: str, *more: Any
-    ) -> None:
-        self.told.append((state, len(more[0])))
-
-    def marker_written(self, topic_partition: TopicPartition, *more: Any) -> None:
-        self.told.append(("mark", topic_partition))
+    def hear(self, event: Event, subject: object) -> None:
+        match event:
+            case TransitionCompleted():
+                self.told.append((event.state, len(event.partitions)))
+            case MarkerWritten():
+                self.told.append(("mark", TopicPartition(event.topic, event.partition)))
 
 
 def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
@@ -72,7 +72,6 @@ def add_many(client: SimulatedClient, producer: tuple[int, int], version: int, *
         "transactional_id": "tx",
         "producer_id": producer[0],
         "producer_epoch": producer[1],
-        "verify_only": False,
         "topics": topics,
     }
     values = {f"v3_and_below_{name}": value for name, value in asked.items()} | {"transactions": [asked]}
@@ -111,7 +110,7 @@ def prepared(count: int, brokers: int) -> tuple[Simulation, Order]:
             simulation.cluster.move_leader("big", index, 1, simulation.now)
     simulation.settle()
     order = Order()
-    simulation.cluster.probe.listeners.append(order)
+    simulation.cluster.probe.listen(order.hear)
     return simulation, order
 
 

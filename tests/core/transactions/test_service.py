@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 from support.simulation import Simulation
+from support.transactions import init, with_coordinator
 
 from fakebroker.core.controller.partition_creation import NewPartitions
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.java_hash import java_hash
+from fakebroker.protocol.record_batch import decode_records
 from fakebroker.protocol.slices import finish
 from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.testing.transactions.frames import transaction_version
 from fakebroker.testing.transactions.producer import TransactionalProducer
 from fakebroker.testing.transactions.world import STATE, TransactionWorld
 
@@ -74,6 +77,19 @@ def test_a_question_that_waits_where_the_coordinator_ends_is_answered(
         world.kill(1)
     assert answers == [{asked: told}]
     assert producer.is_alive
+
+
+@pytest.mark.parametrize(("level", "version"), [(0, 0), (1, 1), (2, 1)])
+def test_the_feature_transaction_version_decides_the_version_of_records_in_the_log(level: int, version: int) -> None:
+    """TransactionVersion.transactionLogValueVersion: older brokers cannot read version 1."""
+    simulation = with_coordinator()
+    client = simulation.connect()
+    client.send(transaction_version(level))
+    init(client)
+    [batch] = simulation.partition(STATE).leader_log.batches
+    [record] = decode_records(batch.data)
+    assert record.value is not None
+    assert int.from_bytes(record.value[:2], "big") == version
 
 
 def test_a_topic_that_gets_more_partitions_is_hashed_anew() -> None:

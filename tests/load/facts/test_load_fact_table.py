@@ -24,6 +24,8 @@ from fakebroker_load.journal.lines import COLUMNS
 from fakebroker_load.judging.mismatches import KINDS
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
+from fakebroker_load.wire import group_messages, log_messages
+from fakebroker_load.wire import messages as messages_of_requests
 from fakebroker_load.wire.client import Outcome
 from fakebroker_load.wire.member_messages import FRAMES
 
@@ -46,14 +48,13 @@ def once(*of: tuple[str, Iterator[str] | tuple[str, ...] | list[str]]) -> Counte
 
 def messages() -> Iterator[tuple[str, type[Any]]]:
     """Each message that the load sends or gets, under its name in the table."""
-    sources = "".join(path.read_text() for path in ROOT.rglob("*.py"))
-    for name, version in sorted(set(re.findall(r"kio\.schema\.(\w+)\.v(\d+)\.re", sources))):
-        for side in ("request", "response"):
-            camel = name.title().replace("_", "") + side.title()
-            yield named(camel, version), getattr(import_module(f"kio.schema.{name}.v{version}.{side}"), camel)
-    for api, version in FRAMES._versions.items():
-        for kind in (request_type(api, version), response_type(api, version)):
-            yield named(kind.__name__, version), kind
+    pairs = [*FRAMES._versions.items()]
+    for room in (messages_of_requests, log_messages, group_messages):
+        names = [name for name in vars(room) if name.endswith("_VERSION")]
+        pairs += [(vars(room)[name.removesuffix("_VERSION")], vars(room)[name]) for name in names]
+    for api, number in pairs:
+        for kind in (request_type(api, number), response_type(api, number)):
+            yield named(kind.__name__, number), kind
     for thing in BY_PRODUCER:
         name, version = thing.split(" v")
         module = re.sub("(?<=.)([A-Z])", r"_\1", name).lower()

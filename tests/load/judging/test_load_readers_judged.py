@@ -177,7 +177,7 @@ MISSING = {
 }  # fmt: skip
 
 
-def test_nobody_reads(spark: SparkSession) -> None:
+def test_a_run_without_readers_has_no_readings(spark: SparkSession) -> None:
     log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
     runs = [run_of("s", client="raw")]
     assert judge_readers(spark, frame(spark, [FIRST | {"run": "s"}], RESULT_SCHEMA), runs, log, None) is None

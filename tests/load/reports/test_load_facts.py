@@ -24,6 +24,6 @@ def test_a_command_is_shown_without_its_secrets(arguments: list[str], shown: str
     assert command_line(["/x/fakebroker_load/__main__.py", *arguments]) == f"fakebroker-load {shown}"
 
 
-def test_who_leads_what() -> None:
+def test_partitions_are_listed_by_leader() -> None:
     leaders = {("t", 1): ("a", 1), ("t", 0): ("b", 2), ("u", 0): ("a", 1), ("t", 2): ("a", 1)}
     assert brokers_of(leaders) == {"b:2": {"t": [0]}, "a:1": {"t": [1, 2], "u": [0]}}

@@ -41,7 +41,7 @@ def test_pictures_are_svg_in_the_colours_of_the_page(picture: Callable[[], str])
     assert plots.INK not in svg
 
 
-def test_answers_that_nobody_expects_have_colours_of_their_own() -> None:
+def test_unexpected_answers_have_colours_of_their_own() -> None:
     colours = plots.answer_colours(["NONE", "REQUEST_TIMED_OUT", "CORRUPT_MESSAGE", "closed"])
     assert len(set(colours.values())) == 4
 

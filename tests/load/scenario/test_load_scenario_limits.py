@@ -53,7 +53,7 @@ def test_limits_that_make_no_sense_are_one_sentence(change: dict[str, Any], sent
     assert "\n" not in str(caught.value)
 
 
-def test_who_reads_has_none_and_no_run_is_late_by_less_than_nothing() -> None:
+def test_a_reader_has_no_latency_limit_and_a_lateness_limit_is_a_whole_number_from_0() -> None:
     with pytest.raises(ScenarioError, match="is a reader, and that has no latency_limit_ms"):
         parse_scenario(scenario({}, READER | {"latency_limit_ms": {"p99": 5}}))
     with pytest.raises(ScenarioError, match="negative time: lateness_limit_ms"):

@@ -45,7 +45,7 @@ def test_what_is_no_master(master: str) -> None:
         check_master(master)
 
 
-def test_nobody_is_there() -> None:
+def test_an_unreachable_master_is_refused() -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
         check_master(f"spark://127.0.0.1:{port}")

@@ -39,7 +39,7 @@ def test_what_waited_for_a_processor_is_counted_from_look_to_look() -> None:
     ("hosts", "here"),
     [({"127.0.0.1"}, True), ({"localhost", "::1"}, True), ({"127.0.0.1", "node7"}, False), ({None}, False)],
 )
-def test_whose_machine(hosts: set[str | None], here: bool) -> None:
+def test_brokers_on_this_machine_are_recognized(hosts: set[str | None], here: bool) -> None:
     assert is_here(hosts) == here
 
 

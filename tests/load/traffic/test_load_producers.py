@@ -115,7 +115,7 @@ def judged(spark: SparkSession, *runs: Played) -> list[Counter[str | None]]:
 
 
 @pytest.mark.spark
-def test_an_idempotent_producer_whose_answers_are_lost_writes_once(spark: SparkSession) -> None:
+def test_an_idempotent_producer_writes_once_when_responses_are_lost(spark: SparkSession) -> None:
     assert judged(spark, played(group("NONE", **ONE_A_REQUEST), some_lost_answers)) == [{None: 40}]
 
 

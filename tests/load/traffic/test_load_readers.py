@@ -14,6 +14,8 @@ import pytest
 from support.watchdog import call, join, wait_until
 
 from fakebroker import FakeCluster
+from fakebroker.core.journal.events import Parked, Request
+from fakebroker.faults import on_call
 from fakebroker_load.job import leaders_of
 from fakebroker_load.log import log_ends
 from fakebroker_load.plan import plan_connections
@@ -84,7 +86,7 @@ def test_a_slow_reader_takes_its_time() -> None:
     assert min(later - earlier for earlier, later in pairwise(sent)) < 1 / 60 * 1e6
 
 
-def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
+def test_a_reader_gets_no_unreplicated_records_and_ends_in_time() -> None:
     sent = replace(SENT, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(10, 10), requests_per_connection=5)
     with cluster("orders") as kafka:
         kafka.followers.freeze("orders")
@@ -96,9 +98,18 @@ def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
     assert took_s >= 0.8
 
 
-def stop_when_half_is_sent(kafka: FakeCluster) -> None:
-    scenario = Scenario("s", (SENT,))
-    wait_until(lambda: log_ends(leaders_of(places_of(kafka), scenario))["orders", 0].offset >= 50, "half of the load")
+def stop_between_two_records(kafka: FakeCluster) -> None:
+    """Stop broker 1 when the reader has read what was sent, and the producer has more to send."""
+
+    def fetches_parked() -> int:
+        events = list(kafka.journal)
+        here = {event.request for event in events if isinstance(event, Request) and event.broker == 1}
+        return sum(isinstance(event, Parked) and event.api == "Fetch" and event.request in here for event in events)
+
+    held = kafka.faults.add(when={"api": "Produce", "topic": "orders", "partition": 0}, do="hold", times=on_call(3))
+    held.wait_held()
+    parked = fetches_parked()
+    wait_until(lambda: fetches_parked() > parked, "a Fetch that finds nothing more to read")
     kafka.brokers[1].stop()
 
 
@@ -118,7 +129,7 @@ def test_a_reader_follows_its_leader() -> None:
     sent = replace(SENT, client="producer", requests_per_connection=100, pause_ms=10)
     with cluster() as kafka:
         kafka.create_topic("orders", assignments=[[1, 2, 3], [2, 3, 1]])
-        moving = threading.Thread(target=stop_when_half_is_sent, args=(kafka,))
+        moving = threading.Thread(target=stop_between_two_records, args=(kafka,))
         moving.start()
         rows = rows_of(kafka, sent, READ)
         join(moving)
@@ -145,7 +156,7 @@ def test_a_reader_of_transactions_is_shown_what_was_committed() -> None:
     }
 
 
-def test_who_finds_nobody_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_without_a_broker_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fakebroker_load.traffic.readers.STALLED_S", 0.3)
     with cluster("orders") as kafka:
         scenario = Scenario("s", (SENT, READ))

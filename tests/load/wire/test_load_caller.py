@@ -40,7 +40,7 @@ def test_it_is_answered_and_knows_when_and_where() -> None:
     asyncio.run(ask_nobody())
 
 
-def test_who_is_cut_off_says_so() -> None:
+def test_a_closed_connection_raises_a_connection_error() -> None:
     async def main() -> None:
         server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]

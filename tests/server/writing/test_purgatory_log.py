@@ -8,7 +8,8 @@ import pytest
 from support.requests import ONE_RECORD, produce
 
 from fakebroker import FakeCluster
-from fakebroker.server.writing.purgatory_log import PurgatoryLog
+from fakebroker.core.journal.events import Completed, Expired
+from fakebroker.server.writing.purgatory_log import log_unparked
 from fakebroker.testing.simulation import Simulation
 
 TIMEOUT_MS = 5_000
@@ -26,7 +27,7 @@ def test_a_request_that_expires_and_one_that_completes_have_a_line_for_each_part
     simulation.topic("t", 2, 3)
     for partition in (0, 1):
         simulation.move_leader(1, "t", partition)
-    simulation.cluster.probe.listeners.append(PurgatoryLog())
+    simulation.cluster.probe.listen(log_unparked, Completed, Expired)
     client = simulation.connect(1)
     client.send(produce("t", partitions={0: ONE_RECORD, 1: ONE_RECORD}, timeout_ms=TIMEOUT_MS))
     assert lines(caplog) == []
@@ -45,7 +46,7 @@ def test_a_request_that_is_not_parked_has_none(caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.DEBUG, "fakebroker")
     simulation = Simulation(3)
     simulation.topic("t", 1, 3)
-    simulation.cluster.probe.listeners.append(PurgatoryLog())
+    simulation.cluster.probe.listen(log_unparked, Completed, Expired)
     client = simulation.connect(simulation.partition("t", 0).leader_id)
     client.send(produce("t", acks=1, partitions={0: ONE_RECORD}))
     assert lines(caplog) == []
@@ -59,4 +60,4 @@ def test_a_cluster_has_them_where_the_log_shows_debug_lines(
     caplog.set_level(level, "fakebroker")
     with FakeCluster(brokers=1, journal=0) as kafka:
         listeners = kafka._cluster._running.cluster.probe.listeners
-        assert any(isinstance(one, PurgatoryLog) for one in listeners) == is_there
+        assert (log_unparked in [listener for listener, _ in listeners]) == is_there

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fakebroker.core.probe import Listener
+from fakebroker.core.journal.broker_events import BrokerKilled, BrokerStarting
+from fakebroker.core.journal.events import Event
 from fakebroker.testing.odds import OddsModel, TrialResult, run_trial
 from fakebroker.testing.odds.failures import Failures
 from fakebroker.testing.odds.trial import Trial
@@ -23,24 +24,27 @@ SESSION_MS = 9_000
 SIGMAS = 4  # in which a random number has to be: by chance it is not in one of 16,000 cases
 
 
-class Lives(Listener):
+class Lives:
     """When brokers die and start, and what they lead when they die."""
 
     def __init__(self, trial: Trial) -> None:
         self.deaths: list[tuple[int, int]] = []  # ms, partition that it led
         self.changes: list[tuple[int, int, bool]] = []  # ms, broker, whether it is up from then on
         self._trial = trial
-        trial.simulation.cluster.probe.listeners.append(self)
+        trial.simulation.cluster.probe.listen(self._hear, BrokerKilled, BrokerStarting)
 
-    def broker_killed(self, broker_id: int) -> None:
+    def _hear(self, event: Event, subject: object) -> None:
         at_ms = self._trial.simulation.elapsed_ms
-        self.changes.append((at_ms, broker_id, False))
-        self.deaths += [
-            (at_ms, index) for index, partition in enumerate(self._trial.partitions) if partition.leader_id == broker_id
-        ]
-
-    def broker_starting(self, broker_id: int) -> None:
-        self.changes.append((self._trial.simulation.elapsed_ms, broker_id, True))
+        match event:
+            case BrokerKilled():
+                self.changes.append((at_ms, event.broker, False))
+                self.deaths += [
+                    (at_ms, index)
+                    for index, partition in enumerate(self._trial.partitions)
+                    if partition.leader_id == event.broker
+                ]
+            case BrokerStarting():
+                self.changes.append((at_ms, event.broker, True))
 
 
 def within(found: float, mean: float, deviation: float) -> bool:

@@ -22,6 +22,7 @@ from fakebroker.core.groups.classic.records import empty_group_metadata_record, 
 from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from fakebroker.core.groups.classic.static_join import StaticJoins
 from fakebroker.core.groups.classic.tools import NOTHING, ClassicTools, Done
+from fakebroker.core.journal.group_events import MemberJoined
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -161,8 +162,10 @@ class Joins:
         # While the member waits, its connection is not read, so a disconnect would stay unnoticed. This timeout removes
         # it.
         self._rebalances.expect_heartbeat(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
-        for listener in self._tools.probe.listeners:
-            listener.member_joined(group.group_id, member_id, request.group_instance_id, request.client_id)
+        probe = self._tools.probe
+        if probe.listeners:
+            instance_id, client_id = request.group_instance_id, request.client_id
+            probe.tell(MemberJoined(*probe.times, group.group_id, member_id, instance_id, client_id))
         return self._rebalances.prepare_or_complete(group, f"Adding new member {member_id}; {_reason(request)}")
 
     def _update(

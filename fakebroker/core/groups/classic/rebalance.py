@@ -30,6 +30,7 @@ from fakebroker.core.groups.classic.states import (
     STABLE,
 )
 from fakebroker.core.groups.classic.tools import NOTHING, ClassicTools, Done, write
+from fakebroker.core.journal.group_events import GenerationBegan, MemberLeft, RebalanceBegan
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -63,8 +64,9 @@ class Rebalances:
             delay_ms = self._tools.initial_rebalance_delay_ms
             self._schedule_initial(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
         group.transition_to(PREPARING_REBALANCE, self._tools.wall_ms)
-        for listener in self._tools.probe.listeners:
-            listener.rebalance_began(group.group_id, group.generation_id, reason)
+        probe = self._tools.probe
+        if probe.listeners:
+            probe.tell(RebalanceBegan(*probe.times, group.group_id, group.generation_id, reason))
         if is_initial:
             return NOTHING
         if group.have_all_joined:
@@ -127,14 +129,10 @@ class Rebalances:
             self._schedule_join(group)  # only static members are left: wait until their sessions expire
             return NOTHING
         group.init_next_generation(self._tools.wall_ms)
-        for listener in self._tools.probe.listeners:
-            listener.generation_began(
-                group.group_id,
-                group.generation_id,
-                group.protocol_name or "",
-                group.leader_id or "",
-                tuple(group.members),
-            )
+        probe = self._tools.probe
+        if probe.listeners:
+            chosen, members = (group.protocol_name or "", group.leader_id or ""), tuple(group.members)
+            probe.tell(GenerationBegan(*probe.times, group.group_id, group.generation_id, *chosen, members))
         if group.state is EMPTY:
             return write(group_metadata_record(group, {}), _whatever_becomes_of_it)
         self._answer_joins(group)
@@ -293,8 +291,9 @@ class Rebalances:
         self._tell_removed(group, member_id, reason)
 
     def _tell_removed(self, group: ClassicGroup, member_id: str, reason: str) -> None:
-        for listener in self._tools.probe.listeners:
-            listener.member_left(group.group_id, member_id, group.generation_id, reason)
+        probe = self._tools.probe
+        if probe.listeners:
+            probe.tell(MemberLeft(*probe.times, group.group_id, member_id, group.generation_id, reason))
 
 
 def _whatever_becomes_of_it(error: KafkaError | None) -> None:

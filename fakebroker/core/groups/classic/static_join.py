@@ -19,6 +19,7 @@ from fakebroker.core.groups.classic.rebalance import Rebalances
 from fakebroker.core.groups.classic.records import group_metadata_record, told_as
 from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, STABLE
 from fakebroker.core.groups.classic.tools import ClassicTools, Done, write
+from fakebroker.core.journal.group_events import MemberJoined
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -42,8 +43,9 @@ class StaticJoins:
         self._rebalances.expect_heartbeat(group, member)
         before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
         group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
-        for listener in self._tools.probe.listeners:
-            listener.member_joined(group.group_id, member_id, instance_id, request.client_id)
+        probe = self._tools.probe
+        if probe.listeners:
+            probe.tell(MemberJoined(*probe.times, group.group_id, member_id, instance_id, request.client_id))
         reason = f"static member {member_id} with instance id {instance_id} has come back"
         if group.state is COMPLETING_REBALANCE:
             # The leader may know only the old id, and would assign to that.

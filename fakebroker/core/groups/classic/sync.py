@@ -16,6 +16,7 @@ from fakebroker.core.groups.classic.rebalance import Rebalances
 from fakebroker.core.groups.classic.records import group_metadata_record, told_as
 from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, DEAD, PREPARING_REBALANCE, STABLE
 from fakebroker.core.groups.classic.tools import NOTHING, ClassicTools, Done, write
+from fakebroker.core.journal.group_events import GroupStabilized
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -60,8 +61,9 @@ class Syncs:
                 return
             self._rebalances.set_assignment(group, assignment)
             group.transition_to(STABLE, self._tools.wall_ms)
-            for listener in self._tools.probe.listeners:
-                listener.group_stabilized(group.group_id, group.generation_id)
+            probe = self._tools.probe
+            if probe.listeners:
+                probe.tell(GroupStabilized(*probe.times, group.group_id, group.generation_id))
 
         return write(group_metadata_record(group, assignment), on_complete)
 

@@ -22,6 +22,7 @@ from fakebroker.core.groups.consumer.state.member import JOIN, LEAVE, LEAVE_FOR_
 from fakebroker.core.groups.consumer.state.topics import as_topic_partitions
 from fakebroker.core.groups.consumer.tools import ConsumerTools
 from fakebroker.core.hash_order import hash_map_order
+from fakebroker.core.journal.group_events import MemberJoined
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -118,8 +119,10 @@ class Heartbeats:
             records,
         )
         if is_new:
-            for listener in tools.probe.listeners:
-                listener.member_joined(group_id, member_id, change.new.instance_id, request.client_id)
+            probe = tools.probe
+            if probe.listeners:
+                instance_id, client_id = change.new.instance_id, request.client_id
+                probe.tell(MemberJoined(*probe.times, group_id, member_id, instance_id, client_id))
         if change.new != old:
             records.append(make.member_metadata(group_id, change.new))
         have_names_changed = change.new.topic_names != old.topic_names

@@ -23,6 +23,7 @@ from fakebroker.core.groups.consumer.state.member import LEAVE_FOR_A_WHILE, NOTH
 from fakebroker.core.groups.consumer.state.topics import metadata_hash
 from fakebroker.core.groups.consumer.timeouts import Timeouts
 from fakebroker.core.groups.consumer.tools import ConsumerTools
+from fakebroker.core.journal.group_events import MemberLeft
 
 T = TypeVar("T")
 
@@ -65,9 +66,9 @@ class Leaving:
         """Remove these members from the group. `reason` is for the journal."""
         if not members:
             return CoordinatorResult((), answer)
-        for listener in self._tools.probe.listeners:
-            for member in members:
-                listener.member_left(group.group_id, member.member_id, group.epoch, reason)
+        probe = self._tools.probe
+        for member in members if probe.listeners else ():
+            probe.tell(MemberLeft(*probe.times, group.group_id, member.member_id, group.epoch, reason))
         converted = self._downgrade(group, members)
         if converted is not None:
             return CoordinatorResult(converted, answer, replay_records=False)

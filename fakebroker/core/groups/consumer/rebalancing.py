@@ -36,6 +36,7 @@ from fakebroker.core.groups.consumer.state.topics import (
 from fakebroker.core.groups.consumer.timeouts import Timeouts
 from fakebroker.core.groups.consumer.tools import ASSIGNORS, ConsumerTools
 from fakebroker.core.hash_order import hash_map_order, timeline_order
+from fakebroker.core.journal.group_events import GenerationBegan
 
 
 class Change(NamedTuple):
@@ -109,8 +110,9 @@ class Rebalancing:
             if assignment != targets.get(member_id):
                 change.records.append(make.target_assignment(group.group_id, member_id, assignment))
         change.records.append(make.target_assignment_epoch(group.group_id, epoch.epoch, self._tools.wall_ms))
-        for listener in self._tools.probe.listeners:
-            listener.generation_began(group.group_id, epoch.epoch, name, "", order)
+        probe = self._tools.probe
+        if probe.listeners:
+            probe.tell(GenerationBegan(*probe.times, group.group_id, epoch.epoch, name, "", tuple(order)))
         return Target(epoch.epoch, assigned.get(change.new.member_id, NO_PARTITIONS))
 
     def reconcile(

@@ -22,6 +22,7 @@ from fakebroker.core.groups.group import CommittedAt
 from fakebroker.core.groups.offsets.committed import CommittedOffsets
 from fakebroker.core.groups.offsets.pending import PendingOffsets
 from fakebroker.core.groups.services import GroupServices
+from fakebroker.core.journal.group_events import OffsetsExpired
 from fakebroker.core.purgatory.housekeeping import PeriodicTask
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey
 
@@ -73,8 +74,9 @@ class OffsetExpiry:
             else:
                 all_expired = False
         if expired:
-            for listener in self._services.environment.probe.listeners:
-                listener.offsets_expired(group_id, expired)
+            probe = self._services.environment.probe
+            if probe.listeners:
+                probe.tell(OffsetsExpired(*probe.times, group_id, tuple(expired)))
         return all_expired and not self._pending.has_any_of(group_id)
 
     def _expiries(self, group_id: str) -> Iterator[tuple[str, int, int | None]]:

@@ -32,6 +32,8 @@ from fakebroker.core.groups.offsets.messages import (
 )
 from fakebroker.core.groups.offsets.pending import PendingOffsets
 from fakebroker.core.groups.services import GroupServices
+from fakebroker.core.journal.group_events import OffsetsCommitted
+from fakebroker.core.journal.transaction_events import OffsetsPending, PendingOffsetsEnded, result_of
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey, OffsetCommitValue
@@ -112,12 +114,13 @@ class Offsets(GroupManager):
                 )
                 records.append(CoordinatorRecord(key, value))
             response.append(TopicErrors(topic.name, topic.topic_id, errors))
-        who = request.group_id, request.member_id, request.generation_or_epoch
-        for listener in self._services.environment.probe.listeners:
+        probe = self._services.environment.probe
+        if probe.listeners:
+            who, epoch, told = (request.group_id, request.member_id), request.generation_or_epoch, _committed(records)
             if request.producer is None:
-                listener.offsets_committed(*who, _committed(records))
+                probe.tell(OffsetsCommitted(*probe.times, *who, epoch, told))
             else:
-                listener.offsets_pending(*who, *request.producer, _committed(records))
+                probe.tell(OffsetsPending(*probe.times, *who, epoch, *request.producer, told))
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
@@ -251,8 +254,10 @@ class Offsets(GroupManager):
         taken = yield from self._pending.take(producer_id)
         if taken and self._is_loaded:
             told = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
-            for listener in self._services.environment.probe.listeners:
-                listener.pending_offsets_ended(producer_id, producer_epoch, is_commit, told)
+            probe = self._services.environment.probe
+            if probe.listeners:
+                result = result_of(is_commit)
+                probe.tell(PendingOffsetsEnded(*probe.times, producer_id, producer_epoch, result, tuple(told)))
         for number, (key, pending) in enumerate(taken):
             if number % _OFFSETS_OF_A_SLICE == _OFFSETS_OF_A_SLICE - 1:
                 yield
@@ -274,13 +279,13 @@ class Offsets(GroupManager):
         return self._expiry.cleanup_group_metadata()
 
 
-def _committed(records: Sequence[CoordinatorRecord]) -> list[tuple[str, int, int]]:
+def _committed(records: Sequence[CoordinatorRecord]) -> tuple[tuple[str, int, int], ...]:
     committed: list[tuple[str, int, int]] = []
     for record in records:
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue):
             committed.append((key.topic, key.partition, value.offset))
-    return committed
+    return tuple(committed)
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:

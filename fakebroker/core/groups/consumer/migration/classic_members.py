@@ -49,6 +49,7 @@ from fakebroker.core.groups.consumer.state.member import (
 )
 from fakebroker.core.groups.consumer.state.topics import as_topic_partitions, by_id
 from fakebroker.core.groups.consumer.tools import MIGRATION_POLICIES, ConsumerTools
+from fakebroker.core.journal.group_events import MemberJoined
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.group_records.consumer_protocol import Subscription, decode_subscription, version_of
@@ -95,8 +96,9 @@ class ClassicMembers:
         subscription = _subscription(request)
         change = Change(group, old, _as_joined(old, request, subscription), records)
         if is_new:
-            for listener in self._tools.probe.listeners:
-                listener.member_joined(group.group_id, member_id, instance_id, request.client_id)
+            probe = self._tools.probe
+            if probe.listeners:
+                probe.tell(MemberJoined(*probe.times, group.group_id, member_id, instance_id, request.client_id))
         member = self._rejoin(change, subscription, is_downgrade)
         assert member.classic is not None
         answer = JoinAnswer(

@@ -34,14 +34,15 @@ from fakebroker.protocol.group_records.consumer_protocol import (
 class Migrating(ConsumerHarness):
     """With classic members."""
 
-    def __init__(self, **config: str) -> None:
+    def __init__(self, brokers: int = 1, **config: str) -> None:
         names = {name.replace("_", "."): value for name, value in config.items()}
         super().__init__(
+            brokers,
             config={
                 "group.initial.rebalance.delay.ms": "0",
                 "group.consumer.assignment.interval.ms": "0",
                 **names,
-            }
+            },
         )
         self.topic("t", 4)
 
@@ -128,6 +129,17 @@ def test_there_and_back() -> None:
     assert harness.classic_heartbeat(classic, group.generation_id) is ErrorCode.rebalance_in_progress
     [joined_again] = harness.classic_join(classic, owned=(0, 1))
     assert joined_again.leader == classic
+
+
+def test_another_coordinator_knows_the_group_that_became_classic() -> None:
+    harness = Migrating(brokers=2)
+    classic = harness.classic_group_of_one()
+    harness.join("m", "t")
+    harness.heartbeat("m", -1)
+    harness.move(2)
+    group = harness.shard().groups.get("g")
+    assert isinstance(group, ClassicGroup)
+    assert list(group.members) == [classic]
 
 
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
