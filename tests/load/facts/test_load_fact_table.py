@@ -24,7 +24,7 @@ from fakebroker_load.journal.lines import COLUMNS
 from fakebroker_load.judging.mismatches import KINDS
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
-from fakebroker_load.wire import group_messages, log_messages
+from fakebroker_load.wire import group_messages, log_messages, transaction_messages
 from fakebroker_load.wire import messages as messages_of_requests
 from fakebroker_load.wire.client import Outcome
 from fakebroker_load.wire.member_messages import FRAMES
@@ -49,7 +49,7 @@ def once(*of: tuple[str, Iterator[str] | tuple[str, ...] | list[str]]) -> Counte
 def messages() -> Iterator[tuple[str, type[Any]]]:
     """Each message that the load sends or gets, under its name in the table."""
     pairs = [*FRAMES._versions.items()]
-    for room in (messages_of_requests, log_messages, group_messages):
+    for room in (messages_of_requests, log_messages, group_messages, transaction_messages):
         names = [name for name in vars(room) if name.endswith("_VERSION")]
         pairs += [(vars(room)[name.removesuffix("_VERSION")], vars(room)[name]) for name in names]
     for api, number in pairs:
