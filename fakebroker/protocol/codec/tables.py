@@ -40,7 +40,7 @@ LAYOUTS: Final = {
     UINT64: "Q",
     FLOAT64: "d",
 }
-"""Of numbers, in the letters of Python's `struct`."""
+"""The letters for numbers in Python's `struct`."""
 
 _SMALLEST: Final = {
     **{kind: Layout(f">{letter}").size for kind, letter in LAYOUTS.items()},

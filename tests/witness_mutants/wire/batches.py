@@ -51,7 +51,7 @@ CHANGES: Mapping[tuple[str, str], tuple[str, ...]] = {
     (RECORD, "attributes"): ("another value",),
     (RECORD, A_BYTE): (MENDED, NOT_MENDED),
 }
-# What is outside of the CRC, or would be mended: its place in the batch, and its size.
+# The fields that the CRC does not cover, or that are mended: place in the batch, and size.
 OF_WHOLE = {"batch_length": (LENGTH_AT, 4), "magic": (MAGIC_AT, 1), "crc": (CRC_AT, 4)}
 Another = Callable[[Any, str, list[Any]], Any]  # a value, a change, the values of others -> another value
 
