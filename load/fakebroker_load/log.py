@@ -27,6 +27,7 @@ from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
 from fakebroker_load.wire.log_messages import (
     Fetched,
     OffsetOutOfRangeError,
+    RefusedError,
     decode_end_offset,
     decode_fetch,
     encode_end_offset,
@@ -103,6 +104,10 @@ class RecordsGone(WireError):
     """The log does not have this offset."""
 
 
+class Unreadable(WireError):
+    """The broker sent bytes that are no response to the request."""
+
+
 class Batch(NamedTuple):
     """A batch of the log. `records` is None if they are compressed. `is_shown`: a read_committed consumer sees it."""
 
@@ -164,10 +169,11 @@ class Asker:
         except OffsetOutOfRangeError as error:
             raise RecordsGone(f"The log of {topic}-{partition} cannot be read: {error}") from None
         except ProtocolError as error:
-            raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
+            kind = WireError if isinstance(error, RefusedError) else Unreadable
+            raise kind(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
     def batches(self, topic: str, partition: int, offset: int, is_committed: bool = False) -> list[Batch]:
-        """Return batches, beginning with the one that has this offset. Raises RecordsGone, WireError."""
+        """Return batches, beginning with the one that has this offset. Raises RecordsGone, Unreadable, WireError."""
         try:
             fetched = self.fetch(topic, partition, offset, FETCH_WAIT_MS, is_committed)
             hidden = hidden_batches(fetched) if is_committed else set()
@@ -177,7 +183,7 @@ class Asker:
                 if header.last_offset >= offset
             ]
         except ProtocolError as error:
-            raise WireError(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
+            raise Unreadable(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
 
     def _next(self) -> int:
         self._asked += 1
@@ -188,13 +194,13 @@ class Asker:
             self._socket.sendall(frame)
             (size,) = struct.unpack(">i", self._receive(4))
             if not 0 <= size <= MAX_ANSWER_BYTES:
-                raise OSError(f"it claims an answer of {size} bytes")
+                raise Unreadable(f"The log cannot be read: {self._place} sent a response of {size} bytes.")
             answer = self._receive(size)
-            if answer[:4] != struct.pack(">i", self._asked):
-                raise OSError("it answers another request")
-            return answer
         except OSError as error:
             raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
+        if answer[:4] != struct.pack(">i", self._asked):
+            raise Unreadable(f"The log cannot be read: {self._place} responded to another request.")
+        return answer
 
     def _receive(self, size: int) -> bytes:
         parts = bytearray()

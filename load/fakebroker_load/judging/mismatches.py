@@ -18,7 +18,7 @@ MISMATCH_COLUMNS = (
 KINDS: dict[str, tuple[str, ...]] = {
     "lost": (
         *("not read", "gave up", "not committed to the end"),
-        *("records gone", "not on a follower", "another log on a follower"),
+        *("records gone", "not on a follower", "another log on a follower", "unreadable on a follower"),
         *("offsets without a record", "a record beside the log"),
         "lost",
         "committed, and not shown",
