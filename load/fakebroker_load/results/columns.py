@@ -151,7 +151,8 @@ _REQUESTS: Final = _RUN | {
     "producer_id": "producer id of its batch as it was sent; null: none, or its producer has its own",
     "machine_late_us": "how long something on this machine waited for a processor meanwhile; null: not known",
     "read": "what a reader was given; null: a request",
-    "read.what": "record, owns (a partition in a generation of its group), commit, left, committed (in the end), done",
+    "read.what": "record, batch (one that contradicts itself), owns (a partition in a generation of its group), "
+    "commit, left, committed (in the end), done",
     "read.group_id": "group of the consumer; null: none",
     "read.member": "member id",
     "read.generation": "generation of the group",

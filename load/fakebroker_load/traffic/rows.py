@@ -21,6 +21,7 @@ PAUSE_S = 0.002
 
 # The `read` column of a reader's row. Values of `what`:
 # - record: it got a record
+# - batch: it got a batch that contradicts itself
 # - owns: it got a partition in a generation of its group
 # - commit: it committed an offset
 # - left: it left its group

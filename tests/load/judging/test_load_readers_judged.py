@@ -30,6 +30,9 @@ TIMED_OUT: Row = SECOND | {"error_code": 7}
 UNHEARD: Row = SECOND | {"error_code": None, "base_offset": None, "outcome": "no answer"}
 
 DONE: Row = PLACE | {"group": "read", "connection": 1, "sequence": 9, "outcome": "done", "read": {"what": "done"}}
+DAMAGED: Row = DONE | {
+    "sequence": 8, "outcome": "read with a wrong CRC", "answered_us": 9, "read": {"what": "batch", "offset": 40},
+}  # fmt: skip
 GAVE_UP: Row = DONE | {"outcome": "gave up"}
 
 
@@ -92,6 +95,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[int]], list[Row] | None]] = {
         [FIRST, SECOND | {"partition": 1}, *BOTH, DONE], {"read in another partition": [41]}, None
     ),
     "gave up": ([FIRST, BOTH[0], GAVE_UP], {"gave up": [-1]}, None),
+    "a batch with a wrong CRC": ([FIRST, BOTH[0], DAMAGED, DONE], {"read with a wrong CRC": [40]}, None),
 }  # fmt: skip
 ENDLESS = [FIRST, BOTH[0]]  # no last row: it died
 
