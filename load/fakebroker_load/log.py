@@ -63,26 +63,57 @@ LOG_COLUMNS = (
     ),
 )
 LOG_SCHEMA = schema_of(LOG_COLUMNS)
+# Why no rule judges a column.
+_FOUND = "They say with what the log was read, and what was found then stands in its records."
+_HOW_READ = "They say how the log was read, and nothing of what was found."
+
 PART_COLUMNS = (
     RUN,
-    Column("run_id", TEXT, "id of the run, with which its topics and the keys of its records begin or end"),
+    Column(
+        "run_id",
+        TEXT,
+        "id of the run, with which its topics and the keys of its records begin or end",
+        unjudged=_HOW_READ,
+    ),
     TOPIC,
     PARTITION,
-    Column("host", TEXT, "host of the leader in the end"),
-    Column("port", INT, "port of the leader in the end"),
+    Column("host", TEXT, "host of the leader in the end", unjudged=_HOW_READ),
+    Column("port", INT, "port of the leader in the end", unjudged=_HOW_READ),
     Column("start_offset", LONG, "log end offset before the run"),
     Column("readable_offset", LONG, "offset up to which the log could be read behind the run: its high watermark"),
     Column("end_offset", LONG, "log end offset behind the run"),
-    Column("same_leader", YES_NO, "true: no leader was elected meanwhile"),
-    Column("first_epoch", INT, "leader epoch before the run"),
+    Column(
+        "same_leader",
+        YES_NO,
+        "true: no leader was elected meanwhile",
+        unjudged="If it is false, timed-out records may be lost, and fewer rules apply. A journal has the leaders.",
+    ),
+    Column("first_epoch", INT, "leader epoch before the run", unjudged=_FOUND),
     Column("leader_epoch", INT, "leader epoch behind the run"),
-    Column("followers", pa.list_(TEXT), "addresses, host:port, of the followers that are in sync in the end"),
-    Column("metadata_problem", TEXT, "what is wrong with the partition in a Metadata response; null: nothing"),
-    Column("transactional", YES_NO, "true: read as a consumer of committed transactions; null: not"),
+    Column(
+        "followers",
+        pa.list_(TEXT),
+        "addresses, host:port, of the followers that are in sync in the end",
+        unjudged=_FOUND,
+    ),
+    Column(
+        "metadata_problem",
+        TEXT,
+        "what is wrong with the partition in a Metadata response; null: nothing",
+        unjudged=_FOUND,
+    ),
+    Column(
+        "transactional", YES_NO, "true: read as a consumer of committed transactions; null: not", unjudged=_HOW_READ
+    ),
     Column("shown_offset", LONG, "high watermark that a Fetch was shown before stopped followers went on"),
     Column("shown_local", TEXT, "own address of the connection of that Fetch"),
     Column("shown_correlation_id", INT, "correlation id of that Fetch"),
-    Column("stood_still", YES_NO, "true: until then no follower had fetched, and none had left the ISR"),
+    Column(
+        "stood_still",
+        YES_NO,
+        "true: until then no follower had fetched, and none had left the ISR",
+        unjudged="If it is not so, what timed out may have been replicated since, and less is claimed.",
+    ),
 )
 PART_SCHEMA = schema_of(PART_COLUMNS)
 

@@ -6,18 +6,13 @@ of a request that a fault selects, an array that is no part, a reason for an err
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.copied_tree import CopiedTree
 
 from fakebroker.apis import registry
 
-ROOT = Path(__file__).parents[2]
 KEY, NAME = 77, "ShareGroupDescribe"
 HANDLER = "fakebroker/apis/groups/share_group_describe.py"
 TEXT = '''"""ShareGroupDescribe (API key 77), version 1.
@@ -109,37 +104,16 @@ print({{group.group_id: int(group.error_code) for group in answer.groups}} == {{
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def tree(tmp_path: Path) -> CopiedTree:
     """A copy of the tree with one more file."""
-    root = tmp_path / "checkout"
-    for folder in ("fakebroker", "timingwheel", "load", "conformance", "benchmarks", "tests", "docs"):
-        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("*.so", "__pycache__", "build"))
-    for path in ROOT.glob("*.*"):
-        if path.suffix in (".toml", ".md"):
-            shutil.copy(path, root)
-    (root / HANDLER).write_text(TEXT)
-    return root
+    copied = CopiedTree(tmp_path / "checkout")
+    (copied.root / HANDLER).write_text(TEXT)
+    return copied
 
 
-def run(root: Path, *arguments: str) -> str:
-    """Return the output of Python in the copy. Its tests run in their daily dose, whatever runs here."""
-    paths = os.pathsep.join(map(str, (root, root / "tests", root / "load")))
-    outer = {name: value for name, value in os.environ.items() if not name.startswith(("FAKEBROKER_", "HYPOTHESIS_"))}
-    environment = outer | {"PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-    return done.stdout if done.returncode == 0 else done.stdout + done.stderr
-
-
-def failures(root: Path, *tests: str) -> set[str]:
-    said = run(root, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", *tests)
-    assert re.search(r"\d+ passed", said), said
-    return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE))
-
-
-def write_pages(root: Path) -> None:
-    (root / "docs/apis.md").write_text(run(root, "-m", "fakebroker", "apis", "--markdown"))
-    assert run(root, "-m", "conformance.errors", "--write") == ""
+def write_pages(tree: CopiedTree) -> None:
+    (tree.root / "docs/apis.md").write_text(tree.run("-m", "fakebroker", "apis", "--markdown"))
+    assert tree.run("-m", "conformance.errors", "--write") == ""
 
 
 def test_this_api_is_not_served() -> None:
@@ -147,30 +121,23 @@ def test_this_api_is_not_served() -> None:
 
 
 @pytest.mark.slow
-def test_one_file_and_the_pages_that_commands_write_are_all_of_it(checkout: Path) -> None:
-    write_pages(checkout)
-    assert failures(checkout, *TESTS, "-k", f"{NAME} or {OF_PAGES}") == set()
-
-    changed = {
-        path.relative_to(checkout).as_posix()
-        for path in checkout.rglob("*")
-        if path.suffix in (".py", ".md", ".toml", ".txt")
-        if not (twin := ROOT / path.relative_to(checkout)).exists() or twin.read_bytes() != path.read_bytes()
-    }
-    assert changed == {HANDLER, *PAGES}
+def test_one_file_and_the_pages_that_commands_write_are_all_of_it(tree: CopiedTree) -> None:
+    write_pages(tree)
+    assert tree.failures(*TESTS, "-k", f"{NAME} or {OF_PAGES}") == set()
+    assert tree.changed() == {HANDLER, *PAGES}
     for page in PAGES:
-        assert NAME in (checkout / page).read_text()
+        assert NAME in (tree.root / page).read_text()
 
 
 @pytest.mark.nightly  # every day: the tests of this API and of the pages, once these are written
 @pytest.mark.slow
-def test_before_the_pages_are_written_their_tests_fail_and_after_it_none_does(checkout: Path) -> None:
-    assert failures(checkout, *TESTS) == STALE
-    write_pages(checkout)
-    assert failures(checkout, *TESTS) == set()
+def test_before_the_pages_are_written_their_tests_fail_and_after_it_none_does(tree: CopiedTree) -> None:
+    assert tree.failures(*TESTS) == STALE
+    write_pages(tree)
+    assert tree.failures(*TESTS) == set()
 
 
-def test_a_fault_knows_its_errors_and_the_parts_of_its_requests(checkout: Path) -> None:
-    assert run(checkout, "-c", FAULT) == "True 1\n"
-    refused = run(checkout, "-c", f"from fakebroker import Fault; Fault({{'api': '{NAME}'}}, 'ILLEGAL_GENERATION')")
+def test_a_fault_knows_its_errors_and_the_parts_of_its_requests(tree: CopiedTree) -> None:
+    assert tree.run("-c", FAULT) == "True 1\n"
+    refused = tree.run("-c", f"from fakebroker import Fault; Fault({{'api': '{NAME}'}}, 'ILLEGAL_GENERATION')")
     assert f"ValueError: {NAME} never returns ILLEGAL_GENERATION" in refused

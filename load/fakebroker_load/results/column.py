@@ -2,6 +2,8 @@
 
 Shape    Each file's columns are a tuple of these, beside the code that writes them. Its schema (`schema_of`) and its
          table in docs/load-results.md follow. A meaning is one phrase; it says what null means, if there is null.
+         `unjudged` says in a sentence why no rule judges a column that a run records. A judged one has its rule in
+         fakebroker_load/facts.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ class Column(NamedTuple):
     name: str
     type: pa.DataType
     meaning: str
+    unjudged: str = ""
     fields: tuple[Column, ...] = ()  # of a struct, where the page has a row for each
 
 
