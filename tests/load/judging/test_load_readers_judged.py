@@ -14,7 +14,9 @@ from fakebroker_load.judging.mismatches import KINDS, mismatches
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
-from fakebroker_load.traffic.rows import RESULT_SCHEMA
+from fakebroker_load.results.column import schema_of
+from fakebroker_load.results.columns import BY_ANSWERS
+from fakebroker_load.traffic.rows import RESULT_COLUMNS, RESULT_SCHEMA
 from fakebroker_load.verdict import summarise
 
 pytestmark = pytest.mark.spark
@@ -157,9 +159,7 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
     rows = [row | {"run": "s"} for row in (FIRST, SECOND, given(0, 41, SECOND, high_watermark=41), DONE)]
     judged = judge_readers(spark, frame(spark, rows, RESULT_SCHEMA), [run_of("s")], log, None)
     assert judged is not None
-    whole = frame(spark, [], RESULT_SCHEMA).selectExpr(
-        "*", *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in MISSING.items())
-    )
+    whole = frame(spark, [], schema_of((*RESULT_COLUMNS, *BY_ANSWERS)))
     told = mismatches(spark, whole.unionByName(judged, allowMissingColumns=True), None, None).collect()
     assert {(row["kind"], row["problem"], row["connection"], row["offset"], row["says"]) for row in told} == {
         (
@@ -172,13 +172,6 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
             "client: request 1 of connection 0, error 0 at offset 41",
         ),
     }
-
-
-MISSING = {
-    "copies": "BIGINT", "log_offset": "BIGINT", "log_topic": "STRING", "log_partition": "INT",
-    "hidden": "ARRAY<STRUCT<topic: STRING>>",
-    "end_offset": "BIGINT", "problem": "STRING",
-}  # fmt: skip
 
 
 def test_a_run_without_readers_has_no_readings(spark: SparkSession) -> None:
