@@ -164,7 +164,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.core.groups.classic.roster.Roster",
     "fakebroker.core.log.contents.LogContents",
     "fakebroker.network.turn.Turn",
-    "fakebroker.producer.buffer_pool.MemoryWaiter",
     "fakebroker.producer.client.record_doors.RecordDoors",
     "fakebroker.producer.client.transaction_doors.TransactionDoors",
     "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
