@@ -169,7 +169,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
     "fakebroker.producer.transactions.transaction_manager.TxnRequestHandler",
     "fakebroker.server.administration.Administration",
-    "fakebroker.testing.rules.elections.Elections",
     "fakebroker.testing.rules.lives.BrokerLives",
     "fakebroker.testing.transactions.coordinated.Coordinated",
 }
