@@ -24,7 +24,6 @@ class Waiter(MemoryWaiter):
     """Remembers what it was told."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.got_ms: int | None = None
         self.error: ProducerError | None = None
 
