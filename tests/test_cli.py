@@ -201,7 +201,7 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "a journal without a name": (["--journal="], "--journal '' is not a file name"),
     "a ready file nowhere": (["--ready-file", "/no/such/folder/f"], "the folder /no/such/folder does not exist"),
     "a host that cannot be": (["--host", "no such host"], "cannot listen: the host 'no such host' is not known: "),
-    "a host that nobody has": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
+    "a host without an address": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
     "a host with an empty label": (["--host", "a..b"], "cannot listen: 'a..b' is not a host name"),
     "a setting with underscores": (
         ["--config", "num_partitions=2"],
@@ -224,7 +224,7 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "a preset of no broker": (
         ["--fault", "{preset: full_disk, broker: 4}"], """--fault {"preset": "full_disk", "broker": 4}: """,
     ),
-    "a host of somebody else": (["--host", "192.0.2.1"], "cannot listen"),
+    "an address of another host": (["--host", "192.0.2.1"], "cannot listen"),
 }  # fmt: skip
 
 
@@ -290,7 +290,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an option that cannot be turned off": (
         "replay 1 --no-shrink", "there is no option --no-shrink; did you mean --shrink?",
     ),
-    "an argument nobody asked for": (
+    "an unexpected argument": (
         "serve what", "unexpected argument 'what'; fakebroker serve --help shows what there is",
     ),
     "an argument behind two dashes": (

@@ -86,7 +86,9 @@ def test_no_partition_is_made(client: SimulatedClient, version: int, timeout: ti
 
 @pytest.mark.parametrize("timeout", TIMEOUTS)
 @pytest.mark.parametrize("version", served_versions(ELECT_LEADERS))
-def test_nobody_is_elected(simulation: Simulation, client: SimulatedClient, version: int, timeout: timedelta) -> None:
+def test_elect_leaders_with_a_timeout_of_zero_or_less_elects_no_leader(
+    simulation: Simulation, client: SimulatedClient, version: int, timeout: timedelta
+) -> None:
     def elect(topics: Any, kind: int = 0) -> tuple[int, list[int]]:
         named = None if topics is None else [{"topic": name, "partitions": indexes} for name, indexes in topics]
         answer = ask(client, ELECT_LEADERS, version, election_type=kind, topic_partitions=named, timeout=timeout)

@@ -62,7 +62,7 @@ def test_nothing_is_flushed_by_itself_but_in_a_stop() -> None:
     assert ends(simulation) == [3]
 
 
-def test_who_has_no_process_flushes_nothing() -> None:
+def test_a_killed_broker_flushes_nothing() -> None:
     simulation = alone()
     simulation.kill(1, CrashLoss.UNFLUSHED)
     simulation.cluster.flush_broker(1)

@@ -61,7 +61,7 @@ class TestKill:
         simulation.advance(30_000)
         assert answers(client) == [(500, TIMED_OUT, 0)]
 
-    def test_a_leader_that_lags_looks_itself_who_is_behind(self) -> None:
+    def test_a_leader_shrinks_its_isr_at_its_periodic_check(self) -> None:
         simulation = Simulation(config={"replica.lag.time.max.ms": "2000"})
         simulation.topic()
         client = simulation.connect()
@@ -232,7 +232,7 @@ class TestStop:
         assert answers(client) == [(30, NOT_LEADER, -1)]
         assert client.closed_ms == 60
 
-    def test_who_leads_nothing_goes_in_one_step(self) -> None:
+    def test_a_broker_that_leads_no_partition_stops_in_one_step(self) -> None:
         simulation = Simulation(config=DELAY)
         simulation.topic()
         simulation.stop(3)
@@ -286,7 +286,7 @@ class TestStop:
         simulation.advance(1)
         assert simulation.cluster.state_of(1) == "stopped"
 
-    def test_who_falls_silent_later_had_heard_of_it(self, simulation: Simulation) -> None:
+    def test_a_broker_paused_after_the_controlled_shutdown_does_not_delay_it(self, simulation: Simulation) -> None:
         simulation.kill(3)
         simulation.advance(1_000)
         simulation.stop(1)

@@ -282,7 +282,7 @@ class TestFrozenFollowersOfTheStateTopic:
         ((answered_ms, _),) = client.answers
         assert (answered_ms - started_ms, world.ended(client)) == (250, NONE)
 
-    def test_who_asks_meanwhile(self, version: int) -> None:
+    def test_requests_during_the_commit_get_concurrent_transactions(self, version: int) -> None:
         world = World(version)
         assert world.write() == NONE
         world.simulation.followers("frozen", STATE)

@@ -379,7 +379,7 @@ def test_a_topic_that_is_only_tried_is_not_told() -> None:
     assert recorded.journal.events() == []
 
 
-def test_nobody_may_lead(simulation: Recorded) -> None:
+def test_without_an_eligible_replica_the_partition_has_no_leader(simulation: Recorded) -> None:
     for broker in (3, 2, 1):
         simulation.stop(broker)
     simulation.start(1)

@@ -152,9 +152,7 @@ def _answered(code: str, acks: int, *, stale: bool = True, after_ms: float = 1.0
     ],
     ids=["either", "neither", "all is no lie", "it did not stand still"],
 )
-def test_who_stood_still_for_too_long_may_refuse_or_take(
-    kafka: dict[str, Any], ours: dict[str, Any], differ: bool
-) -> None:
+def test_a_stale_leader_may_refuse_or_append(kafka: dict[str, Any], ours: dict[str, Any], differ: bool) -> None:
     found, raced = judge([kafka], [ours])
 
     assert bool(found) is differ

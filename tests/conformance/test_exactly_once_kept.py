@@ -65,7 +65,7 @@ def test_the_page_has_a_line_for_each(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "w: fakebroker here, Apache Kafka on Kafka" in written
 
 
-def test_who_comes_to_a_broker_that_is_dead_is_reset() -> None:
+def test_the_proxy_resets_connections_to_a_dead_broker() -> None:
     """A connection that is closed in order some clients take for a broker that speaks another protocol."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -106,7 +106,7 @@ def test_a_path_and_a_method_that_are_not_there(controlled: Controlled) -> None:
     assert error["code"] == "METHOD_NOT_ALLOWED"
 
 
-def test_the_page_asks_for_what_there_is_and_nobody_puts_it_into_another(controlled: Controlled) -> None:
+def test_the_page_uses_existing_paths_and_forbids_frames(controlled: Controlled) -> None:
     answer = controlled.http.get("/")
 
     assert answer.headers["content-type"] == "text/html; charset=utf-8"

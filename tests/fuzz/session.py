@@ -137,7 +137,7 @@ class _Running:
         self.simulation.cluster.check_invariants()
         other = self.simulation.connect()
         other.send(api_versions(version=0))
-        assert len(other.answers) == 1, "who comes later is not served"
+        assert len(other.answers) == 1, "a later connection is not served"
 
 
 def run(plan: Plan) -> Outcome:

@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Row, str | None]] = {
     ),
     "not sent, with a time": (NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"]}, "no time"),
     "expired, and never sent": (NONE | EXPIRED | {"sent_us": None}, "no time"),
-    "expired, and nobody said when": (NONE | EXPIRED | {"answered_us": None}, "no time"),
+    "expired without a time of the answer": (NONE | EXPIRED | {"answered_us": None}, "no time"),
     "acks=0, sent before its time": (SILENT | {"intended_us": 1_001}, "sent before its time"),
     "acks=0, and never sent": (SILENT | {"sent_us": None}, "silent"),
     "acks=0 answered": (

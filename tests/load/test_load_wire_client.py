@@ -169,7 +169,7 @@ def test_a_missing_answer_is_waited_for_until_timeout_and_grace() -> None:
 @pytest.mark.parametrize(
     "raw",
     [b"\xff\xff\xff\xff", b"\x00\x00\x00\x01\x00", b"\x00\x00\x00\x08\x00\x00\x99\x99\x00\x00\x00\x00"],
-    ids=["negative length", "too short for an id", "an id nobody used"],
+    ids=["negative length", "too short for an id", "an unknown correlation id"],
 )
 def test_bytes_that_make_no_sense_end_the_connection(raw: bytes) -> None:
     async def main() -> None:

@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
                 killer = next((found for suite in suites if (found := killed_by(copy, mutant, suite))), None)
             finally:
                 copies.put(copy)
-            told = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(nobody has judged it)'}"
+            told = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(not judged)'}"
             seconds = time.monotonic() - started
             print(f"{number:3} {mutant.path}: {mutant.why}: {told} ({seconds:.0f} s)", flush=True)
             return killer is not None

@@ -172,7 +172,7 @@ def test_above_the_maximum_of_the_broker_a_connection_waits_unread_for_another_o
     assert len(fourth.answers) == 1
 
 
-def test_who_waits_is_not_idle_and_may_go_before_its_turn() -> None:
+def test_a_waiting_connection_is_not_idle_and_may_disconnect() -> None:
     simulation = simulated(max_connections=1, connections_max_idle_ms=IDLE_MS)
     first, second, third = (simulation.connect() for _ in range(3))
     simulation.advance(600)

@@ -151,7 +151,7 @@ def test_one_door_serves_all_alike() -> None:
     assert Counter(order) == {client.number: 40 for client in clients}
 
 
-def test_who_has_nothing_more_stands_in_no_line() -> None:
+def test_a_connection_without_a_further_request_is_not_queued() -> None:
     class Full(Turn):
         """One request, and the turn is over."""
 
@@ -302,7 +302,7 @@ def test_work_whose_peer_has_gone_is_done_all_the_same() -> None:
 
 @pytest.mark.parametrize("starts_again", [False, True])
 @pytest.mark.parametrize("gone_before", [False, True])
-def test_nobody_works_on_for_a_broker_that_has_stopped(starts_again: bool, gone_before: bool) -> None:
+def test_the_slices_of_a_stopped_broker_are_not_continued(starts_again: bool, gone_before: bool) -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
     seen: list[Any] = []
@@ -321,7 +321,7 @@ def test_nobody_works_on_for_a_broker_that_has_stopped(starts_again: bool, gone_
     assert client.work is None
 
 
-def test_who_goes_on_behind_his_answer_holds_up_nobody() -> None:
+def test_slices_after_the_response_do_not_delay_other_connections() -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
     apis: Any = cluster._dispatcher._apis

@@ -306,7 +306,7 @@ def test_one_in_a_thousand_is_one(judged: Judged) -> None:
         assert judged.problems[f"one in 1,000 is skipped/{seed}"] == {"not read": 1}
 
 
-def test_what_nobody_sent_and_what_followers_that_stand_still_hide(
+def test_without_a_journal_unsent_records_and_a_frozen_high_watermark_are_findings(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Without a journal."""

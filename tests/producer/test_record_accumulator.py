@@ -75,7 +75,7 @@ def test_a_full_batch_a_flush_and_an_end_do_not_linger(generation: str) -> None:
 
 
 @both
-def test_who_waits_for_memory_makes_everything_ready(generation: str) -> None:
+def test_with_an_append_that_waits_for_memory_all_batches_are_ready(generation: str) -> None:
     records = accumulator(generation, linger_ms=20, batch_size=100, buffer_memory=100)
     append(records, b"one")
     assert records.ready(METADATA, 0).ready_nodes == []
@@ -195,7 +195,7 @@ def test_in_4_3_a_blocked_caller_gets_an_error_when_the_producer_is_closed() -> 
 
 
 @both
-def test_who_waited_and_finds_a_batch_gives_its_memory_back(generation: str) -> None:
+def test_an_append_that_finds_a_batch_after_its_wait_returns_its_memory(generation: str) -> None:
     records = accumulator(generation, batch_size=100, buffer_memory=200)
     append(records, b"x" * 100)  # more than a batch: all but a few bytes
     waits = [append(records, b"two", partition=1), append(records, b"three", partition=1)]

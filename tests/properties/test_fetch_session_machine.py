@@ -155,7 +155,7 @@ class FetchSessionMachine(RuleBasedStateMachine):
             self.session_id, self.wanted, self.known = 0, {}, {}
 
     @rule()
-    def everybody_has_a_turn(self) -> None:
+    def each_partition_has_a_turn(self) -> None:
         """One batch a time: of n partitions with records n answers have each once, whoever comes first."""
         self._begin_session(dict.fromkeys(ALL, 0))
         readable = [place for place, told in self.known.items() if told.records]

@@ -24,11 +24,11 @@ FOUND = {
     ),
     # A new leader does not know the watermark before all in sync have fetched, and one of them stands still: what was
     # acknowledged is there, and nobody may read it yet.
-    "what was acknowledged waits for who stands still": (
+    "an acknowledged record is unreadable until a paused replica fetches": (
         "cluster 3 5000; topic 3 3 2 0; followers 3 0 2 1; produce 9 -1 7 4 1 0; pause 0; advance 250; move 5 0"
     ),
     # The same, when too few are in sync for the watermark to move.
-    "what was acknowledged waits for who is in sync": (
+    "an acknowledged record is unreadable below min.insync.replicas": (
         "cluster 4 1000; topic 3 3 3 0; followers 4 1 0 -1; followers 0 -1 0 1; produce 4 -1 700 463 2 0; pause 1; "
         "advance 1000; stop 0"
     ),
@@ -47,13 +47,13 @@ FOUND = {
         "produce 5 -1 40 435 1 0; produce 6 -1 40 387 1 0; stop 0; advance 500"
     ),
     # The oracle blamed the broker for an order of two events that only the next request, taken in hand, told apart.
-    "whom the broker takes in hand tells in which order followers came": (
+    "the next request shows the order of two followers' fetches": (
         "cluster 4 300; topic 3 3 1 0; topic 2 1 3 0; recreate 0 2; followers 2 -1 0 -1; recreate 0 1; "
         "burst 1 -1 2000 2 6; followers 6 0 -1 -1; produce 3 -1 1 471 1 0; advance 1600"
     ),
     # Who had everything stays in sync when it is killed, until its session is over; it is named leader meanwhile, and
     # learns nothing. The first of 2,400 seeds with 20 million requests to show it.
-    "what was acknowledged waits for a leader of whom nobody knows that it is dead": (
+    "an acknowledged record is unreadable until the session of a killed leader ends": (
         "cluster 3 1000; topic 1 3 1 0; kill 1; stream 6 -1 250 0 86; advance 1000; kill 2; advance 1600; stop 0"
     ),
 }

@@ -24,7 +24,7 @@ class Operation(DelayedOperation):
         self.expirations = 0
 
     def try_complete(self) -> bool:
-        assert not self.is_completed(), "who is done is not asked again"
+        assert not self.is_completed(), "a completed operation was tried again"
         return self.satisfied.issuperset(self.keys) and self.force_complete()
 
     def on_complete(self) -> None:

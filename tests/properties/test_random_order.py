@@ -199,7 +199,7 @@ def order_over_sockets(seed: int, schedule: str, parked: int = 6) -> list[str | 
     return [request.client_id for request in kafka.journal.requests(api="Produce")[parked:]]
 
 
-def test_over_sockets_who_waited_for_the_same_goes_on_in_the_drawn_order() -> None:
+def test_over_sockets_requests_parked_under_one_key_complete_in_the_drawn_order() -> None:
     came = [str(number) for number in range(6)]
     assert order_over_sockets(0, "first-come") == came
     orders = [order_over_sockets(seed, "random") for seed in range(4)]

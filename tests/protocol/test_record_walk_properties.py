@@ -104,7 +104,7 @@ def test_the_oracle_refuses_and_accepts() -> None:
     ("name", "body", "full", "skipping"),
     [
         ("whole", "0c 00 00 00 00 01 00", [Seen(0, 0, True)], [Seen(0, 0, True)]),
-        ("attributes that mean something to nobody", "0c 07 00 00 00 01 00", [Seen(0, 0, True)], [Seen(0, 0, True)]),
+        ("attributes with undefined bits", "0c 07 00 00 00 01 00", [Seen(0, 0, True)], [Seen(0, 0, True)]),
         ("claims a byte less than it has", "0a 00 00 00 00 01 00", 87, [Seen(0, 0, True)]),
         ("claims a byte more than there is", "0e 00 00 00 00 01 00", 87, [Seen(0, 0, True)]),
         ("claims a negative size", "01 00 00 00 00 01 00", 87, 87),

@@ -97,7 +97,7 @@ CLOSING = {
     "a header that ends early": (frame(pack(">hhi", PRODUCE, 9, 1)), "too short for its header"),
     "a client id that overruns": (frame(pack(">hhih", PRODUCE, 9, 1, 50) + b"abc"), "client id claims 50 bytes"),
     "header tags that overrun": (frame(pack(">hhih", PRODUCE, 9, 1, 0) + b"\x01\x00\x63"), "tagged field claims 99"),
-    "an API key nobody has": (frame(pack(">hhih", 9999, 0, 1, 0)), "API key 9999"),
+    "an unknown API key": (frame(pack(">hhih", 9999, 0, 1, 0)), "API key 9999"),
     "a negative API key": (frame(pack(">hhih", -1, 0, 1, 0)), "API key -1"),
     "an API of Kafka's that is not served": (frame(pack(">hhih", 52, 0, 1, 0)), "API key 52 (Vote)"),
     "a version above": (frame(pack(">hhih", PRODUCE, 14, 1, 0) + b"\0"), "Produce v14 is not served, only v3 to v13"),
@@ -141,7 +141,9 @@ def test_one_line_of_the_log_names_the_peer_and_the_reason(
 
 
 @pytest.mark.parametrize(("data", "reason"), CLOSING.values(), ids=CLOSING.keys())
-def test_everyone_else_is_served_on(kafka: FakeCluster, client: RawClient, data: bytes, reason: str) -> None:
+def test_bad_bytes_leave_other_connections_served(
+    kafka: FakeCluster, client: RawClient, data: bytes, reason: str
+) -> None:
     with RawClient(kafka.endpoints[0]) as other:
         client.send(data)
         client.is_closed_by_broker()
@@ -481,7 +483,7 @@ BAD_TOPICS: dict[str, tuple[dict[str, object], int]] = {
     "no replicas": ({"name": "n", "replication_factor": 0}, 38),
     "more replicas than brokers": ({"name": "n", "replication_factor": 2}, 38),
     "an unknown broker": ({"name": "n", "assignments": [{"partition_index": 0, "broker_ids": [9]}]}, 39),
-    "a setting nobody knows": ({"name": "n", "configs": [{"name": "no.such", "value": "1"}]}, 40),
+    "an unknown setting": ({"name": "n", "configs": [{"name": "no.such", "value": "1"}]}, 40),
     "a setting that is no number": ({"name": "n", "configs": [{"name": "min.insync.replicas", "value": "x"}]}, 40),
     "a setting that is null": ({"name": "n", "configs": [{"name": "min.insync.replicas", "value": None}]}, 40),
 }

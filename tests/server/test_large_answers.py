@@ -76,7 +76,7 @@ def test_a_large_response_that_is_not_read_takes_little_memory(kafka: FakeCluste
     finally:
         for client in clients:
             client.socket.close()
-    wait_until(lambda: unwritten(kafka) == 0, "the end of what nobody reads")
+    wait_until(lambda: unwritten(kafka) == 0, "the end of the unread response")
 
 
 def test_a_broker_stops_although_no_client_reads(kafka: FakeCluster) -> None:

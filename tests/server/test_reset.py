@@ -189,7 +189,7 @@ def test_the_written_journal_goes_on(tmp_path: Path) -> None:
     assert not [event for event in events if isinstance(event, ConnectionClosed)]
 
 
-def test_it_waits_for_who_stops_a_broker_and_for_who_stops_the_cluster() -> None:
+def test_a_reset_waits_for_the_stop_of_a_broker_and_of_the_cluster() -> None:
     async def work() -> None:
         async with AsyncFakeCluster() as kafka:
             await asyncio.gather(kafka.brokers[1].stop(), kafka.reset(), kafka.brokers[3].stop(), kafka.reset())

@@ -102,7 +102,7 @@ def skips() -> Skips:
     return Skips()
 
 
-def test_nobody_looks_before_something_happens(skips: Skips) -> None:
+def test_no_check_is_made_before_the_first_door(skips: Skips) -> None:
     skips.loop.run_for(100)
 
     assert skips.at_s == []
@@ -144,7 +144,7 @@ def test_a_consumer_that_polls_is_quiet(skips: Skips) -> None:
     assert skips.at_s[0] == pytest.approx(QUIET_S)
 
 
-def test_nobody_looks_twice_at_the_same_quiet(skips: Skips) -> None:
+def test_one_door_is_followed_by_one_check(skips: Skips) -> None:
     skips.door()
     skips.loop.run_for(100)
 

@@ -22,7 +22,7 @@ def sent(text: str) -> int:
 
 @pytest.mark.parametrize("client", [PIPELINING, WELL_BEHAVED])
 @pytest.mark.parametrize("acks", [-1, 1, 0])
-def test_all_of_it_is_sent_where_everybody_answers(client: int, acks: int) -> None:
+def test_with_all_brokers_up_every_record_of_the_stream_is_sent(client: int, acks: int) -> None:
     assert sent(f"{HEALTHY}; stream {client} {acks} 700 0 103") == 103
 
 

@@ -200,7 +200,7 @@ class TimerModel(RuleBasedStateMachine):
             if self.may_answer_early and limit is not None and self.expected:
                 next_ms = self.timer.next_deadline_ms()
                 assert next_ms is not None
-                assert next_ms <= self.now_ms, "a due task was left, and nobody will come for it"
+                assert next_ms <= self.now_ms, "a due task was left without a wake-up"
             else:
                 assert count == limit or not self.expected, "a due task was left"
         finally:

@@ -344,9 +344,7 @@ def test_a_partition_that_is_not_there_has_no_aborted_transactions_where_others_
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_does_not_lead_says_so_to_consumers_that_do_not_tell_where_they_are(
-    simulation: Simulation, version: int
-) -> None:
+def test_before_v11_a_follower_refuses_the_fetch_of_a_consumer(simulation: Simulation, version: int) -> None:
     # From v11 on any replica may be read (KIP-392), up to the watermark that it knows.
     expected = Read(NOT_LEADER, -1, []) if version < 11 else NOTHING
     assert Consumer(simulation, version, broker_id=2).read() == [expected]
@@ -470,7 +468,7 @@ def test_partitions_of_a_topic_that_follow_each_other_are_told_together(simulati
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_isolation_level_that_nobody_has_fails_the_request(simulation: Simulation, version: int) -> None:
+def test_an_unknown_isolation_level_fails_the_request(simulation: Simulation, version: int) -> None:
     """IsolationLevel.forId."""
     append(simulation)
     answer = Consumer(simulation, version).ask(isolation_level=2)

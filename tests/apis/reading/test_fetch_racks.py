@@ -41,12 +41,14 @@ SIZE = len(batch(b"a"))
     ("selector", "expected"),
     [(None, -1), (KAFKAS_SELECTOR, 4), ("RackAwareReplicaSelector", 4), ("org.example.Mine", -1)],
 )
-def test_who_selects(selector: str | None, expected: int) -> None:
+def test_the_setting_of_the_replica_selector_decides_the_preferred_read_replica(
+    selector: str | None, expected: int
+) -> None:
     assert fetched(cluster(selector), "c") == (expected, 0, 0 if expected > 0 else SIZE)
 
 
 @pytest.mark.parametrize("rack", ["", "a", "nowhere"])
-def test_who_stays_reads(rack: str) -> None:
+def test_without_a_better_replica_the_leader_serves_the_fetch(rack: str) -> None:
     assert fetched(cluster(), rack) == (-1, 0, SIZE)
 
 

@@ -30,7 +30,7 @@ def test_all_or_none(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_is_not_it(version: int) -> None:
+def test_add_partitions_refuses_another_producer_id_or_epoch(version: int) -> None:
     client = with_coordinator().connect()
     _, producer_id, epoch = init(client)
     assert add(client, (producer_id + 1, epoch), 0, version=version) == {0: MAPPING}

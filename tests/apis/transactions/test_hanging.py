@@ -38,7 +38,7 @@ def abort(client: SimulatedClient, producer: tuple[int, int]) -> int:
     return int(answer.markers[0].topics[0].partitions[0].error_code)
 
 
-def test_it_is_made_where_nobody_asks_and_is_aborted_by_hand() -> None:
+def test_without_verification_a_transaction_hangs_and_an_admin_aborts_it() -> None:
     simulation = with_coordinator(transaction_partition_verification_enable="false")
     client = simulation.connect()
     _, *producer = init(client)

@@ -115,7 +115,7 @@ class TestUncleanShutdown:
         simulation.advance(SESSION_MS)
         assert state(simulation, 1) == "running"
 
-    def test_killed_again_it_is_done_when_somebody_starts_it(self, simulation: Simulation) -> None:
+    def test_killed_again_the_fault_is_done_at_the_next_start(self, simulation: Simulation) -> None:
         arisen = arise(simulation, UncleanShutdown(1))
         simulation.kill(1)
         simulation.advance(2 * SESSION_MS)

@@ -126,7 +126,7 @@ def test_a_corrupted_batch_in_one_partition_of_a_fetch() -> None:
     assert fetch(kafka, client) == good
 
 
-def test_a_partition_of_a_fetch_fails_and_nobody_waits() -> None:
+def test_an_error_of_one_partition_completes_the_fetch_at_once() -> None:
     kafka = FaultyCluster()
     client = kafka.connect()
     kafka.add({"api": "Fetch", "partition": 1}, "NOT_LEADER_OR_FOLLOWER")

@@ -14,7 +14,7 @@ def test_it_is_kafkas() -> None:
     assert compute_subscription_id(["address", "port", "id"], 300_000, ME) == -1_262_822_482
 
 
-def test_what_is_pushed_how_often_and_by_whom_are_in_it() -> None:
+def test_the_subscription_id_covers_metrics_interval_and_client_instance() -> None:
     known = compute_subscription_id(["a"], 1000, ME)
 
     assert len({known, compute_subscription_id(["a"], 1001, ME), compute_subscription_id(["b"], 1000, ME)}) == 3

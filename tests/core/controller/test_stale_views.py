@@ -132,7 +132,7 @@ class TestADeposedLeader:
         assert answers(client) == [(SESSION_MS + 40_000 + HEARS_MS, NOT_LEADER, 0)]
         assert ends(simulation) == [0, 0, 0]
 
-    def test_who_waited_there_before_waits_on(self, simulation: Simulation) -> None:
+    def test_a_request_parked_at_a_stale_leader_stays_parked(self, simulation: Simulation) -> None:
         arisen = cut(simulation)
         clients = [simulation.connect() for _ in range(2)]
         clients[0].send(produce("t", timeout_ms=9_500))
@@ -236,7 +236,7 @@ class TestADeposedLeader:
         assert told(simulation, 1)[:2] == (1, 0)
         assert leads(simulation) == (2, 1, [2, 3])
 
-    def test_where_nobody_else_may_lead_nothing_is_lost(self) -> None:
+    def test_without_another_replica_a_stale_leader_loses_no_record(self) -> None:
         simulation = Simulation(brokers=2)
         simulation.topic(replicas=1)
         arisen = cut(simulation, b=(2,))
@@ -286,7 +286,7 @@ class TestFollowersThatDoNotHearEither:
         heal(simulation, arisen)
         assert answers(client) == [(1_000 + HEARS_MS, NONE, 0)]
 
-    def test_who_is_elected_and_does_not_know_does_not_lead(self, simulation: Simulation) -> None:
+    def test_an_elected_leader_with_stale_metadata_refuses_produce(self, simulation: Simulation) -> None:
         arisen = cut(simulation, 2, b=(1, 3))
         simulation.move_leader(2)
         client = simulation.connect(2)
@@ -379,7 +379,7 @@ class TestAPauseThatIsTooLong:
         assert ends(simulation) == [1, 1, 1]
         assert leads(simulation) == (2, 1, [1, 2, 3])
 
-    def test_a_short_one_makes_nobody_wait(self, simulation: Simulation) -> None:
+    def test_a_pause_shorter_than_the_session_delays_no_request(self, simulation: Simulation) -> None:
         simulation.pause(1)
         simulation.advance(SESSION_MS - 1)
         simulation.resume(1)
@@ -418,7 +418,7 @@ class TestWhatIsToldOfIt:
         heal(simulation, arisen)
         return check_history(simulation.journal)
 
-    def test_the_journal_says_who_does_not_know_and_until_when(self, simulation: Simulation) -> None:
+    def test_the_journal_has_the_begin_and_end_of_stale_leadership(self, simulation: Simulation) -> None:
         self.lose_one(simulation, 1)
         events = [each for each in simulation.journal if isinstance(each, LeaderStale | MetadataCaughtUp)]
         assert [(type(each).__name__, each.broker) for each in events] == [("LeaderStale", 1), ("MetadataCaughtUp", 1)]

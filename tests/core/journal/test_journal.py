@@ -162,7 +162,7 @@ def test_a_journal_of_no_size_tells_and_keeps_nothing() -> None:
     assert (list(journal), journal.dropped, told) == ([], 1, [stopped(1)])
 
 
-def test_who_is_told_is_told_of_each_in_order() -> None:
+def test_the_listener_of_the_journal_receives_each_event_in_order() -> None:
     told: list[Event] = []
     journal = Journal(2, told.append)
     for number in range(4):

@@ -80,7 +80,7 @@ def test_a_partition_that_was_not_added() -> None:
     assert verified[2:] == ("tx", 1, producer_id, 0, False, (("t", 0, "TRANSACTION_ABORTABLE"),))
 
 
-def test_whoever_comes_later_with_the_same_id() -> None:
+def test_a_second_producer_with_the_same_id_fences_the_first() -> None:
     simulation = with_coordinator()
     client = simulation.connect()
     _, producer_id, epoch = init(client)

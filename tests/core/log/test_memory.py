@@ -191,7 +191,7 @@ def test_without_anything_to_delete_the_broker_is_full() -> None:
     assert send(client, 12, records=KIB) == [NONE] * 12
 
 
-def test_who_has_less_gives_if_the_largest_cannot() -> None:
+def test_a_smaller_log_is_trimmed_if_the_largest_cannot_be() -> None:
     simulation = simulated(20 * (KIB_COST + 2 * ENTRY_COST), "delete", 3)
     simulation.topic()
     simulation.topic("stuck", min_insync_replicas=3)

@@ -99,7 +99,7 @@ def test_what_another_deadline_does_is_seen() -> None:
     assert world.done == [(510, 0)]
 
 
-def test_who_is_stopped_does_not_go_on() -> None:
+def test_a_stopped_task_does_not_run_again() -> None:
     world = World(10)
     world.advance(1_000)
     world.tasks[0].stop()
@@ -135,7 +135,9 @@ STEPS = st.lists(
 
 
 @given(intervals=st.lists(st.integers(1, 40), min_size=1, max_size=3), steps=STEPS)
-def test_who_skips_sees_the_same(intervals: list[int], steps: list[tuple[str, int, int]]) -> None:
+def test_tasks_run_at_the_same_times_with_and_without_skips(
+    intervals: list[int], steps: list[tuple[str, int, int]]
+) -> None:
     worlds = [World(*intervals, skips=skips) for skips in (True, False)]
     for name, first, second in steps:
         for world in worlds:

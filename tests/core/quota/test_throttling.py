@@ -164,7 +164,7 @@ def test_a_user_quota_is_shared_by_its_clients() -> None:
 
 
 def test_a_client_without_a_quota_is_not_touched() -> None:
-    simulation = throttled(QuotaEntity(None, "someone else"))
+    simulation = throttled(QuotaEntity(None, "another client"))
     client = simulation.connect()
     client.send(*(produce_1500(correlation_id=number) for number in range(5)))
     assert answers(client) == [(0, number, 0) for number in range(5)]

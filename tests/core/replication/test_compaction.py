@@ -130,7 +130,7 @@ def test_what_is_young_is_not_compacted() -> None:
     assert [value for _, _, value in pairs_of(simulation)] in ([b"2", b"3"], [b"1", b"2", b"3"])
 
 
-def test_who_is_not_compacted() -> None:
+def test_compact_refuses_a_topic_without_compaction() -> None:
     simulation = compacted(cleanup_policy="delete")
     with pytest.raises(KafkaError, match=r"not compacted") as refused:
         compact(simulation)

@@ -178,7 +178,7 @@ def test_all_replicas_are_told_the_same() -> None:
     assert {broker: aborted(simulation, broker) for broker in (1, 2, 3)} == {1: [], 2: [], 3: []}
 
 
-def test_who_is_behind_takes_over_what_the_leader_tells() -> None:
+def test_a_lagging_follower_takes_over_the_compacted_log_of_the_leader() -> None:
     simulation = compacted(brokers=3)
     simulation.advance(1)
     writer = Writer(simulation)

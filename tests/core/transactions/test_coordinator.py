@@ -63,7 +63,7 @@ class TestInit:
     def test_a_timeout_that_is_none(self, harness: TransactionHarness, timeout_ms: int) -> None:
         assert harness.init(timeout_ms=timeout_ms) == [(INVALID_TIMEOUT, NOBODY)]
 
-    def test_who_goes_on(self, harness: TransactionHarness) -> None:
+    def test_init_producer_id_with_the_current_id_bumps_the_epoch(self, harness: TransactionHarness) -> None:
         producer = begun(harness)
         assert harness.init(producer) == [(NONE, ProducerIdAndEpoch(100, 1))]
         assert harness.init(producer) == [(NONE, ProducerIdAndEpoch(100, 1))]  # once more
@@ -120,7 +120,7 @@ class TestTransaction:
             assert harness.end(producer, ABORT) == [(NONE, ProducerIdAndEpoch(100, 1))]
             assert harness.state == "CompleteAbort"
 
-    def test_who_is_not_it(self, harness: TransactionHarness) -> None:
+    def test_a_transaction_refuses_another_producer_id_or_epoch(self, harness: TransactionHarness) -> None:
         producer = begun(harness)
         others = {ProducerIdAndEpoch(7, 0): MAPPING, ProducerIdAndEpoch(100, 5): FENCED}
         for other, error in others.items():

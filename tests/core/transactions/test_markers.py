@@ -99,7 +99,7 @@ def test_a_marker_of_an_unknown_producer(partition: Partition) -> None:
     assert partition.leader_log.last_stable_offset == 1
 
 
-def test_who_is_in_a_transaction_writes_nothing_else(partition: Partition) -> None:
+def test_a_producer_in_a_transaction_cannot_append_other_records(partition: Partition) -> None:
     begin(partition, epoch=3)
     with pytest.raises(KafkaError, match="Expected transactional write"):
         partition.append_records_to_leader(batch(producer_id=PID, producer_epoch=3, base_sequence=1), False, 1, NOW)

@@ -167,7 +167,9 @@ WIDE_CASES: dict[str, Case] = {
     "wide, appended to a third partition": wide(
         ["appended to another partition"] * 4, more=(APPEND | {"topic": "v", "records": ["x"]},)
     ),
-    "wide, and a batch of nobody": wide(["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)),
+    "several partitions, and a batch of no request": wide(
+        ["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)
+    ),
 }
 
 CASES: dict[str, Case] = {
@@ -181,7 +183,7 @@ CASES: dict[str, Case] = {
         (ASKED, PRODUCE, ANSWER | {"error_code": 19, "base_offset": -1, "mono_ms": 5_003}), [], REFUSED, ()
     ),
     "a name for none: by its offset": Case(times_out(append={"records": []}), []),
-    "nobody knows of it": Case((), ["not in the journal"]),
+    "no event of the request": Case((), ["not in the journal"]),
     "the connection broke, and it never came": Case((), ["closed"], {"outcome": "closed", "error_code": None}, ()),
     "of another address": Case(
         times_out(request={"peer": "h:2"}), ["not in the journal", "a Produce that the load has not sent"]
@@ -219,7 +221,7 @@ CASES: dict[str, Case] = {
         {"error_code": 6, "expected_error": 6, "base_offset": -1, "must_wait": False},
         (),
     ),
-    "there by nobody": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
+    "in the log without an append": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
     "at another place, under another leader": Case(
         (*times_out(append={"base_offset": 41, "last_offset": 41}), LED),
         ["moved in the log"],
@@ -309,13 +311,19 @@ CASES: dict[str, Case] = {
     ),
     "late by the broker's clock": Case(times_out(answer={"mono_ms": 5_102 + 501}), ["late"]),
     "not late": Case(times_out(answer={"mono_ms": 5_102 + 500}), []),
-    "somebody else's": Case(
+    "a Produce of another client": Case(
         (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4}, APPEND | {"request": 4}),
         ["a Produce that the load has not sent"],
     ),
-    "somebody else's elsewhere": Case((*TIMED_OUT, STRANGER, PRODUCE | {"request": 4, "topic": "u"}), []),
-    "beside the own": Case((ASKED, PRODUCE, APPEND, OTHER_APPEND, PARKED, ANSWER), ["appended, and sent by nobody"]),
-    "in no request's hand": Case((*TIMED_OUT, OTHER_APPEND | {"request": 0}), ["appended, and sent by nobody"]),
+    "a Produce of another client to another topic": Case(
+        (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4, "topic": "u"}), []
+    ),
+    "an append of another request": Case(
+        (ASKED, PRODUCE, APPEND, OTHER_APPEND, PARKED, ANSWER), ["appended, and sent by nobody"]
+    ),
+    "an append outside of any request": Case(
+        (*TIMED_OUT, OTHER_APPEND | {"request": 0}), ["appended, and sent by nobody"]
+    ),
     "shown what is not so": Case(
         (*TIMED_OUT, FETCH, FETCHED, MOVED), ["watermark shown too early"], {}, (RECORD,), SHOWN | {"shown_offset": 41}
     ),
@@ -434,7 +442,7 @@ CASES: dict[str, Case] = {
     "gone, and the leader was elected before": Case(
         (LED, *TIMED_OUT), ["appended, and not in the log"], {}, (), ANOTHER_LEADER
     ),
-    "gone, and nobody was elected": Case(TIMED_OUT, ["appended, and not in the log"], {}, (), ANOTHER_LEADER),
+    "not in the log, and no election": Case(TIMED_OUT, ["appended, and not in the log"], {}, (), ANOTHER_LEADER),
     "answered before it was appended": Case((ASKED, PRODUCE, PARKED, ANSWER, APPEND), ["answered before it was done"]),
     "parked behind its answer": Case((ASKED, PRODUCE, APPEND, ANSWER, PARKED), ["answered before it was done"]),
     "appended before it was asked": Case((APPEND, ASKED, PRODUCE, PARKED, ANSWER), ["done before it was asked for"]),
@@ -481,7 +489,7 @@ CASES: dict[str, Case] = {
     "throttled and not told": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 0}),
     "throttled and told of less": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 29}),
     "another connection is throttled": Case((*TIMED_OUT, MUTED | {"connection": 9}), []),
-    "shown by nobody": Case(TIMED_OUT, ["not in the journal"], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
+    "readable without an event": Case(TIMED_OUT, ["not in the journal"], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
     "shown what is so": Case((*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 41}),
     "shown what was there": Case((*TIMED_OUT, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
 }

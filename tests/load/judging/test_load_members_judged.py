@@ -87,13 +87,13 @@ CASES: dict[str, tuple[list[Row], set[str]]] = {
     "committed up to it before it was read": (
         [SENT, OWNS, read(40), COMMIT | {"read": COMMIT["read"] | {"offset": 4}}, END, *DONE], set()
     ),
-    "read by nobody": ([SENT, OWNS, COMMIT, END, *DONE], {"not read"}),
+    "read by no member": ([SENT, OWNS, COMMIT, END, *DONE], {"not read"}),
     "the end is not committed": (
         [SENT, OWNS, READ, COMMIT, told("committed", None, 90, offset=4), *DONE],
         {"not committed to the end", "a commit is gone"},
     ),
-    "nobody has asked": ([SENT, OWNS, READ, COMMIT, *DONE], {"not committed to the end"}),
-    "the last one who asks counts": ([*ALL, told("committed", None, 20, offset=4)], set()),
+    "no committed offset was fetched": ([SENT, OWNS, READ, COMMIT, *DONE], {"not committed to the end"}),
+    "the last OffsetFetch counts": ([*ALL, told("committed", None, 20, offset=4)], set()),
     "less than was committed before": ([*ALL, told("committed", "a", 80, offset=4)], {"a commit is gone"}),
     "less than was committed meanwhile": ([*ALL, told("committed", "a", 35, offset=4)], set()),
     "more than the log has, until the next commit": (
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[list[Row], set[str]]] = {
     "a commit that was refused": (
         [*ALL, told("commit", "a", 40, error=22, offset=9), told("committed", "a", 80, offset=5)], set()
     ),
-    "more than anybody has read": (
+    "a commit beyond all records read": (
         [SENT, OWNS, told("committed", "a", 15, offset=5), READ, COMMIT, END, *DONE], {"committed before it was read"}
     ),
 }  # fmt: skip

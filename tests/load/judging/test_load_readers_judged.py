@@ -82,12 +82,12 @@ CASES: dict[str, tuple[list[Row], dict[str, list[int]], list[Row] | None]] = {
     "before it moved at all": ([FIRST, BOTH[0], DONE], {"read beyond the watermark": [40]}, [MOVED, *fetched(0, 4)]),
     "other bytes": ([FIRST, given(0, 40, FIRST | {"fingerprint": "x"}), DONE], {"read altered": [40]}, None),
     "another offset": ([FIRST, given(0, 42, FIRST), DONE], {"read at another offset than told": [42]}, None),
-    "of nobody": (
+    "of no request": (
         [FIRST, BOTH[0], given(1, 41, SECOND, of_connection=None, of_sequence=None), DONE],
         {"read, and sent by nobody": [41]},
         None,
     ),
-    "of nobody, by its number": ([FIRST, *BOTH, DONE], {"read, and sent by nobody": [41]}, None),
+    "of no request, by its sequence": ([FIRST, *BOTH, DONE], {"read, and sent by nobody": [41]}, None),
     "of another partition": (
         [FIRST, SECOND | {"partition": 1}, *BOTH, DONE], {"read in another partition": [41]}, None
     ),

@@ -82,7 +82,7 @@ def test_what_makes_no_sense_ends_the_connection() -> None:
     assert connections.take_effects() == [Disconnect(1, "a response came without a request")]
 
 
-def test_who_closes_hears_nothing_more() -> None:
+def test_a_closed_connection_has_no_further_events() -> None:
     connections = connected()
     data = ask(connections, 0)
     connections.received(1, data, 0)

@@ -143,7 +143,7 @@ def test_a_broker_that_stands_still_loses_its_connection_and_all_requests(genera
     world.advance(100)
     world.send(2)
     world.advance(500)
-    assert [record for _, record, _ in world.told] == [0], "nobody looks between two polls: the last began at 200"
+    assert [record for _, record, _ in world.told] == [0], "no check between two polls: the last began at 200"
     world.advance(1)
     late = [(at_ms, record) for at_ms, record, _ in world.told[1:]]
     assert late == [(701, 1), (701, 2)]

@@ -120,7 +120,7 @@ def test_what_is_answered_is_told(request_: TxnRequest, version: int) -> None:
         assert response.answer == TxnAnswer(code, producer=producer)
 
 
-def test_who_has_not_gone_over_to_version_2_keeps_to_what_was_before() -> None:
+def test_without_transaction_version_2_end_txn_stays_at_version_4() -> None:
     for request in (COMMIT, EndTxn("tx", PRODUCER, True, True)):
         assert transaction_range(request, NEWEST).max_version == 5
         assert transaction_range(request._replace(is_v2=False), NEWEST).max_version == 4

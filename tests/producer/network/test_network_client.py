@@ -171,7 +171,7 @@ def test_a_request_without_a_response_completes_when_it_is_written(generation: s
 
 
 @both
-def test_who_is_throttled_waits_if_the_broker_counts_on_it(generation: str) -> None:
+def test_a_throttled_node_is_not_ready_if_the_client_throttles(generation: str) -> None:
     for newest, is_ready in ((5, True), (6, False)):
         net = Net(generation)
         net.ready(FIRST, versions=[ApiVersion(PRODUCE, 0, newest)])

@@ -146,7 +146,7 @@ def test_another_thread_is_told_what_to_take(new_loop: NewLoop) -> None:
     run(new_loop, work)
 
 
-def test_who_only_looks_may_be_another_thread(new_loop: NewLoop) -> None:
+def test_queries_may_come_from_another_thread(new_loop: NewLoop) -> None:
     async def work() -> None:
         async with AsyncFakeCluster(brokers=1) as kafka:
             assert await asyncio.to_thread(lambda: kafka.bootstrap_servers) == kafka.bootstrap_servers

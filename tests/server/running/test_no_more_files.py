@@ -44,7 +44,9 @@ signal.signal(signal.SIGUSR1, take)
 if loops.NAME == "uvloop":
     PRELUDES["uvloop"] = FEW_FILES
 of_both_loops = pytest.mark.parametrize("prelude", PRELUDES.values(), ids=list(PRELUDES))
-on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells of another process")
+on_linux = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the limits of another process are unknown here"
+)
 
 
 def cpu_s(pid: int) -> float:

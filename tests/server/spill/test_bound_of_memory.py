@@ -47,7 +47,7 @@ store.close()
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="nobody tells how much memory is resident")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the resident memory is unknown here")
 @pytest.mark.parametrize("full", ["spill", "delete"])
 def test_the_smallest_batches_stay_within_the_bound(full: str) -> None:
     """1.4 GiB for 256 MiB is what they took when only their bytes counted."""

@@ -117,7 +117,7 @@ def test_none_is_with_idempotence() -> None:
     assert (result.acknowledged, result.lost, result.duplicated, result.reordered) == (result.sent, 0, 0, 0)
 
 
-def test_who_does_not_try_again_is_told_an_error_of_what_is_written() -> None:
+def test_without_retries_written_records_are_reported_as_failed() -> None:
     trial = Trial(OddsModel(**LOSSY, acks="1", retries=0), 1)
     result = trial.run()
     [fault] = trial.simulation.cluster.faults.armed
@@ -192,7 +192,7 @@ def test_acks_all_needs_two_of_three_brokers() -> None:
             one_before = broker_id
         elif not last and not up:
             last, missed = broker_id, {one_before, broker_id}
-    assert waiting_ms > 0, "in this seed nobody has to wait for who led last: take another one"
+    assert waiting_ms > 0, "with this seed no election waits for the last leader: take another seed"
     expected_ms, of_partition_ms = too_few_ms + waiting_ms, result.unavailable_ms / QUIET.brokers
     assert expected_ms <= of_partition_ms <= expected_ms + SHORT_SESSION_MS * result.crashes
 

@@ -104,7 +104,7 @@ def test_a_call_at_the_wrong_time_raises_an_error(generation: str) -> None:
 
 
 @both
-def test_nobody_answers_for_max_block_ms_and_then_somebody_does(generation: str) -> None:
+def test_after_max_block_ms_without_a_broker_a_later_init_transactions_succeeds(generation: str) -> None:
     world = World(generation)
     client = world.add("tx", max_block_ms=700)
     for broker_id in (1, 2, 3):

@@ -99,7 +99,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
                 group.check_invariants()
 
     @invariant()
-    def nobody_is_answered_twice(self) -> None:
+    def no_request_is_answered_twice(self) -> None:
         for member in getattr(self, "everybody", ()):
             assert all(len(asked.answers) <= 1 for asked in member.asked)
 

@@ -93,7 +93,7 @@ def test_a_member_that_does_not_sync_in_time_is_removed(harness: GroupHarness, m
         harness.advance(SESSION_MS - 1)
         members.heartbeat(first.told.member_id, 1)
     harness.advance(REBALANCE_MS - 6 * (SESSION_MS - 1) - 1)
-    assert waits.answer is None, "who waits needs no heartbeats"
+    assert waits.answer is None, "a member with a pending SyncGroup needs no heartbeats"
     harness.advance(1)
     assert waits.told.error_code is ErrorCode.rebalance_in_progress
     assert members.group.members.keys() == {second.told.member_id}

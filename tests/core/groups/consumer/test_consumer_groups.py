@@ -57,7 +57,7 @@ def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
     assert len(held(groups.heartbeat("n", 3))) == 4
 
 
-def test_who_has_given_up_has_all_the_time() -> None:
+def test_a_member_that_has_revoked_has_no_rebalance_timeout() -> None:
     groups = harness()
     topic = groups.topic_id("t")
     groups.join("m", "t", rebalance_timeout_ms=10_000)

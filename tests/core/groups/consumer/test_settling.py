@@ -82,7 +82,7 @@ class Groups(RuleBasedStateMachine):
         self.topics ^= {name}
 
     @invariant()
-    def nobody_shares_a_partition(self) -> None:
+    def no_partition_has_two_owners(self) -> None:
         """Among those whom the coordinator takes for members, as far as they know themselves."""
         try:
             known = {member.member_id for member in self.harness.described().members}

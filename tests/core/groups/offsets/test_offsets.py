@@ -55,7 +55,7 @@ class TestExpiry:
         harness.advance(10 * MINUTE_MS)
         assert committed(harness) == -1
 
-    def test_who_has_no_groups_has_no_timers(self) -> None:
+    def test_a_coordinator_without_groups_has_no_timers(self) -> None:
         harness = GroupHarness(partitions=50)
         timers, housekeeping = harness.coordinator()._timers, harness.simulation.cluster.housekeeping
         before = housekeeping.num_pending()

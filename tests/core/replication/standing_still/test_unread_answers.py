@@ -61,7 +61,7 @@ def test_its_fetch_waits_for_half_a_second(unclean: Simulation, since_ms: int, l
 
 @pytest.mark.parametrize(("settings", "patience_ms"), [({}, 30_000), ({"request.timeout.ms": "12000"}, 12_000)])
 @pytest.mark.parametrize(("late_ms", "has"), [(0, True), (1, False)])
-def test_who_stands_still_for_too_long_has_given_its_fetch_up(
+def test_a_follower_paused_beyond_its_request_timeout_drops_its_fetch(
     settings: dict[str, str], patience_ms: int, late_ms: int, has: bool
 ) -> None:
     simulation = Simulation(config=settings)

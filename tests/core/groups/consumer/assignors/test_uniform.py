@@ -66,7 +66,7 @@ def test_without_topics_no_member_gets_a_partition() -> None:
     assert assign_uniformly(spec({}, m=member())) == {}
 
 
-def test_where_nobody_had_any_the_last_ones_have_one_more() -> None:
+def test_a_first_assignment_gives_the_remainder_to_the_last_members() -> None:
     group = spec({A: 5}, x=member(A), y=member(A))
     assert assign_uniformly(group) == {"x": {A: frozenset({0, 1})}, "y": {A: frozenset({2, 3, 4})}}
 

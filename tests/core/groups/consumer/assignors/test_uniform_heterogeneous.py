@@ -41,7 +41,7 @@ def test_it_does_what_the_other_way_does_where_both_can(group: GroupSpec) -> Non
 
 
 @given(groups())
-def test_nobody_has_two_more_than_another_who_could_have_one(group: GroupSpec) -> None:
+def test_the_counts_of_members_with_a_common_topic_differ_by_at_most_one(group: GroupSpec) -> None:
     """What remains uneven could only be made even over several topics."""
     target = assign_uniformly(group)
     counted = sizes(target, group)

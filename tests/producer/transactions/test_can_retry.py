@@ -197,7 +197,7 @@ def test_an_unknown_producer_in_a_transaction_forgets_the_partition() -> None:
     assert manager.partitions.find(PARTITION) is None
 
 
-def test_who_is_farther_behind_a_gap_waits_for_the_first() -> None:
+def test_a_later_batch_behind_a_gap_is_retried_without_an_epoch_bump() -> None:
     manager = manager_of("4.3")
     assert isinstance(manager, TransactionManager43)
     batches = [sent(manager) for _ in range(3)]
