@@ -116,7 +116,7 @@ def _told(what: str, result: Result) -> int:
     more = sum(sum(each.written) > sum(each.seen) for each in result.outcomes)
     errors = sum(len(each.errors) for each in result.outcomes)
     console.print(
-        f"{what}: {met} places, {more} of them leave aborted records, {errors} programs gave up, "
+        f"{what}: {met} points, {more} of them leave aborted records, {errors} programs failed, "
         f"{len(result.wrong)} not exactly once; {result.took_s:.0f} s"
     )
     return len(result.wrong)

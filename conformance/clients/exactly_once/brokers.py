@@ -15,7 +15,7 @@ CONFIG: Mapping[str, Any] = {
     "transaction.state.log.num.partitions": 1,
 }
 TRANSACTIONS, OFFSETS = "__transaction_state", "__consumer_offsets"
-LEADERS = "the coordinator of transactions", "the coordinator of groups", "the leader of a partition"
+LEADERS = "the transaction coordinator", "the group coordinator", "the leader of a partition"
 
 
 class Broker(Protocol):

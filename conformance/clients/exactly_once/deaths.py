@@ -108,8 +108,8 @@ class Marks:
             self._pause()
             began_s.append(time.monotonic())
 
-        yield _BEFORE_END, "a follower stands still", pause
-        self._note("while it stands")
+        yield _BEFORE_END, "a follower is paused", pause
+        self._note("while the follower is paused")
 
         def resume() -> None:
             time.sleep(max(began_s[0] + _BLOCKED_S - time.monotonic(), 0))
@@ -119,29 +119,29 @@ class Marks:
         yield _BEFORE_END, "the next transaction", lambda: None
         waited_s = time.monotonic() - began_s[0]
         self.notes["the next transaction"] = (
-            f"it is done {'after' if waited_s > _BLOCKED_S else 'before'} the follower goes on"
+            f"it completed {'after' if waited_s > _BLOCKED_S else 'before'} the follower resumed"
         )
         self._join(thread)
         self._whole()
-        self._note("when it goes on", with_marks=True)
+        self._note("after the follower resumed", with_marks=True)
         threads: list[threading.Thread] = []
 
         def pause_and_kill() -> None:
             self._pause()
             threads.append(self._later(self._kill_once_decided))
 
-        yield _BEFORE_END, "a follower stands still, and the coordinator is killed", pause_and_kill
+        yield _BEFORE_END, "a follower is paused, and the coordinator is killed", pause_and_kill
         for each in threads:
             self._join(each)
         self._whole()
-        self._note("when both are back")
+        self._note("after the follower and the coordinator are back")
 
     def _kill_once_decided(self) -> None:
         cluster = self._cluster
         await_transaction(cluster.target, AwaitTransaction(self._chain.transactional_id, "PrepareCommit", broker=2))
         cluster.brokers[1].kill()
         self._killed = True
-        self._note("when the coordinator is dead")
+        self._note("after the coordinator was killed")
         time.sleep(_SESSION_S)
         self.heal()
 
@@ -167,8 +167,8 @@ class Marks:
             {partition: len(values) for partition, values in read.items()}
             for read in (read_values(servers, topic, committed=each, to_its_end=False) for each in (True, False))
         )
-        told = f"committed {committed}, all {everything}"
-        self.notes[when] = f"{told}, marks {count_marks(servers, topic)}" if with_marks else told
+        told = f"read_committed {committed}, read_uncommitted {everything}"
+        self.notes[when] = f"{told}, markers {count_marks(servers, topic)}" if with_marks else told
 
     def _servers(self) -> str:
         """The second broker's: nothing happens to it."""

@@ -119,12 +119,14 @@ class Kind:
 
 
 KINDS = (
-    Kind("programs die", _programs_die),
-    Kind("workers come and go", _workers_come_and_go),
-    Kind("brokers go", _brokers_go, on_kafka=False),  # 72 times, and there a broker takes seconds to stop and start
-    Kind("the coordinator of groups restarts", _coordinator_restarts),
+    Kind("programs crash", _programs_die),
+    Kind("workers join and crash", _workers_come_and_go),
+    Kind(
+        "leaders move and restart", _brokers_go, on_kafka=False
+    ),  # 72 times, and there a broker takes seconds to stop and start
+    Kind("the group coordinator restarts", _coordinator_restarts),
     Kind("brokers are killed", _brokers_are_killed),
-    Kind("marks wait", _marks_wait),  # the last one: it leaves the replicas elsewhere
+    Kind("transaction markers are delayed", _marks_wait),  # the last one: it leaves the replicas elsewhere
 )
 
 

@@ -38,7 +38,7 @@ def _request(name: str, api_key: int, **more: bool) -> list[Point]:
     is_done = more.pop("is_done", False)
     return [
         Point(f"before {name}", None, api_key, **more),
-        Point(f"before the answer to {name}", None, api_key, is_after=True, is_done=is_done, **more),
+        Point(f"before the response to {name}", None, api_key, is_after=True, is_done=is_done, **more),
     ]
 
 

@@ -263,7 +263,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     | _PLACE
     | {
         "kind": "kind of mismatch, such as lost, early, altered",
-        "problem": "what is wrong, as in the tables of [the load](../load/README.md#what-the-log-is-asked)",
+        "problem": "what is wrong, as in the tables of [the load](../load/README.md#findings-from-the-log)",
         "group": "group of the request; null: it is of no request, as are the next three",
         "connection": "connection of the request",
         "sequence": "sequence of the request",

@@ -56,7 +56,7 @@ def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -
     written = {each.point.name: each.written for each in outcomes if each.point is not None}
     # What was written and not committed is there, and only read_uncommitted sees it.
     assert written["after a flush"] == written["before EndTxn"] == written["after an abort"] == [2, 2]
-    assert written["after begin"] == written["before the answer to EndTxn"] == [1, 1]
+    assert written["after begin"] == written["before the response to EndTxn"] == [1, 1]
 
 
 @pytest.mark.nightly  # every day: the same with aiokafka
