@@ -29,7 +29,7 @@ ROOMS = ("cluster", "reading")
 
 @pytest.fixture
 def nothing_else_served() -> Iterator[None]:
-    """As if no API of this test were served yet, whatever is served today."""
+    """Serve Produce only, so that the registry has no other API besides the new one."""
     served = dict(registry.load())
     registry._apis.clear()
     registry._apis[PRODUCE] = served[PRODUCE]
@@ -56,7 +56,7 @@ def written(checkout: Path) -> set[str]:
 
 
 def imported(path: Path) -> ModuleType:
-    """A module by its file alone, under a name that nobody else has."""
+    """Import a module by its file, under a unique name."""
     spec = importlib.util.spec_from_file_location(f"stub_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -109,7 +109,7 @@ def test_nothing_is_reassigned(simulation: Simulation, client: SimulatedClient, 
     values = {"topics": topics, "timeout": timeout, "allow_replication_factor_change": False}
     answer = ask(client, ALTER_REASSIGNMENTS, 1, **values)
     assert int(answer.error_code) == REQUEST_TIMED_OUT
-    assert answer.allow_replication_factor_change  # who fails does not look at what was asked
+    assert answer.allow_replication_factor_change  # a request that fails is not validated
     assert [int(part.error_code) for topic in answer.responses for part in topic.partitions] == [REQUEST_TIMED_OUT]
     assert int(ask(client, ALTER_REASSIGNMENTS, 1, **values | {"topics": []}).error_code) == 0
     assert not simulation.partition().is_reassigning

@@ -1,4 +1,4 @@
-"""What holds of every API and version that is served, whatever it is: nothing here names one."""
+"""Rules for each API and version that is served; the tests name none."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def structs_in(hint: Any) -> list[Any]:
 
 
 def keywords_of_respond(tree: ast.Module) -> set[str]:
-    """What `_respond(ctx, **values)` is called with; nothing where it has parameters of its own."""
+    """Return the keywords of calls of `_respond(ctx, **values)`; none if it has its own parameters."""
     open_ended = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.args.kwarg is not None}
     return {
         keyword.arg

@@ -1,4 +1,4 @@
-"""Settings that change while the cluster runs: what counts from the next request on, and who is not woken."""
+"""Settings that change while the cluster runs: they apply from the next request on and wake no parked request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def alter_brokers(simulation: Simulation, **changes: str | None) -> None:
 
 
 def send(simulation: Simulation, records: bytes = SMALL, topic: str = "t", acks: int = -1) -> int:
-    """What a Produce is answered at once."""
+    """Return the error of a Produce that is completed at once."""
     client = simulation.connect()
     client.send(produce(topic, acks=acks, records=records))
     ((_, error, _),) = answers(client)
@@ -115,7 +115,7 @@ def test_but_with_the_next_record_the_watermark_moves() -> None:
 
 
 def test_a_minimum_that_rises_while_a_request_waits_lets_it_time_out() -> None:
-    """The watermark stands still, so it is 7, and never 20 (KAFKA-15583)."""
+    """The high watermark does not move, so the error is 7, and never 20 (KAFKA-15583)."""
     simulation = Simulation()
     simulation.topic()
     simulation.stop(3)

@@ -1,4 +1,4 @@
-"""Brokers that stop and start: who leads, who is in sync, what is lost, what is never answered."""
+"""Brokers that stop and start: leaders, ISRs, lost records, and requests without a response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEADER_NOT_AVAILABLE = 5
 
 
 def values(simulation: Simulation, broker_id: int) -> list[bytes | None]:
-    """What a replica holds."""
+    """Return the values of the records of a replica."""
     return [
         record.value
         for logged in simulation.partition().replicas[broker_id].log.batches

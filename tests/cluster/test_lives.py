@@ -1,4 +1,4 @@
-"""How brokers die, stand still and come back, to the millisecond (cluster/lives.py)."""
+"""Brokers that crash, are paused and come back, to the millisecond (cluster/lives.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELAY = {"fakebroker.controller.delay.ms": "30"}
 
 
 def leads(simulation: Simulation) -> tuple[int, list[int]]:
-    """Who leads, and the ISR."""
+    """Return the leader and the ISR."""
     partition = simulation.partition()
     return partition.leader_id, partition.isr_ids
 
@@ -108,7 +108,7 @@ class TestKill:
         simulation.advance(1_000)
         simulation.kill(2)
         simulation.advance(SESSION_MS - 1_000)
-        assert leads(simulation) == (2, [2, 3])  # dead, but nobody knows yet
+        assert leads(simulation) == (2, [2, 3])  # killed, but its session has not ended
         simulation.advance(1_000)
         assert leads(simulation) == (3, [3])
 
@@ -263,7 +263,7 @@ class TestStop:
         assert simulation.cluster.registry[1].is_fenced
 
     def test_it_waits_until_a_silent_broker_is_fenced(self, simulation: Simulation) -> None:
-        """It leads nothing at once, and lives on."""
+        """The broker loses its leaderships at once, and keeps running."""
         simulation.kill(3)
         client = simulation.connect(1)
         simulation.stop(1)
@@ -367,7 +367,7 @@ def simulation() -> Simulation:
 
 
 def _brokers(simulation: Simulation) -> list[int]:
-    """As broker 2 tells it."""
+    """Return the brokers in the Metadata of broker 2."""
     client = simulation.connect(2)
     client.send(metadata(None))
     return [broker.node_id for broker in decode_response(3, 12, client.answers[0][1])[1].brokers]

@@ -1,7 +1,7 @@
-"""A commit, stopped in the middle: between its decision, its marks and its end, and before its records.
+"""A commit that stops in the middle: between its decision, its transaction markers and its end, and before its records.
 
-How it is stopped: frozen followers hold what is to be replicated, and a broker that is stopped neither writes nor
-answers. Broker 1 coordinates, broker 2 leads t-0 and nobody follows; broker 3 leads t-1.
+Frozen followers delay what is to be replicated, and a stopped broker neither writes nor responds. Broker 1 is the
+transaction coordinator, broker 2 leads t-0, which has no follower, and broker 3 leads t-1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NONE, NOT_AVAILABLE, CONCURRENT = 0, 15, 51
 
 
 class World:
-    """Three brokers, a producer of version 1 or 2 of transactions, and whoever reads."""
+    """Three brokers, a producer of transaction version 1 or 2, and consumers."""
 
     def __init__(self, version: int = 2, assignment: tuple[tuple[int, ...], ...] = ((2,), (3,)), **config: str) -> None:
         settings = {name.replace("_", "."): value for name, value in config.items()}
@@ -105,8 +105,8 @@ def version(request: pytest.FixtureRequest) -> int:
 
 class TestOneLeaderIsGone:
     def test_after_the_decision_and_before_a_mark(self, version: int) -> None:
-        """It is answered, and one part is read. The other has no mark, and hangs: Kafka 4.4 takes a partition without a
-        leader for one that was deleted."""
+        """EndTxn succeeds, and one partition is readable. The other one has no marker and hangs: Kafka 4.4 treats a
+        partition without a leader as deleted."""
         world = World(version)
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", STATE)
@@ -135,7 +135,7 @@ class TestOneLeaderIsGone:
         assert world.read(1) == []
 
     def test_while_its_mark_is_being_replicated(self, version: int) -> None:
-        """Nobody is told what became of the request to a broker that dies: it is sent again, to whoever leads next."""
+        """A request to a broker that dies has no result for the coordinator: it is sent again, to the next leader."""
         world = World(version, assignment=((2, 1), (3, 2)))
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", "t", 1, 2)
@@ -199,7 +199,7 @@ class TestBeforeTheRecords:
         assert (produced(frame), log.log_end_offset, log.last_stable_offset) == (NONE, 1, 0)
 
     def test_their_time_begins_when_they_are_appended(self) -> None:
-        """And the journal knows whose they are."""
+        """The journal has the producer of each of them."""
         world = World(assignment=((2, 1), (3, 1)), replica_lag_time_max_ms="600000")
         world.simulation.followers("lagging:5000", STATE)
         world.simulation.followers("frozen", "t")
@@ -215,8 +215,8 @@ class TestBeforeTheRecords:
         assert (told.error, told.records, told.waited_ms) == ("REQUEST_TIMED_OUT", 1, 35_000)
 
     def test_the_coordinator_goes_while_a_leader_waits_for_it(self) -> None:
-        """The leader's connection to it ends, which its producer is told as it is told of any coordinator that cannot
-        be reached: to come again."""
+        """The leader's connection to the coordinator ends. Its producer gets the error of an unreachable coordinator,
+        which is retriable."""
         world = World()
         world.simulation.followers("frozen", STATE)
         leader = world.leader(0)
@@ -293,7 +293,8 @@ class TestFrozenFollowersOfTheStateTopic:
         assert world.ended(client) == NONE
 
     def test_its_time_is_the_transactions(self, version: int) -> None:
-        """60 s; the ISR shrinks to less than min.insync.replicas before, so the watermark stands still."""
+        """The timeout is 60 s. Before that the ISR shrinks below min.insync.replicas, so the high watermark does not
+        move."""
         world = World(version)
         assert world.write() == NONE
         world.simulation.followers("frozen", STATE)
@@ -321,7 +322,7 @@ class TestFrozenFollowersOfTheStateTopic:
         assert 30_000 <= client.answers[0][0] <= 45_000
 
     def test_a_decision_that_timed_out_stands_in_the_log(self, version: int) -> None:
-        """Error 15 does not mean "not decided": whoever coordinates next reads it, and carries it out."""
+        """Error 15 does not mean "not decided": the next coordinator loads the decision and completes it."""
         world = World(version)
         assert world.write(b"a") == NONE
         world.simulation.followers("frozen", STATE)

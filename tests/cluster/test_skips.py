@@ -85,7 +85,8 @@ def test_a_follower_that_a_client_plays_is_behind_for_no_longer_than_it_lives(si
 def test_a_producer_id_is_as_old_as_its_last_batch_by_the_clock_of_its_client(
     simulation: Simulation, lived_ms: int, is_known: bool
 ) -> None:
-    """It is forgotten after a day (producer.id.expiration.ms), and then a batch that is sent again is there twice."""
+    """The producer id expires after a day (producer.id.expiration.ms). A batch that is sent again then is appended
+    twice."""
     client = simulation.connect()
     records = batch(timestamp_ms=START_WALL_MS, producer_id=5, producer_epoch=0, base_sequence=0)
     client.send(produce("t", records=records))

@@ -88,7 +88,7 @@ def forget_to_stop(command: Sequence[str], folder: Path) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Return True unless the process is gone, or a zombie whose parent is init."""
+    """Return True unless the process is gone, or is a zombie below init."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
     return bool(state.strip()) and not state.startswith("Z")
 

@@ -42,7 +42,7 @@ def test_a_broker_is_killed_and_started_when_its_session_has_ended(controlled: C
 
     assert controlled.ask("POST", "/v1/brokers/1/kill")["state"] == "killed"
 
-    assert controlled.get("/v1/topics/t")["partitions"][0]["leader"] == 1  # nobody has noticed
+    assert controlled.get("/v1/topics/t")["partitions"][0]["leader"] == 1  # the session of the broker has not ended
     assert controlled.ask("POST", "/v1/brokers/1/start")["state"] == "starting"
     controlled.ask("POST", "/v1/clock/advance", {"ms": 20_000})
     assert controlled.get("/v1/brokers")["brokers"][0]["state"] == "running"

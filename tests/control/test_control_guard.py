@@ -1,4 +1,4 @@
-"""Who may ask, and how much."""
+"""Access to the control, and its limits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_token() -> None:
 def test_too_large_a_body_gets_an_error(
     size: int, pieces: int, headers: dict[str, str], controlled: Controlled
 ) -> None:
-    """Whether it tells the length first (one piece) or not; this client reads nothing before it has sent all."""
+    """The length may come first (one piece) or not. This client reads nothing before it has sent all."""
     content = b"x" * size if pieces == 1 else iter([b"x" * (size // pieces + 1)] * pieces)
     connection = HTTPConnection(urlsplit(controlled.control.url).netloc, timeout=LIMIT_S)
     with closing(connection):

@@ -40,7 +40,7 @@ ELSEWHERE = {
 
 
 class Calls:
-    """How many functions were called in the longest turn, those of C included."""
+    """The number of function calls in the longest turn, those of C included."""
 
     def __init__(self) -> None:
         self.longest = self._now = 0

@@ -147,7 +147,7 @@ def test_hostile_calls_are_refused_in_words_and_leave_lists_that_can_be_read(
 
 
 def bound(name: str, body: Any) -> None:
-    """Nobody waits for long, no cluster is large, and no clock is advanced by days."""
+    """Limit waits, sizes of clusters and advances of the clock."""
     if isinstance(body, dict):
         if name.endswith(("/wait", "/expect")):
             body["timeout_wall_ms"] = 2

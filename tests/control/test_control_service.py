@@ -1,4 +1,4 @@
-"""What comes to the control's port and is no HTTP goes to the limited log (control/service.py)."""
+"""Bytes at the control's port that are no HTTP go to the limited log (control/service.py)."""
 
 from __future__ import annotations
 

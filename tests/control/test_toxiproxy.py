@@ -21,7 +21,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 
 class Toxic:
-    """A cluster behind proxies, and who asks their API."""
+    """A cluster behind proxies, and a client of their API."""
 
     def __init__(self, serving: Serving) -> None:
         self.serving = serving

@@ -1,4 +1,4 @@
-"""Which Java is taken, shown with scripts that say they are one."""
+"""The choice of Java, with scripts that pretend to be one."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ ROUNDED = {
 }
 HISTORIES |= ROUNDED
 
-# Of runs whose actions came 10 ms late.
+# Runs with actions that came 10 ms late.
 ACTED_LATE = {
     "due, and late as the action was": History((DUE | {"answered_us": 560_000},), ["late, undecided"]),
     "due, and later than the action": History((DUE | {"answered_us": 560_001},), ["late"]),
@@ -287,7 +287,7 @@ def test_what_waits_for_what_happens_is_due_then(found_in_histories: dict[str, l
 
 
 def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What there is too much of to have all of it everywhere is joined in another way."""
+    """A table that is too large for a broadcast is joined in another way."""
     monkeypatch.setattr(requests, "FEW", 0)
     found = judged_histories(spark)
     assert {name: problems(rows) for name, rows in found.items()} == {

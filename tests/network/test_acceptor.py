@@ -1,4 +1,5 @@
-"""How fast connections may come (KIP-612): a broker lets them wait, an address is refused."""
+"""The rate of new connections (KIP-612): above the limit of a broker they wait, above that of an address they are
+refused."""
 
 from __future__ import annotations
 

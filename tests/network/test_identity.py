@@ -1,4 +1,4 @@
-"""Who a client is, and by which listener it came in: one of each today, asked for everywhere by name."""
+"""The identity of a client and its listener: one of each today, looked up by name everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the bytes of a request came (network/trail.py), whenever a listener was added."""
+"""The arrival time of a request's bytes (network/trail.py), with listeners that are added at any time."""
 
 from __future__ import annotations
 

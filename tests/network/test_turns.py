@@ -1,4 +1,4 @@
-"""A door does a bounded amount, and everybody has a turn: in the order of their coming, with timers in between."""
+"""A door does a bounded amount of work, and connections have turns in the order of arrival, with timers in between."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ask(correlation_id: int) -> bytes:
 def new_cluster(
     followers: Behaviour = INSTANT, new_turn: type[Turn] = Turn, **config: str
 ) -> tuple[Cluster, list[int]]:
-    """And the connections whose requests are handled, in order."""
+    """Return a cluster, and a list of the connections with handled requests, in order."""
     cluster = Cluster(now(), config=BrokerConfig().with_text(config), followers=followers, new_turn=new_turn)
     cluster.create_topic(NewTopic("t", 1, 3), now())
     order: list[int] = []
@@ -92,7 +92,7 @@ def test_a_door_handles_so_many_bytes() -> None:
 
 
 class Waiting(Turn):
-    """Nothing is handled before everybody has come."""
+    """A turn in which no request is handled before all clients have connected."""
 
     is_open = False
 
@@ -122,7 +122,7 @@ def test_a_new_client_waits_for_one_busy_client() -> None:
 
 
 def test_an_occasional_client_does_not_wait_for_clients_that_begin_with_many_requests() -> None:
-    """They have said nothing either."""
+    """The waiting clients have not sent anything before either."""
     cluster, order = new_cluster(new_turn=Waiting)
     *busy, quiet = (cluster.open_connection(1, "client", now()) for _ in range(101))
     for client in busy:

@@ -42,7 +42,7 @@ honest_append = Partition.append_records_to_leader
 
 
 def as_if(partition: Partition, offset: int) -> LogAppendInfo:
-    """What an append at this offset would have said."""
+    """Return the LogAppendInfo of an honest append at this offset."""
     return LogAppendInfo(offset, offset, -1, partition.leader_log.log_start_offset, LeaderHwChange.SAME)
 
 
@@ -111,7 +111,8 @@ class StoresElsewhere:
 
 
 class Reorders:
-    """A record is kept back, and stands behind the next one of its partition, whose offset it had told."""
+    """Keep one record back and append it after the next one of its partition. The response has the offset that the
+    record should have had."""
 
     def __init__(self) -> None:
         self._kept: dict[Partition, bytes] = {}
@@ -138,7 +139,7 @@ def writes_of_its_own(append: Append, partition: Partition, records: bytes, *res
 
 
 def told(lie: Any) -> Callable[..., LogAppendInfo]:
-    """In place of `Partition.append_records_to_leader`: lies for the one topic, and is honest for all others."""
+    """Replace `Partition.append_records_to_leader`: the lie applies to one topic, all others are appended honestly."""
 
     def append(self: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
         if self.topic_partition.topic != TOPIC:
@@ -158,7 +159,7 @@ def appends_so(make: Callable[[], Any]) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def answers_on_another_connection(patches: pytest.MonkeyPatch) -> None:
-    """One answer to a Produce goes to whom the first one went to."""
+    """Send one Produce response to the connection that sent the first one."""
     honest = SocketServer.take_answers
     first: list[Connection] = []
     done: list[Connection] = []
@@ -191,7 +192,7 @@ def answers_all_as_if_the_leader_were_alone(patches: pytest.MonkeyPatch) -> None
 
 
 def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
-    """To whoever fetches, whatever the followers have."""
+    """Show the log end as high watermark in every Fetch response."""
     honest = reads.fetch_records
 
     def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:
@@ -215,12 +216,12 @@ class Kept(Piece):
 
 
 def is_of_a_reader(params: Any) -> bool:
-    """And not of whoever reads the log back in the end, who asks for more at a time."""
+    """Return True for a Fetch of a reader; the final read of the log asks for more bytes at a time."""
     return not params.is_from_follower and params.max_bytes < MAX_BYTES
 
 
 def skips_one_in(each: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """To readers; the same ones whenever they are asked for."""
+    """Hide one record in `each` from readers, the same records in every Fetch."""
     honest = reads.fetch_records
     seen: dict[tuple[int, int], bool] = {}
 
@@ -276,7 +277,7 @@ def gives_all_to_each_member(patches: pytest.MonkeyPatch) -> None:
 
 
 def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Of transactions in the one topic: another mark than was decided, or none."""
+    """Write another transaction marker than was decided, or none, in the one topic."""
     honest = markers.append_mark
 
     def append_mark(partition: Partition, mark: Mark, *rest: Any) -> LogAppendInfo:
@@ -307,7 +308,7 @@ def times_out_in_half_the_time(patches: pytest.MonkeyPatch) -> None:
 
 
 def times_out_always_after(ms: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """Whatever timeout a request has."""
+    """Let acks=all requests expire after `ms`, whatever their timeout."""
     honest = DelayedProduce
 
     def patch(patches: pytest.MonkeyPatch) -> None:
@@ -317,7 +318,7 @@ def times_out_always_after(ms: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def times_out_though_followers_replicate(patches: pytest.MonkeyPatch) -> None:
-    """What waits for the watermark waits on when it has passed."""
+    """Keep produce requests parked after the high watermark has passed their records."""
     patches.setattr(DelayedProduce, "try_complete", lambda self: False)
 
 

@@ -309,7 +309,6 @@ def test_one_in_a_thousand_is_one(judged: Judged) -> None:
 def test_without_a_journal_unsent_records_and_a_frozen_high_watermark_are_findings(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Without a journal."""
     play(tmp_path, "of its own", LIES["of its own"], 1, with_journal=False)
     monkeypatch.setattr(planted, "await_readable", lambda ends: dict.fromkeys(ends, 0))
     play(tmp_path, "hidden", LIES["honest, acks=1"], 1, with_journal=False)

@@ -1,4 +1,4 @@
-"""The memory of a producer: who gets some, who waits, and that none is lost."""
+"""The memory of a producer: allocations, waiting callers, and no leak."""
 
 from __future__ import annotations
 
@@ -194,7 +194,8 @@ def test_one_behind_others_is_taken_back_without_their_hearing_of_it() -> None:
 
 
 class Pool(RuleBasedStateMachine):
-    """Anybody asks, gives back and waits: nothing is lost, nobody waits in front of enough, and nobody for too long."""
+    """Callers allocate, deallocate and wait: no memory is lost, none waits although there is enough, and none waits too
+    long."""
 
     def __init__(self) -> None:
         super().__init__()

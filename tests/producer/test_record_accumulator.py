@@ -145,7 +145,7 @@ def test_a_retry_waits_for_its_back_off_and_comes_first(generation: str) -> None
 
 
 def test_in_2_0_a_piece_before_another_batch_is_full() -> None:
-    """Though records could be added to it: it expires by its last append, and does not linger first."""
+    """Further records fit into the piece. It expires by its last append, and does not linger first."""
     records = accumulator("2.0", request_timeout_ms=30, linger_ms=50, batch_size=1_000)
     append(records, b"one")
     append(records, b"two")

@@ -214,14 +214,15 @@ def docstrings(source: str) -> Iterator[Prose]:
 
 
 def comments(source: str) -> Iterator[Prose]:
-    """Return the comments; lines that follow each other are one."""
+    """Return the comments; lines that follow each other are one, except behind code."""
     block: list[str] = []
     start = last = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT or _DIRECTIVE.match(token.string):
             continue
         line = token.start[0]
-        if block and line != last + 1:
+        is_behind_code = bool(token.line[: token.start[1]].strip())
+        if block and (line != last + 1 or is_behind_code):
             yield Prose(start, "\n".join(block), False)
             block = []
         if not block:

@@ -25,7 +25,7 @@ timestamps = st.integers(-1, 2**45)
 
 
 def walked(data: bytes, count: int, base_timestamp_ms: int, full: bool) -> list[Seen] | int:
-    """What the walk finds, or the code that the leader makes of its error."""
+    """Return the records of the walk, or the error code of the leader."""
     try:
         summary = walk_records(data, 0, count, full)
     except OverlongSizeError:

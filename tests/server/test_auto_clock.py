@@ -38,7 +38,7 @@ def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def kafka() -> Iterator[FakeCluster]:
-    """With a frozen topic "t" and a healthy topic "u"."""
+    """Return a cluster with a frozen topic "t" and a healthy topic "u"."""
     with FakeCluster(clock="auto", config={"replica.lag.time.max.ms": 2**31 - 1}) as cluster:
         cluster.create_topic("t")
         cluster.create_topic("u")
@@ -183,8 +183,8 @@ def test_consumers_that_poll_every_few_milliseconds_do_not_hold_time_up(kafka: F
 
 
 def skips_while_another_asks(kafka: FakeCluster) -> bool | None:
-    """Whether a request is answered before its time while another client asks on and on; None if the machine was too
-    busy to let it."""
+    """Return True if a request gets its response early while another client sends requests; None if the machine was too
+    busy to show it."""
     kafka.journal.clear()
     with RawClient(kafka.endpoints[0]) as waiting, RawClient(kafka.endpoints[1]) as other:
         waiting.send(produce("t", timeout_ms=TIMEOUT_MS))

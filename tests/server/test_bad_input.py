@@ -1,4 +1,4 @@
-"""What a real broker does with input that is wrong: Kafka's answer, or a closed connection and one line in the log.
+"""The responses to wrong input: Kafka's error, or a closed connection and one line in the log.
 
 Source   clients/.../network/NetworkReceive.java; core/.../network/SocketServer.scala; KafkaApis.scala @ 4.0.
 """

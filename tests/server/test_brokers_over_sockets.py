@@ -158,7 +158,7 @@ def _is_open(endpoint: NodeEndpoint) -> bool:
 
 
 def _end_offset(kafka: FakeCluster) -> int:
-    """How many records the leader of t-0 has: an acks=1 produce is answered with it, and leaves one behind."""
+    """Return the log end offset of t-0: an acks=1 produce returns it, and appends one record."""
     server = kafka._cluster._running
     topic = server.cluster.metadata.topic("t")
     assert topic is not None

@@ -1,4 +1,4 @@
-"""`kafka.clock`: a clock that stands still until the test moves it, over real sockets."""
+"""`kafka.clock`: a clock that only the test moves, over real sockets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def kafka() -> Iterator[FakeCluster]:
-    """With a frozen topic "t"."""
+    """Return a cluster with a frozen topic "t"."""
     with FakeCluster(clock="manual", config=LONG_LAG) as cluster:
         cluster.create_topic("t")
         cluster.followers.freeze("t")
@@ -67,7 +67,7 @@ def events(kafka: FakeCluster, kind: type) -> int:
 
 
 def received_without_waiting(client: RawClient) -> bytes:
-    """What has arrived, as a frame; b"" if nothing has."""
+    """Return the frame that has arrived; b"" if there is none."""
     client.socket.setblocking(False)
     try:
         return client.socket.recv(65_536)[4:]

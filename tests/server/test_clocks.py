@@ -19,7 +19,7 @@ START_WALL_NS = 1_800_000_000_000 * NS_PER_MS + 900_000
 
 
 class System:
-    """What the operating system says."""
+    """The clocks of the operating system."""
 
     def __init__(self) -> None:
         self.passed_ns = 0

@@ -180,7 +180,7 @@ def test_a_cluster_that_does_not_run_says_so(kind: type, use: Callable[[Any], ob
 
 
 def answer_to(kafka: FakeCluster, size: int) -> int:
-    """What a record of so many bytes is answered."""
+    """Return the error code of the response to a record of so many bytes."""
     with RawClient(kafka.endpoints[0]) as client:
         ((error, _),) = Produced(client.ask(produce("t", records=batch(bytes(size))))).partitions.values()
     return error
@@ -413,7 +413,7 @@ def test_settings_may_be_numbers_and_booleans(new_loop: NewLoop) -> None:
 
 @pytest.fixture
 def frozen_in(kafka: FakeCluster) -> Callable[[str], list[bool]]:
-    """Whether acks=all times out, for each partition of topic "t" or "u"."""
+    """Return a function that says for each partition of topic "t" or "u" whether acks=all times out."""
     kafka.create_topic("t", partitions=3)
     kafka.create_topic("u", partitions=3)
     endpoints = kafka.endpoints

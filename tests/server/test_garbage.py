@@ -1,4 +1,4 @@
-"""What a connection and its requests leave: nothing that only a collection of garbage would find."""
+"""A closed connection and its requests leave nothing for the garbage collector."""
 
 from __future__ import annotations
 

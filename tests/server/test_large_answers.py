@@ -41,7 +41,7 @@ def records_of(answer: bytes) -> bytes:
 
 
 def unwritten(kafka: FakeCluster) -> int:
-    """What the broker has in hand of answers, of all connections."""
+    """Return the bytes of responses that the broker has not written, of all connections."""
     driver = kafka._cluster._running
     return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in driver.transports.values()))
 

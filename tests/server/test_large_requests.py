@@ -67,7 +67,7 @@ def test_a_large_request_that_drips_in(kafka: FakeCluster, client: RawClient, pi
 
 
 def test_large_and_small_requests_without_a_journal() -> None:
-    """Then other classes do the work."""
+    """Other classes do the work without a journal."""
     sent = [batch(LARGE), batch(b"small"), batch(LARGE)]
     with FakeCluster(brokers=1, journal=0) as kafka:
         kafka.create_topic("t")
@@ -131,7 +131,7 @@ def test_a_large_request_that_is_no_produce(client: RawClient) -> None:
 
 
 def test_the_journal_knows_the_sizes_of_large_requests(kafka: FakeCluster, client: RawClient) -> None:
-    """And with them when what follows had arrived."""
+    """The journal also has the arrival time of each request."""
     frames = [produce("t", records=batch(LARGE)), produce("t"), produce("t", records=batch(LARGE)), produce("t")]
     client.send(*frames)
     for _ in frames:

@@ -1,4 +1,4 @@
-"""What a client may keep of a cluster, and what the next cluster at the same address gives: no id is given twice."""
+"""Ids that clients may keep: the next cluster at the same address repeats none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOPICS = ("a", "b")
 
 @dataclass
 class Given:
-    """What one life gave to clients that asked each of its brokers."""
+    """The ids that one life of a cluster gave to clients of each of its brokers."""
 
     ids: set[object] = field(default_factory=set)
     """Cluster id, topic ids, producer ids, member ids and ids of fetch sessions."""
@@ -71,7 +71,7 @@ def with_topics(kafka: FakeCluster) -> list[NodeEndpoint]:
 
 
 def the_first_thing(kafka: FakeCluster) -> list[NodeEndpoint]:
-    """As the first test of a suite does it: the topics in another order, and leaders move."""
+    """Act like the first test of a suite: create the topics in another order, and move leaders."""
     for topic in reversed(TOPICS):
         kafka.create_topic(topic, partitions=1, replication_factor=3)
     for broker in (2, 3, 2):

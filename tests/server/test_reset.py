@@ -198,13 +198,14 @@ def test_a_reset_waits_for_the_stop_of_a_broker_and_of_the_cluster() -> None:
             assert [endpoint.node_id for endpoint in kafka.endpoints] == [1, 2, 3]
             results = await asyncio.gather(kafka.stop(), kafka.reset(), return_exceptions=True)
             assert results[0] is None
-            assert results[1] is None or "not running" in str(results[1])  # whoever came first
+            assert results[1] is None or "not running" in str(results[1])  # either may be first
 
     asyncio.run(work())
 
 
 def test_the_last_reset_costs_what_the_first_did() -> None:
-    """Nothing adds up: the CPU time of the last is that of the first, or a few times as much on a busy machine."""
+    """The cost does not accumulate: the CPU time of the last reset is that of the first, or a few times as much on a
+    busy machine."""
     costs: list[float] = []
     with FakeCluster() as kafka:
         for _ in range(200):
@@ -228,6 +229,6 @@ def test_a_broker_that_died_or_stands_still_runs_again(kafka: FakeCluster, what:
     for _ in range(2):
         _, answer = decode_response(METADATA, 12, ask(endpoints[1], metadata([])))
         assert len(answer.brokers) == 3
-        kafka.clock.advance(60_000)  # what was under way is not: no session ends, nobody registers
+        kafka.clock.advance(60_000)  # the requests in progress are gone: no session ends, no broker registers
     kafka.create_topic("t")
     assert error_of(kafka, "t") == (0, 0)

@@ -1,4 +1,4 @@
-"""When time is skipped, with a loop and a clock in the test's hand."""
+"""The time at which the auto clock skips, with a loop and a clock of the test."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def check_it_serves(serving: Serving) -> None:
 
 @contextmanager
 def full_pipe() -> Iterator[int]:
-    """The end to write to of a pipe that takes no more, and that nobody reads."""
+    """Return the write end of a full pipe without a reader."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     for size in (65_536, 1):
@@ -122,14 +122,14 @@ def test_a_stream_that_is_closed_from_the_start(closed: list[int], tmp_path: Pat
 
 
 def read_events(path: Path) -> list[Event]:
-    """All that somebody reads who comes late, until the end."""
+    """Return all events that a late reader gets, until the end."""
     with path.open() as lines:
         return list(from_lines(lines))
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Somebody who reads a pipe to its end, in a process of its own."""
+    """Run a process that reads a pipe to its end."""
     with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -246,7 +246,7 @@ def test_many_topics() -> None:
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    """While the first one waits for a journal that nobody reads."""
+    """The first signal waits for a journal that is not read."""
     path = tmp_path / "journal"
     os.mkfifo(path)
     with Serving(*ARGUMENTS, "--journal", str(path)) as serving:
@@ -296,7 +296,7 @@ def test_a_ready_file_that_is_a_pipe_has_its_reader(tmp_path: Path) -> None:
 
 
 def stdout_in(folder: Path) -> Path:
-    """What /dev/stdout is. Never that itself: if this fails, root has one less."""
+    """Return the file behind /dev/stdout. Never use that itself: if this test failed as root, it would be gone."""
     link = folder / "stdout"
     link.symlink_to("/proc/self/fd/1")
     return link

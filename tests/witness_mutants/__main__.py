@@ -1,22 +1,26 @@
 """Change one thing in the records of an honest run, judge it again, and see whether the verdict notices.
 
     python -m tests.witness_mutants [--seed S] [--count N] [--scenario NAME ...] [--singly N] [--runs DIR] [--json FILE]
+
     python -m tests.witness_mutants --wire [--seed S] [--count N] [--json FILE]
 
 Each bundled scenario is run once with few requests. Then N mutants are drawn by seed, half of them judged three ways
 and half of them two ways. A mutant is found if the verdict is red and names the changed row by its connection or its
-partition. Otherwise it is not judged, if no rule judges the field, or excused, if the table of facts (docs/facts.md) or
-listed.toml names this kind of change and the changed rows are of those that it names it for. What is neither survives.
---runs keeps the runs in a folder, or takes them from there, so that the same seed draws the same mutants again.
+partition. Otherwise it is not judged, if no rule judges the field. It is excused if the table of facts (docs/facts.md)
+or listed.toml names this kind of change, for such rows. All others survive.
+
+--runs keeps the runs in a folder, or takes them from there. So the same seed draws the same mutants again.
 --singly judges so many of the mutants once more, each alone, and compares.
 
 --wire alters messages instead: between load and broker, one thing of one message in each of N short runs. It is a field
-by the codec's definitions, an element of an array, a field of a batch or a record, or the whole frame, which is
-dropped, doubled or delayed. Each run is judged three ways and two ways. A mutant is also found if the load ends with an
-error, and a load or a verdict that fails with a traceback is a survivor.
+by the codec's definitions, an element of an array, or a field of a batch or a record. Or the whole frame is dropped,
+doubled or delayed.
+
+Each run is judged three ways and two ways. A mutant is also found if the load ends with an error. A load or a
+verdict that fails with a traceback is a survivor.
 
 Exit status 0: no survivor; 1: survivors;
-3: a run without a change was not confirmed, or a mutant was judged otherwise when it was alone: nothing was measured.
+3: nothing was measured, since a run without a change was not confirmed, or a mutant alone was judged otherwise.
 """
 
 from __future__ import annotations

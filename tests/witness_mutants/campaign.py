@@ -28,7 +28,8 @@ class NotMeasured(Exception):
 
 
 class Tried(NamedTuple):
-    """What came of a mutant: one of OUTCOMES. `said` is what the verdict says, `why` why it may stay unnoticed."""
+    """The result of a mutant: one of OUTCOMES. `said` is the verdict's finding, `why` the reason why it may stay
+    unnoticed."""
 
     scenario: str
     ways: int

@@ -1,4 +1,4 @@
-"""What can be changed in one run: a cell, a row, a whole column, or a clock. Each change is made once.
+"""Changes of one run: a cell, a row, a whole column, or a clock. Each change is made once.
 
 Shape    `draw_mutant` gives a Mutant: the table that it changes, and what was changed there.
 Units    A time is far off if it is off by FAR_S, which is more than any limit of lateness allows.
@@ -42,7 +42,7 @@ Table = tuple[Mapping[int, Row | None], list[Row]]  # rows in the place of other
 
 
 class Kind(NamedTuple):
-    """What is changed: `thing` and `field` as in the table of facts, or ROW or CLOCK in the place of a field."""
+    """A kind of change: `thing` and `field` as in the table of facts, or ROW or CLOCK in the place of a field."""
 
     thing: str
     field: str
@@ -287,19 +287,19 @@ def _moved_client(rows: Rows, at: int, row: Row, draw: random.Random) -> Table |
 
 
 def _moved_record(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
-    """To the end of its log."""
+    """Move the record to the end of its log."""
     ends = [other["offset"] for _, other in rows.of(RECORDS) if _place(other) == _place(row)]
     return {at: row | {"offset": max(ends) + 1}}, []
 
 
 def _moved_partition(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
-    """As if it had been looked at when it had one record more."""
+    """Change the partition as if it had been read with one record more."""
     names = [name for name in ("start_offset", "readable_offset", "end_offset") if row[name] is not None]
     return {at: row | {name: row[name] + 1 for name in names}}, []
 
 
 def _moved_event(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
-    """To the beginning or the end of the journal."""
+    """Move the event to the beginning or the end of the journal."""
     seqs = [each["seq"] for each in rows.all[JOURNAL_PARQUET]]
     sign = draw.choice((-1, 1))
     seq = max(seqs) + 1 if sign > 0 else min(seqs) - 1

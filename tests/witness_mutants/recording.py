@@ -59,7 +59,7 @@ class Recording:
 
     @property
     def ways(self) -> tuple[int, ...]:
-        """In how many ways it can be judged."""
+        """Return the numbers of ways in which the run can be judged."""
         return WAYS if has_journal(self.entry) else WAYS[1:]
 
 

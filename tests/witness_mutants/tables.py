@@ -1,4 +1,4 @@
-"""What is printed of a campaign: outcomes by scenario and ways, then by kind."""
+"""Tables of a campaign: outcomes by scenario and ways, then by kind."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
 
 
 def test_a_limit_of_a_field_excuses_no_other_kind_of_change() -> None:
-    """And of the same kind only what meets the condition."""
+    """A change of the same kind is excused only if it meets the condition."""
 
     def outcome(change: str, *of: str, ways: int = 3) -> str:
         changed = [({"meets": (ALWAYS, one)}, None) for one in of]

@@ -70,7 +70,7 @@ class TestEachVersion:
         assert commit(simulation, other, "g", {}, version) == {}
 
     def test_a_topic_without_partitions(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
-        """The answer has it only if nobody knows the topic."""
+        """The response has the topic only if it does not exist."""
         topics: list[dict[str, Any]] = [
             {"name": name, "topic_id": topic_id(simulation, name), "partitions": []} for name in ("t", "nowhere")
         ]
@@ -144,7 +144,7 @@ class TestReplication:
         assert self._answer(simulation, client) == (0, {("t", 0): NOT_COORDINATOR})
 
     def test_its_broker_stops(self, simulation: Simulation, client: SimulatedClient) -> None:
-        """It coordinates no more, and says so; what the replicas have is there when somebody leads again."""
+        """The coordinator refuses further commits. The next leader loads the replicated ones."""
         commit(simulation, client, "g", {("t", 0): 4})
         simulation.followers("frozen", "__consumer_offsets", broker=3)
         self._send(simulation, client)

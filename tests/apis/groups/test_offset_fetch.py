@@ -111,7 +111,8 @@ class TestRequireStable:
 
 
 def test_a_topic_made_anew_has_no_offsets(simulation: Simulation, client: SimulatedClient) -> None:
-    """By id: those of the topic before it are not its own, even where they are still there."""
+    """Offsets are kept by topic id: those of a deleted topic are not those of its successor, even where they still
+    exist."""
     commit(simulation, client, "g", {("u", 0): 6}, 10)
     simulation.followers("frozen", "__consumer_offsets")
     simulation.delete_topic("u")

@@ -44,7 +44,7 @@ def result(answer: Any) -> tuple[int, int]:
 
 
 def answers(client: SimulatedClient) -> list[tuple[int, tuple[int, int]]]:
-    """When, and what."""
+    """Return the times and contents of the responses."""
     return [(at, result(decode_response(DELETE_RECORDS, 2, frame)[1])) for at, frame in client.answers]
 
 

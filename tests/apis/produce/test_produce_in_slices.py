@@ -1,4 +1,4 @@
-"""Which Produce requests are answered in slices, and that the answer is the same."""
+"""Produce requests that are handled in slices get the same response."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ BATCH_BYTES = len(BATCH)
 
 
 class Read(NamedTuple):
-    """What a partition answered: its error, watermark, and (first, last) offset of each batch."""
+    """The response for a partition: its error, high watermark, and (first, last) offset of each batch."""
 
     error: int
     high_watermark: int
@@ -460,7 +460,7 @@ def test_of_a_partition_that_is_named_twice_the_last_counts(simulation: Simulati
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_partitions_of_a_topic_that_follow_each_other_are_told_together(simulation: Simulation, version: int) -> None:
-    """FetchResponse.toMessage; who is not known comes last."""
+    """FetchResponse.toMessage puts unknown partitions last."""
     append(simulation)
     answer = Consumer(simulation, version).ask(wanted(9), wanted(0), wanted(8))
 
@@ -480,7 +480,8 @@ def test_an_unknown_isolation_level_fails_the_request(simulation: Simulation, ve
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_aborted_transactions_are_none_or_not_told(simulation: Simulation, version: int) -> None:
-    """Null where nobody looked for them: below read committed, and where the log was not read."""
+    """The field is null where the broker does not collect them: below read_committed, and where the log was not
+    read."""
     append(simulation)
     consumer = Consumer(simulation, version)
 

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ends, and who may be asked."""
+"""OffsetForLeaderEpoch: the end of an epoch, and the brokers that respond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delegation tokens, every version, over PLAINTEXT: nobody gets one (apis/security/)."""
+"""Delegation tokens, every version, over PLAINTEXT: none is issued (apis/security/)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CreateTopics refuses, in which order and in which words, and what it tells of a topic it made."""
+"""Errors of CreateTopics, their order and messages, and the response about a new topic."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_brokers_ask_for_many(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_what_is_verified_is_told_in_the_order_in_which_it_was_asked(version: int) -> None:
-    """And not in that of a set, which is another one in each process (PYTHONHASHSEED)."""
+    """The order is not that of a set, which differs between processes (PYTHONHASHSEED)."""
     simulation = with_coordinator()
     client = simulation.connect()
     _, producer_id, epoch = init(client)

@@ -88,7 +88,7 @@ def test_a_broker_that_does_not_reach_the_controller_loses_its_session(simulatio
     assert leads(simulation) == (2, [2, 3])
     client = simulation.connect()
     client.send(produce("t", acks=1))
-    assert answers(client) == [(SESSION_MS, NONE, 0)]  # which nobody told who leads by now
+    assert answers(client) == [(SESSION_MS, NONE, 0)]  # which no broker told of the new leader
 
 
 def test_nor_can_it_shrink_an_isr_meanwhile() -> None:

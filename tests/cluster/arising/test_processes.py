@@ -1,4 +1,4 @@
-"""Processes of brokers that stand still for a while, crash, and are restarted one after the other."""
+"""Brokers that are paused for a while, crash, or are restarted one after the other."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class TestRollingRestart:
         assert seen == [[down, up, up], [up, down, up], [up, up, down], [up, up, up]]
         assert (arisen.is_done, arisen.is_over, arisen.hits) == (True, True, 3)
         assert simulation.partition().isr_ids == [1, 2, 3]
-        assert simulation.cluster.probe.listeners == simulation.cluster.probe.listeners[:1]  # nobody listens any more
+        assert simulation.cluster.probe.listeners == simulation.cluster.probe.listeners[:1]  # no listener is left
 
     def test_a_rolling_restart_waits_until_a_broker_is_in_all_isrs(self, simulation: Simulation) -> None:
         simulation.followers("lagging:5000", broker=1)

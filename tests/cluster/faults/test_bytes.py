@@ -1,4 +1,4 @@
-"""What faults do to the bytes of answers."""
+"""Faults that change the bytes of responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answered(do: Any, *frames: bytes, times: Any = "once") -> tuple[FaultyCluste
 
 
 def usual(*frames: bytes) -> bytes:
-    """What is answered without a fault."""
+    """Return the response without a fault."""
     client = FaultyCluster().connect()
     client.send(*(frames or (produce("t", 0),)))
     data: bytes = client.data

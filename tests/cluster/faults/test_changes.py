@@ -1,4 +1,4 @@
-"""What faults do to the cluster."""
+"""Faults that change the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which faults may fit a request: never one too few."""
+"""The index of faults by request: it never omits a fault that matches."""
 
 from __future__ import annotations
 

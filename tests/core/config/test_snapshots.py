@@ -1,4 +1,4 @@
-"""Snapshots of settings do not change; the holder of the brokers' one tells whom it concerns."""
+"""Snapshots of settings do not change; the holder of the brokers' snapshots notifies the affected listeners."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ ME = UUID(int=0xC11E_0000_0000_4000_8000_0000_0000_0000 + 33)
 
 
 def test_it_is_kafkas() -> None:
-    """Of the metrics `port`, `id` and `address` every five minutes."""
+    """The expected id is Kafka's, of the metrics `port`, `id` and `address` every five minutes."""
     assert compute_subscription_id(["address", "port", "id"], 300_000, ME) == -1_262_822_482
 
 

@@ -1,4 +1,4 @@
-"""Who leads after brokers came or went, row by row (PartitionChangeBuilder.electAnyLeader)."""
+"""The elected leader after brokers left or came back, row by row (PartitionChangeBuilder.electAnyLeader)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the replicas of a new topic lie (core/controller/placement.py)."""
+"""The placement of the replicas of a new topic (core/controller/placement.py)."""
 
 from __future__ import annotations
 

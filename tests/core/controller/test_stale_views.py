@@ -70,7 +70,7 @@ def leads(simulation: Simulation) -> tuple[int, int, list[int]]:
 
 
 def told(simulation: Simulation, broker_id: int) -> tuple[int, int, list[int], list[int], list[int]]:
-    """What a broker says: leader, epoch, ISR, offline replicas, brokers."""
+    """Return a broker's metadata: leader, epoch, ISR, offline replicas, brokers."""
     client = simulation.connect(broker_id)
     client.send(metadata(["t"], 9))
     _, answer = decode_response(METADATA, 9, client.answers[-1][1])
@@ -169,7 +169,7 @@ class TestADeposedLeader:
         assert told(simulation, 1) == told(simulation, 2) == (2, 1, [1, 2, 3], [], [1, 2, 3])
 
     def test_so_is_what_it_says_of_an_isr(self, simulation: Simulation) -> None:
-        """Broker 3 is dead: the ISR is another one, whoever leads."""
+        """Broker 3 is dead, so the ISR has changed, whichever broker leads."""
         simulation.kill(3)
         simulation.advance(1_000)
         arisen = cut(simulation, b=())
@@ -298,7 +298,7 @@ class TestFollowersThatDoNotHearEither:
 
 
 class TestOnlyTheController:
-    """Broker 1 loses the controller, and nobody else."""
+    """Broker 1 loses its connection to the controller only."""
 
     def test_until_others_lead_its_followers_have_all_that_it_takes(self, simulation: Simulation) -> None:
         arisen = cut(simulation, 1, b=())
@@ -349,7 +349,7 @@ class TestOnlyTheController:
 
 
 def codes(client: SimulatedClient) -> list[int]:
-    """Of the answers to commits of one partition."""
+    """Return the error codes of the responses to commits of one partition."""
     found = []
     for _, frame in client.answers:
         _, answer = decode_response(OFFSET_COMMIT, 8, frame)
@@ -360,7 +360,8 @@ def codes(client: SimulatedClient) -> list[int]:
 
 class TestAPauseThatIsTooLong:
     def test_what_was_sent_while_it_stood_still(self, simulation: Simulation) -> None:
-        """As Kafka 4.4 showed it: acks=1 is acknowledged and lost, acks=all answered 6 with its base offset."""
+        """Kafka 4.4 does so: a record with acks=1 is acknowledged and lost; acks=all gets error 6 with its base
+        offset."""
         simulation.connect().send(produce("t"))
         simulation.pause(1)
         one, every, fetcher = (simulation.connect() for _ in range(3))

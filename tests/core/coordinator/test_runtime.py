@@ -200,7 +200,7 @@ def test_an_operation_from_an_answer_runs_after_what_runs(harness: CoordinatorHa
 
 class TestLoading:
     def _append(self, harness: CoordinatorHarness, *records: Record) -> None:
-        """Somebody else does, as a tool might."""
+        """Append a record without the coordinator, as a tool might."""
         batch = encode_batch(records, base_timestamp_ms=1)
         replicas = harness.simulation.cluster.brokers[harness.partition.leader_id].replicas
         replicas.append_records_to_leader(harness.partition, batch, False, 1, harness.simulation.now)

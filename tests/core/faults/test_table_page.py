@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "faults.md").read_text()
 
 
 def row(name: str, rules: Rules) -> str:
-    """As it stands on the page."""
+    """Return the row as the page has it."""
     after = "the same: it only reads" if rules.only_reads else ", ".join(sorted(rules.after))
     return f"| {name} | {', '.join(rules.selectors) or '–'} | {', '.join(sorted(rules.before))} | {after} |"
 

@@ -1,4 +1,4 @@
-"""Who keeps a fetch session when there are too many (core/fetch_sessions/cache.py)."""
+"""The fetch sessions that are kept when there are too many (core/fetch_sessions/cache.py)."""
 
 from __future__ import annotations
 

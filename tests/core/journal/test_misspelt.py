@@ -1,4 +1,4 @@
-"""Which names of topics are probably misspelt (core/journal/misspelt.py)."""
+"""Names of topics that are probably misspelt (core/journal/misspelt.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a journal tells of transactions (core/journal/transaction_events.py)."""
+"""Events of transactions in the journal (core/journal/transaction_events.py)."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_offsets(committed: bool) -> None:
 
 
 def test_a_new_leader_begins_with_a_stable_offset() -> None:
-    """And what it reads of its log is not told again."""
+    """The transactions that it loads from its log make no events again."""
     simulation = with_coordinator(brokers=3)
     client = simulation.connect(simulation.partition("t", 0).leader_id)
     _, producer_id, epoch = init(simulation.connect(simulation.partition("__transaction_state").leader_id))

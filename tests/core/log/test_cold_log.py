@@ -1,4 +1,4 @@
-"""Logs of which a part is out of memory, beside logs of which nothing is: nobody sees a difference."""
+"""Logs with a part out of memory, compared with logs in memory: reads give the same."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Logs(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
-        """All of them, the follower may have had less; whoever leads then does so in another epoch."""
+        """Truncate any number of batches, since the follower may have had fewer. The next leader has another epoch."""
         log = self.leader.log
         offset = data.draw(st.integers(log.log_start_offset, log.log_end_offset))
         for replica in (self.model, self.leader, self.follower):
@@ -145,7 +145,7 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.model.log.batches)
     @rule(age_ms=st.integers(0, 100))
     def times(self, age_ms: int) -> None:
-        """Nothing that is young enough is passed over."""
+        """No batch that is young enough is skipped."""
         young = {b.base_offset for b in self.model.log.batches if b.timestamp_ms >= TIME_MS - age_ms}
         assert young <= {b.base_offset for b in self.leader.log.batches_since(TIME_MS - age_ms)}
 

@@ -46,7 +46,7 @@ def replica(entries: Entries, end_offset: int) -> Replica:
         ([(2, 4)], -1, (-1, -1)),
         ([(2, 4)], 2, (2, 10)),  # the latest epoch ends at the log end
         ([(2, 4)], 1, (1, 4)),  # before the first: nothing but where the first begins
-        ([(2, 4)], 3, (-1, -1)),  # nobody here knows it
+        ([(2, 4)], 3, (-1, -1)),  # an unknown epoch
         ([(0, 0), (2, 5), (4, 9)], 0, (0, 5)),
         ([(0, 0), (2, 5), (4, 9)], 1, (0, 5)),
         ([(0, 0), (2, 5), (4, 9)], 2, (2, 9)),
@@ -198,7 +198,7 @@ def test_after_truncation_the_log_is_the_longest_common_beginning(logs: tuple[Re
 def test_a_deleted_beginning_does_not_change_where_two_logs_part(
     logs: tuple[Replica, Replica], start: int, follower_too: bool
 ) -> None:
-    """What is deleted is committed: both have it, or the follower is behind and has less."""
+    """Deleted records are committed: both logs had them, or the follower is behind and has fewer."""
     leader, follower = logs
     pairs = zip(leader.log.batches, follower.log.batches, strict=False)
     common = next((ours.base_offset for ours, theirs in pairs if ours.data != theirs.data), None)

@@ -1,4 +1,4 @@
-"""The memory that all logs together may take: who makes room, how, and what is counted."""
+"""The memory limit of all logs: the log that is trimmed, how, and what is counted."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_nothing_is_lost_beyond_the_bound(brokers: int) -> None:
     assert (log.log_start_offset, log.log_end_offset) == (0, 300)
     assert log.bytes_in_memory <= bound < log.size_in_bytes / 10
     assert values(simulation) == [b"%0900d" % number for number in range(300)]
-    # Whoever looks at the log is told once what happens.
+    # The log of the process says once what happens.
     (warning,) = simulation.warnings
     assert f"log.memory.bytes={bound}" in warning
     assert "log.memory.full=spill" in warning
@@ -171,7 +171,7 @@ def test_all_logs_together_stay_within_their_bound() -> None:
         assert send(client, 1, topic, KIB) == [NONE]
         sizes = [partition_of(simulation, name).leader_log.size_in_bytes for name in ("a", "b", "small")]
         assert sum(sizes) <= bound
-    # Who misses records can find out why, and once is enough.
+    # The warning explains missing records, and is logged once.
     (warning,) = simulation.warnings
     assert f"log.memory.bytes={bound}" in warning
     # The large ones share what there is; the small one was not touched.

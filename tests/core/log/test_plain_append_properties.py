@@ -78,7 +78,7 @@ def fields(batch: LoggedBatch) -> tuple[object, ...]:
 
 
 def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) -> bool:
-    """Whether the fast way took the batch; then the general one makes the same of it."""
+    """Return True if the fast way took the batch; check that the general way gives the same result."""
     may_be = is_plain(batch) or is_plain_in_transaction(batch)
     fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS) if may_be else None
     if fast is None:

@@ -1,5 +1,5 @@
-"""What a batch may ask of its leader: bounded memory, slices of bounded work, lists that end. Each of these attacks
-once held the broker up for seconds or minutes, or took gigabytes."""
+"""Limits of the validation of a batch: bounded memory, slices of bounded work, lists that end. Each of these attacks
+once delayed the broker for seconds or minutes, or took gigabytes."""
 
 from __future__ import annotations
 

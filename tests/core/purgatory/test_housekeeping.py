@@ -41,12 +41,12 @@ class World:
             self.done.append((now.mono_ms, due_ms))
 
     def add(self, due_ms: int) -> None:
-        """Somebody comes in."""
+        """Add a task that is due at this time."""
         self.to_do.append(due_ms)
         self.housekeeping.changed(self.clock.now.mono_ms)
 
     def add_later(self, delay_ms: int, due_ms: int) -> None:
-        """A deadline of somebody else does it."""
+        """Add a task at a deadline of another source."""
         self.timer.timer.add(Adding(self, delay_ms, due_ms), self.clock.now.mono_ms)
 
     def advance(self, ms: int) -> None:

@@ -176,7 +176,7 @@ def test_delete_topics(simulation: Simulation, version: int, error: int) -> None
 )
 @pytest.mark.parametrize("version", [5, 7])
 def test_extreme_rates(simulation: Simulation, rate: float, throttle_ms: int | None, version: int) -> None:
-    """Of a bucket that holds next to nothing, or more than there are numbers."""
+    """The bucket holds next to nothing, or more than an integer of Kafka can."""
     simulation.cluster.alter_client_quotas(ME, {"controller_mutation_rate": rate})
     client = simulation.connect()
     is_strict = version >= 6

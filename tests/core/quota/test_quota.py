@@ -1,4 +1,4 @@
-"""Which quota holds for whom, what shares one sum, and how long a violation lasts."""
+"""Quotas of a client: the one that applies, the clients that share its sum, and the duration of a violation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is told of the log's start when an append fails: ReplicaManager.appendToLocalLog, case by case (@ 4.0).
+"""The log start offset in the response of a failed append: ReplicaManager.appendToLocalLog, case by case (@ 4.0).
 
-The errors that Kafka catches by name tell -1, all others the start of the partition's log. It is 3 here.
+The errors that Kafka catches by name have -1, all others the log start offset of the partition. It is 3 here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happens to an append while it is looked at in slices: as if all of it had happened at its end."""
+"""Events during an append in slices have the same effect as if the whole append had happened at its end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def led_topic(simulation: Simulation, partitions: int, **configs: Any) -> None:
 def begun(
     records: bytes = LARGE, acks: int = 1, followers: str = "instant", partitions: int = 1, **configs: Any
 ) -> Appending:
-    """Such a batch for each partition of a topic; the first slice of it is done."""
+    """Begin an append of such a batch for each partition of a topic; the first slice is done."""
     simulation = Simulation(followers=followers)
     led_topic(simulation, partitions, **configs)
     answers: list[list[ProducePartitionStatus]] = []
@@ -138,7 +138,7 @@ def test_settings_that_refuse_it_by_then() -> None:
 
 @pytest.mark.parametrize("compression_type", ["producer", "lz4"])
 def test_log_append_time_is_that_of_the_end(compression_type: str) -> None:
-    """So the times of a log never go back."""
+    """Hence the timestamps of a log never go back."""
     appending = begun(message_timestamp_type="LogAppendTime", compression_type=compression_type)
     simulation = appending.simulation
     simulation.elapsed_ms += 7

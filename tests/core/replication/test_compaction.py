@@ -1,4 +1,5 @@
-"""Compaction of compacted topics: what is kept, when, and by whom (core/replication/compaction.py)."""
+"""Compaction of compacted topics: the records that are kept, the time, and the replicas that compact
+(core/replication/compaction.py)."""
 
 from __future__ import annotations
 
@@ -280,7 +281,8 @@ STEPS: st.SearchStrategy[list[Step]] = st.lists(
 
 @given(STEPS, st.sampled_from(["-1", "1500", "700"]))
 def test_whatever_happens_the_last_value_of_each_key_is_there(steps: list[Step], memory: str) -> None:
-    """Of what is committed and was not deleted by its offset; in the leader's log and in those that are in sync."""
+    """The rule covers committed records that DeleteRecords has not deleted, in the logs of the leader and of in-sync
+    replicas."""
     simulation = compacted(
         3, config={"log.memory.bytes": memory}, cleanup_policy="compact,delete", delete_retention_ms=0
     )

@@ -54,7 +54,7 @@ def compacted(brokers: int = 1) -> Simulation:
 
 
 def find_coordinator(simulation: Simulation) -> None:
-    """The first who asks has __transaction_state made."""
+    """Send the FindCoordinator that creates __transaction_state."""
     ask(simulation.connect(), 10, 4, key_type=1, coordinator_keys=("tx",))
     simulation.settle()
 
@@ -74,7 +74,8 @@ def log_of(simulation: Simulation, broker: int = 1) -> Log:
 
 
 def stored(simulation: Simulation, broker: int = 1) -> list[tuple[int, object]]:
-    """Of each batch its first offset, and its records' keys and values, or that it is a mark, or an empty one."""
+    """Return for each batch its first offset, and the keys and values of its records, or that it is a marker, or
+    empty."""
     found: list[tuple[int, object]] = []
     for batch in log_of(simulation, broker).batches:
         header = read_batch_header(batch.data)

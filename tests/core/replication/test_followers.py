@@ -343,7 +343,7 @@ def test_a_follower_that_lags_too_much_leaves() -> None:
 
 
 def test_a_follower_that_comes_from_afar_does_not_hold_the_watermark_back() -> None:
-    """It was not caught up lately, so acks=all does not wait for it although it copies again."""
+    """The follower was not caught up lately, so acks=all does not wait for it while it copies again."""
     simulation = Simulation(config={"replica.lag.time.max.ms": "1000"})
     simulation.topic()
     simulation.followers("frozen", broker=3)

@@ -28,7 +28,7 @@ def record(index: int, timestamp_delta: int) -> bytes:
 
 
 def asked(codec: int) -> tuple[Simulation, Callable[[int], Slices[TimestampAndOffset]]]:
-    """A log of one batch, whose last record is the only one that is a second late; and who may be asked."""
+    """Return a log of one batch in which only the last record is a second late, and a function that searches it."""
     simulation = Simulation()
     simulation.topic(max_message_bytes=LARGE, segment_bytes=LARGE)
     body = b"".join(record(index, 0) for index in range(COUNT - 1)) + record(COUNT - 1, 1_000)

@@ -1,4 +1,4 @@
-"""What an append costs while a fetch waits for more: no more than without it, however long the log is."""
+"""The cost of an append while a fetch is parked: the same as without it, however long the log is."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def fetch_many(min_bytes: int) -> bytes:
 
 
 def parked(followers: str = "instant") -> tuple[Simulation, SimulatedClient, SimulatedClient]:
-    """A fetch of many partitions that wants two batches, and who writes."""
+    """Return a client with a parked fetch of many partitions that needs two batches, and a client that produces."""
     simulation = Simulation(followers=followers)
     simulation.topic(partitions=MANY)
     partitions = simulation.cluster.metadata.partitions()

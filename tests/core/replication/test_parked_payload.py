@@ -61,7 +61,7 @@ def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:
     logged = [batch.records for batch in partition.leader_log.batches]
     assert sorted(map(id, buffers)) == sorted(map(id, logged))
 
-    # Take the log's away, and nobody has them.
+    # Drop the log's references, and no object is left.
     for replica in partition.replicas.values():
         replica.log = Log()
         replica.log_end_offset = 0

@@ -1,4 +1,4 @@
-"""What leaders ask coordinators, one request at a time (AddPartitionsToTxnManagerTest)."""
+"""Requests of partition leaders to transaction coordinators, one at a time (AddPartitionsToTxnManagerTest)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What producers ask a transaction coordinator, answer by answer (TransactionCoordinatorTest)."""
+"""Requests of producers to a transaction coordinator, response by response (TransactionCoordinatorTest)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def committed(harness: TransactionHarness, producer: ProducerIdAndEpoch, sequenc
 
 
 def test_version_0_cannot_tell_of_version_2() -> None:
-    """What such a client wants stays pending, as in Kafka 4.4."""
+    """The transaction of such a client stays pending, as in Kafka 4.4."""
     transit = TransitMetadata(
         7, -1, -1, 0, -1, 60_000, TransactionState.ONGOING, frozenset({T0}), 5, 5, transaction_version=2
     )
@@ -159,7 +159,7 @@ class TestReplication:
         added = harness.add(producer, T0)
         assert added == []
         assert harness.add(producer, T1) == [CONCURRENT]
-        assert harness.add(ProducerIdAndEpoch(7, 9), T1) == [CONCURRENT]  # nobody is told yet that he is fenced
+        assert harness.add(ProducerIdAndEpoch(7, 9), T1) == [CONCURRENT]  # the fenced producer has no response yet
         assert harness.init() == [(CONCURRENT, NOBODY)]
         harness.simulation.followers(None, "__transaction_state", broker=3)
         assert added == [NONE]
@@ -207,7 +207,7 @@ class TestReplication:
         assert harness.state == "CompleteCommit"
 
     def test_a_partition_without_a_leader_gets_no_transaction_marker(self) -> None:
-        """As if it was deleted: what was written there hangs (Kafka 4.4, KRaftMetadataCache)."""
+        """The partition counts as deleted, and its transaction hangs (Kafka 4.4, KRaftMetadataCache)."""
         world = TransactionWorld(brokers=3, partitions=1, version=2)
         producer = world.producer("tx", pace_ms=10)
         simulation = world.simulation

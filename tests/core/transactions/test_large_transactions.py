@@ -1,4 +1,4 @@
-"""Whatever names very many partitions is done in slices, and what comes of it is what comes of one that names few."""
+"""Requests that name very many partitions are handled in slices, with the same result as small ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ few_to_many = st.sampled_from([1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300,
 
 
 class Order:
-    """What happened to transactions, in order."""
+    """The events of transactions, in order."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
@@ -182,7 +182,7 @@ def test_another_producer_with_the_same_id(count: int) -> None:
 
 
 def test_the_next_request_of_the_same_connection_is_handled() -> None:
-    """Its answer comes when others have had their turn."""
+    """The response comes after turns of other connections."""
     simulation, _ = prepared(MANY, 1)
     client = simulation.connect()
     _, producer_id, epoch = init(client)
@@ -216,8 +216,8 @@ def test_others_are_served_between_the_marks() -> None:
 
 @pytest.mark.parametrize("stopped", [1, 2])
 def test_a_broker_that_stops_between_the_marks(stopped: int) -> None:
-    """Broker 1 coordinates and leads half of the partitions, broker 2 leads the others: each has its mark in the end,
-    from whoever leads and coordinates then."""
+    """Broker 1 is the coordinator and leads half of the partitions, broker 2 leads the others. In the end each
+    partition has its marker, written by its current leader for the current coordinator."""
     count = 100
     simulation, order = prepared(count, 3)
     for index in range(0, count, 2):

@@ -68,7 +68,7 @@ def test_it_ends_the_transaction(partition: Partition) -> None:
     ],
 )  # fmt: skip
 def test_its_epoch(partition: Partition, version: int, epoch: int, code: int) -> None:
-    """Of transactions version 2 it must be a new one: a mark of the transaction before does not end this one."""
+    """Transaction version 2 needs a new epoch: a marker of the previous transaction does not end this one."""
     begin(partition, epoch=3)
     assert outcome(partition, mark(epoch, version=version)) == code
 

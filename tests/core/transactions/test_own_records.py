@@ -1,4 +1,4 @@
-"""What a coordinator writes by itself, against the general way of an append (core/transactions/own_records.py)."""
+"""Records that a coordinator builds, compared with the general way of an append (core/transactions/own_records.py)."""
 
 from __future__ import annotations
 

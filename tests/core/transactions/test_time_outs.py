@@ -1,4 +1,4 @@
-"""Who is late is found without a look at all, and many are ended in slices (core/transactions/time_outs.py)."""
+"""Expired transactions are found without a full scan, and many are ended in slices (core/transactions/time_outs.py)."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_each_state_has_its_number(state: TransactionState) -> None:
 
 
 class Transactions(RuleBasedStateMachine):
-    """Whatever is asked in whatever state that allows it: what is prepared can be completed, epochs only grow."""
+    """All operations in each state that allows them: a prepared transition can be completed, epochs only grow."""
 
     def __init__(self) -> None:
         super().__init__()

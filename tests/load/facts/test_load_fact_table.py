@@ -120,7 +120,7 @@ def test_rows_that_are_dropped_or_doubled_are_there() -> None:
 
 
 def problems() -> set[str]:
-    """That the verdict can find: in KINDS, and in a rule of some file or the outcome of a request."""
+    """Return the findings of the verdict: those of KINDS that a rule of some file or the outcome of a request gives."""
     rooms = [*(ROOT / "judging").glob("*.py"), *(ROOT / "readback").glob("*.py"), ROOT / "wire" / "messages.py"]
     sources = "".join(path.read_text() for path in rooms if path.name != "mismatches.py")
     outcomes = {str(outcome) for outcome in Outcome} | {"gave up", SENT_BY_NOBODY}
@@ -129,7 +129,7 @@ def problems() -> set[str]:
 
 
 def phrases() -> str:
-    """How sentences begin that are said of a whole group."""
+    """Return how each sentence about a whole group begins."""
     console, verdict = (ROOT / "console.py").read_text(), (ROOT / "verdict.py").read_text()
     of_verdict = verdict[: verdict.index("class Reason")]
     return (ROOT / "judging" / "groups.py").read_text() + console[console.index("def complaints") :] + of_verdict

@@ -100,7 +100,7 @@ def test_a_slip_is_one_sentence(
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_bug_is_found_shrunk_and_run_again_from_the_line(tmp_path: Path) -> None:
-    """In a copy of the project, whose broker acknowledges what not all in sync have."""
+    """Plant a bug in a copy of the project: its broker acknowledges records that some in-sync replica lacks."""
     copy = copy_project(tmp_path / "copy")
     place = copy / "fakebroker/core/replication/partition.py"
     source, bug = place.read_text(), "return True, 0  # a bug\n"

@@ -19,7 +19,7 @@ APPEND = events.Append(1, 2, 3, 1, "t", 0, "NONE", 5, 5, False, 0, -1, -1, -1, (
 
 
 def rows(event: events.Event, peer: str | None = None) -> list[dict[str, Any]]:
-    """Without what is not there; by a line of the file, and by what the control tells."""
+    """Return the row of an event without its null fields, read from a line of the file and from the control."""
     line = to_json(event)
     both = [read_event(line.encode()), event_of({"seq": 9, **json.loads(line)})]
     found = [Rows("r"), Rows("r")]

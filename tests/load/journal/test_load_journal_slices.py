@@ -42,7 +42,7 @@ lines = st.lists(st.one_of(event, event, event, event, damaged), max_size=12)
 
 
 def whole(data: bytes, begin: int) -> tuple[list[dict[str, Any]], str | None]:
-    """By the definition: line by line, until one is damaged."""
+    """Read line by line until a damaged one: the definition of the result."""
     rows, peers, order, at = Rows("r"), Peers(), InOrder(), 0
     gap = None
     try:

@@ -40,7 +40,7 @@ Window = FileWindow | JournalWindow
 
 
 def taken(tap: FileTap, broker: tuple[str, int], path: Path, seen_within_s: float = 10.0) -> Window:
-    """As a journal is that the control has."""
+    """Take the journal from the control."""
     return JournalWindow(tap, broker, "r", path, seen_within_s)
 
 

@@ -1,4 +1,4 @@
-"""What the journal says, on hand-made rows: for each contradiction there is one, and it is named."""
+"""The verdict by the journal, on hand-made rows: one case and one finding for each contradiction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verdict comes to: late is not wrong, and the machine is asked how late it was."""
+"""Headlines of a verdict: a late response is no wrong response, and the lateness of the load's machine counts."""
 
 from __future__ import annotations
 

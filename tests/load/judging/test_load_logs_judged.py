@@ -1,4 +1,4 @@
-"""What must hold of a log that was read back, on hand-made rows."""
+"""Rules for a log that was read back, on hand-made rows."""
 
 from __future__ import annotations
 

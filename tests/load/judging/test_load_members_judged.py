@@ -1,4 +1,4 @@
-"""What must hold of a group, on hand-made rows: for each fault there is one, and it is named."""
+"""Rules for a consumer group, on hand-made rows: one case and one finding for each fault."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PART: Row = PLACE | {"start_offset": 4, "end_offset": 5}
 def told(
     what: str, member: str | None, at_us: int, *, connection: int = 1, error: int | None = None, **read: Any
 ) -> Row:
-    """Of reader 1 or 2: asked at `at_us`, answered 5 us later."""
+    """Return the row of a request of member 1 or 2: sent at `at_us`, with a response 5 us later."""
     of = {"what": what, "group_id": "g", "member": member, "generation": 1 if member else None}
     row = {"group": "read", "connection": connection, "sequence": at_us, "sent_us": at_us, "answered_us": at_us + 5}
     return PLACE | row | {"outcome": what, "error_code": error, "read": of | read}

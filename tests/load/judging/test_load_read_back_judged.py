@@ -1,4 +1,4 @@
-"""What was read back, held against what was sent and told: for each difference there is a row, and it is named."""
+"""Records that were read back, compared with requests and responses: one row and one finding for each difference."""
 
 from __future__ import annotations
 

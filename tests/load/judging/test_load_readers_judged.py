@@ -1,4 +1,4 @@
-"""What readers were given, on hand-made rows: for each fault there is one, and it is named."""
+"""Rules for readers, on hand-made rows: one case and one finding for each fault."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def given(sequence: int, offset: int, of: Row, **read: Any) -> Row:
 
 
 def fetched(number: int, seq: int) -> list[Row]:
-    """What the journal has of the reader's Fetch of that number, answered at `seq`."""
+    """Return the journal's rows of the reader's Fetch `number`, with its response at `seq`."""
     asked = {"event": "request", "api": "Fetch", "peer": "h:1", "correlation_id": number, "request": 100 + number}
     return [asked | {"seq": 1}, {"event": "answer", "request": 100 + number, "seq": seq}]
 

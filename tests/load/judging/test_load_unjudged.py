@@ -1,4 +1,4 @@
-"""What a run was not judged by is told, with the reason, and a green verdict says how far it goes."""
+"""The verdict states what a run was not judged by, with the reason; a green verdict states its limits."""
 
 from __future__ import annotations
 

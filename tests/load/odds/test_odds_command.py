@@ -33,7 +33,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[OddsModel], range, bool]]:
-    """What would be carried out; nothing is."""
+    """Record the trials of the command without running them."""
     found: list[tuple[list[OddsModel], range, bool]] = []
 
     @contextmanager

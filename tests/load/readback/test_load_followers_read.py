@@ -45,7 +45,7 @@ def send(kafka: FakeCluster, count: int = FIVE) -> None:
 
 
 def found(kafka: FakeCluster, act: Callable[[], Any] = lambda: None, **changes: Any) -> list[str]:
-    """What is said of the partition besides its records."""
+    """Return the findings about the partition besides its records."""
     bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
     ends = log_ends(run_in_loop(find_leaders(bootstrap, {"t": 1})))
     readable = {place: shown.offset for place, shown in shown_watermarks(ends).items()}

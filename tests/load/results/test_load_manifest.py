@@ -169,7 +169,7 @@ def test_a_folder_without_a_manifest_is_of_an_earlier_release(bench: Bench) -> N
 
 
 def resealed(copy: Path) -> None:
-    """As if what is there now had been written so."""
+    """Write the manifest again for the present files."""
     (copy / "manifest.json").unlink()
     seal(copy)
 
@@ -217,7 +217,7 @@ def test_a_column_that_is_not_known_is_named(bench: Bench, parquet: str) -> None
 
 
 def test_a_run_json_of_another_release_is_named(bench: Bench) -> None:
-    """Which values of it may be what: test_load_run_file.py."""
+    """test_load_run_file.py has the values that a field of run.json may have."""
     copy = bench.fresh()
     told = json.loads((copy / RUN_FILE).read_text())
     (copy / RUN_FILE).write_text(json.dumps([told[0] | {"seed": "one"}]))

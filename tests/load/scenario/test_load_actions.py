@@ -1,4 +1,4 @@
-"""What happens to a cluster while a load runs: what an action may be, what the control is asked for, and when."""
+"""Actions of a scenario: valid ones, their requests to the control, and their times."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ def python_without(folder: Path, *names: str) -> Path:
 
 
 def own_clock() -> list[str]:
-    """What starts a process whose monotonic clock is another one, where the system lets us; else nothing."""
+    """Return the command that starts a process with another monotonic clock, or nothing if the system does not allow
+    it."""
     words = ["unshare", "--time", "--monotonic", str(AHEAD_S)]
     try:
         return words if subprocess.run([*words, "true"], check=False, capture_output=True).returncode == 0 else []
@@ -138,7 +139,7 @@ def await_line(log: Path, pattern: str) -> str:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started: a session of its own."""
+    """Stop the process and all of its session."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)

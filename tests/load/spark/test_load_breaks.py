@@ -110,7 +110,7 @@ def run(controlled: Controlled, tmp_path: Path) -> Run:
 
 @pytest.fixture(autouse=True)
 def session(spark: SparkSession) -> Iterator[None]:
-    """A signal breaks off a call into the JVM, and with it goes the thread there whose active session this was."""
+    """A signal breaks off a call into the JVM and ends the JVM's thread with the active session. Set a new one."""
     yield
     jvm = spark.sparkContext._jvm
     assert jvm is not None

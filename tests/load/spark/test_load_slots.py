@@ -29,7 +29,7 @@ class Clock:
 
 
 def wait(counts: list[int], wanted: int | None, wait_s: float = 8, master: str = MASTER) -> tuple[int, float]:
-    """What is found if the counts are these, one after another, and the last for ever; and when."""
+    """Return the slots that are found, and when, if the counts are these in order and the last one stays."""
     clock, found = Clock(), chain(counts, repeat(counts[-1]))
     slots = await_slots(lambda: next(found), master, wanted, wait_s, clock, clock.sleep)
     return slots, clock.now

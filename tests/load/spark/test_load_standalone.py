@@ -1,4 +1,4 @@
-"""Driver and executors as processes of their own, on a standalone cluster whose Python has nothing of ours."""
+"""Driver and executors as separate processes on a standalone cluster, with a Python that lacks our packages."""
 
 from __future__ import annotations
 

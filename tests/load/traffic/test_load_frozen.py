@@ -1,4 +1,4 @@
-"""What the load keeps away from the collector while it measures."""
+"""Objects that the load excludes from garbage collection while it measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How late the load itself was: what its control notes, and what the rows have of it."""
+"""The lateness of the load itself: notes of its control, and the rows."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class World:
         self.machine.check_invariants()
 
     def _arrive(self, number: int, data: bytes | None) -> None:
-        """At the producer, a millisecond after it was sent."""
+        """Deliver the data to the producer a millisecond after it was sent."""
         if data is None:
             self.machine.connection_lost(number, self.now_ms)
         elif number in self._links:
@@ -255,7 +255,7 @@ def test_a_producer_outlives_any_altered_answer(
 def test_an_altered_answer_to_a_produce_costs_no_later_record(
     generation: str, answer: int, changes: list[tuple[int, int]]
 ) -> None:
-    """What was told of its own records may be anything. A later one is written, once the broker lets the producer."""
+    """The response about its own records may be anything. A later record is written once the broker accepts it."""
     answers = 0
 
     def alter(key: int, frame: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""connections.max.idle.ms: who is closed, when that is seen, and what becomes of what was on its way."""
+"""connections.max.idle.ms: the connections that are closed, when, and what happens to their requests."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def test_an_unused_connection_is_closed_and_opened_again_when_needed(generation:
 
 @both
 def test_it_is_seen_when_the_sender_polls_and_then_it_asks_for_metadata(generation: str) -> None:
-    """Nobody sets an alarm for it. It asks at once, over a connection that it still has; the next poll closes the next
-    one."""
+    """The producer sets no timer for it. It requests metadata at once over a connection that it still has; the next
+    poll closes the next one."""
     world = World(generation)
     for record, partition in enumerate((0, 1)):
         world.send(record, partition)
@@ -162,7 +162,7 @@ def test_it_is_seen_when_the_sender_polls_and_then_it_asks_for_metadata(generati
 
 @both
 def test_a_request_that_waits_is_no_activity(generation: str) -> None:
-    """It is answered as one whose connection broke, whatever time it has left."""
+    """The request fails as if its connection had broken, whatever time it has left."""
     world = World(generation, request_timeout_ms=20_000)
     for record, partition in enumerate((0, 1)):
         world.send(record, partition)

@@ -250,7 +250,7 @@ def test_a_leader_that_dies_is_followed(generation: str) -> None:
 
 @pytest.mark.parametrize(("generation", "has_hints"), [("3.0", False), ("4.3", True)])
 def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hints: bool) -> None:
-    """KIP-951. Who does not understand it asks for metadata, and waits for its back-off."""
+    """KIP-951. A client without it requests metadata, and waits for its back-off."""
     longest: dict[str, Any] = {"retry_backoff_max_ms": 5_000} if has_hints else {}
     world = World(generation, retries=50, retry_backoff_ms=5_000, **longest)
     world.send(1)
@@ -298,7 +298,8 @@ def test_a_record_without_a_key_begins_its_batch_in_another_partition(generation
 def test_a_callback_that_raises_keeps_nothing_from_the_others(
     generation: str, fails: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of its batch, of a flush that waits for it, and of what is sent later. It goes to the log, as Kafka's does."""
+    """Later callbacks of its batch, of a flush, and of later records are called. The exception goes to the log, as in
+    Kafka."""
     world = World(generation, retries=0)
     world.send(1)
     world.advance(100)

@@ -1,4 +1,4 @@
-"""What a transaction manager asks can be read in every version that a release sends, and what is answered is told."""
+"""Requests of a transaction manager can be read in every version of a release, and it gets the responses."""
 
 from __future__ import annotations
 

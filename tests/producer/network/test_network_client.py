@@ -59,7 +59,7 @@ class Wires(Selectable):
 
 
 class Net:
-    """A client whose metadata have just come, and name two brokers."""
+    """A client with fresh metadata that name two brokers."""
 
     def __init__(self, generation: str, **settings: object) -> None:
         given = {"request.timeout.ms": 100, "enable.idempotence": False} | {
@@ -251,7 +251,7 @@ def test_connecting_that_takes_too_long_is_given_up() -> None:
 def test_a_broker_is_told_which_one_it_is_taken_for(
     generation: str, settings: dict[str, object], expected: ExpectedBroker
 ) -> None:
-    """KIP-1242. Of the first addresses nobody knows whose they are."""
+    """KIP-1242. The broker ids of bootstrap addresses are unknown."""
     net = Net(generation, **settings)
     net.metadata.update(MetadataRequest([]), MetadataResponse([FIRST, SECOND], [], 13, cluster_id="c"), 0)
     net.connected(FIRST)

@@ -1,4 +1,4 @@
-"""Requests in flight: who may send, who is next, and who has waited too long."""
+"""Requests in flight: the nodes that may send, their order, and requests that have timed out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transaction manager makes of a batch that was refused: again, as another, or not at all."""
+"""The decision of a transaction manager about a refused batch: retry it, change it, or fail it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_out_of_order_of_one_that_has_another_sequence_by_now_is_tried_again(gen
 
 @pytest.mark.parametrize(("expired", "bumps"), [(0, True), (1, False)])
 def test_behind_an_expired_batch_the_next_one_tells_what_is_missing(expired: int, bumps: bool) -> None:
-    """Of those behind a gap the first bumps the epoch in 4.3; others wait for it. 2.0 fails them."""
+    """The first batch behind a gap bumps the epoch in 4.3; others wait for it. 2.0 fails them."""
     new, old = manager_of("4.3"), manager_of("2.0")
     for manager in (new, old):
         batches = [sent(manager) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""What a producer of 4.3 remembers of a partition."""
+"""The state of a partition in a producer of 4.3."""
 
 from __future__ import annotations
 

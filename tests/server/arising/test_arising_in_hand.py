@@ -39,7 +39,7 @@ class Sent:
 
 
 def stored(kafka: FakeCluster) -> list[bytes]:
-    """What a stock consumer reads of t-0."""
+    """Return the records of t-0 that a stock consumer reads."""
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "log_level": 0})
     try:
         where = TopicPartition("t", 0, 0)

@@ -1,4 +1,4 @@
-"""What is begun and not ended: answers that nobody reads, requests that are never whole."""
+"""Unfinished exchanges: responses that are not read, requests that are never complete."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_another_loop_is_told_where_to_go(new_loop: NewLoop) -> None:
 
 
 def test_a_loop_that_was_closed_is_told_and_it_starts_again() -> None:
-    """With uvloop, which closes what is open on it; asyncio leaves that to the collection of garbage, which warns."""
+    """uvloop closes the open handles of a closed loop. asyncio leaves them to garbage collection, which warns."""
     new_loop = LOOPS.get("uvloop", asyncio.new_event_loop)
     kafka = AsyncFakeCluster(brokers=1)
     with warnings.catch_warnings():

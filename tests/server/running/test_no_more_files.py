@@ -1,5 +1,5 @@
-"""No more files can be opened: a line in the log, no busy loop, whoever is connected is served, and whoever comes when
-others have gone."""
+"""No more files can be opened: a line in the log, no busy loop, and connected clients are served. New clients are
+served when others have disconnected."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ on_linux = pytest.mark.skipif(
 
 
 def cpu_s(pid: int) -> float:
-    """How long a process has been on a core."""
+    """Return the CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

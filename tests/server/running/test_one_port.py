@@ -72,7 +72,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_closed_port_refuses_and_no_other_program_gets_it(
     new_loop: Callable[[], asyncio.AbstractEventLoop], host: str | None, addresses: list[str]
 ) -> None:
-    """A socket that another program may share while nobody listens (SO_REUSEADDR) is refused as well."""
+    """A socket that another program may share while it does not listen (SO_REUSEADDR) is refused as well."""
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
@@ -145,7 +145,7 @@ class Scripted:
 
 
 def taken_on_two() -> Port:
-    """Of 127.0.0.1 and 127.0.0.2."""
+    """Return one port of 127.0.0.1 and 127.0.0.2."""
 
     async def work() -> Port:
         port = await Port.take("two", 0)

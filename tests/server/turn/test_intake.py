@@ -1,4 +1,4 @@
-"""What all connections together may bring in one turn of the loop."""
+"""The limit for the bytes of all connections in one turn of the loop."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_small_reads_are_not_looked_at() -> None:
 @pytest.mark.parametrize("why", ["paused", "closing"])
 @on_a_loop
 async def test_a_paused_or_closing_connection_is_not_read_again(why: str) -> None:
-    """The core has paused him meanwhile, or he has gone."""
+    """The core has paused the connection meanwhile, or it is closing."""
     intake = Intake(asyncio.get_running_loop())
     transport, held = Transport(), connection()
     intake.was_read(held, transport, 4 * MIB)

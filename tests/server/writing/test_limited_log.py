@@ -1,4 +1,4 @@
-"""What peers cause stands in the log as one line, and not by the thousand."""
+"""Lines of the log that peers cause are limited: one line in place of thousands."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_some_are_shown_and_the_rest_is_counted(caplog: pytest.LogCaptureFixture
 
 
 class Seconds:
-    """A loop whose seconds go by when one says so."""
+    """A loop with seconds that the test sets."""
 
     def __init__(self) -> None:
         self._due: list[Callable[[], None]] = []

@@ -1,4 +1,4 @@
-"""Bytes to who does not take them: in order, bounded, and nobody waits."""
+"""Bytes for a slow reader: in order, bounded, and no caller waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def no_thread_is_left() -> Iterator[None]:
 
 
 class Errors(list[int | None]):
-    """Those that a writer was told of; `goes_on` is the answer to each."""
+    """The errors that a writer reported; `goes_on` is the response to each."""
 
     def __init__(self, goes_on: bool = False) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def new_writer(open_it: Callable[[], int | None], capacity: int = CAPACITY, erro
 
 @contextmanager
 def pipe() -> Iterator[tuple[int, Writer]]:
-    """The end to read from, and who writes into it."""
+    """Return the read end and the writer."""
     reading, writing = os.pipe()
     writer = new_writer(lambda: writing)
     try:
@@ -110,7 +110,7 @@ def test_a_pipe_is_opened_when_its_reader_comes(tmp_path: Path) -> None:
     os.mkfifo(path)
     writer = new_writer(lambda: open_to_write(path))
     writer.write(b"before")
-    reading = os.open(path, os.O_RDONLY)  # waits for who writes
+    reading = os.open(path, os.O_RDONLY)  # waits for the writer
     try:
         writer.write(b" and after")
         assert read(reading, 16) == b"before and after"

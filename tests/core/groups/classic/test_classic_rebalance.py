@@ -1,4 +1,5 @@
-"""Rebalances of classic groups in virtual time: who is waited for, and for how long, to the millisecond."""
+"""Rebalances of classic groups in virtual time: the members that a rebalance waits for, and the wait, to the
+millisecond."""
 
 from __future__ import annotations
 

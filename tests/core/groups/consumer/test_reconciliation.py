@@ -81,7 +81,7 @@ def test_a_member_that_does_not_own_a_removed_partition_skips_revocation() -> No
 
 
 def test_what_was_given_up_may_come_back_at_once() -> None:
-    """Only this member could have it: nobody else is given it before."""
+    """Only this member could have the partition: no other one gets it before."""
     before = member(UNREVOKED, 5, {A: {1: 4}}, {A: {0: 4}})
     after = step(before, Target(7, {A: frozenset({0, 1})}), owned={A: [1]}, taken=frozenset({(A, 0), (A, 1)}))
     assert (after.state, after.assigned) == (STABLE, {A: {0: 7, 1: 4}})

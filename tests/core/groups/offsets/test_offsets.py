@@ -23,7 +23,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 
 def commit(harness: GroupHarness, group_id: str = "g", offset: int = 5, retention_ms: int = -1) -> ErrorCode | None:
-    """One partition, by nobody."""
+    """Commit the offset of one partition without a member."""
     topics = [TopicToCommit("t", ZERO_ID, [OffsetToCommit(0, offset, -1, "")])]
     request = OffsetCommit(group_id, "", None, -1, retention_ms, 9, topics)
     return harness.write(lambda shard: finish(shard.offsets.commit(request)), group_id).error

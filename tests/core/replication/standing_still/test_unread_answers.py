@@ -1,4 +1,4 @@
-"""A follower that stands still has, when it goes on, what its leader had answered to its fetch meanwhile."""
+"""A paused follower has the response to its last fetch when it resumes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def end_of(simulation: Simulation, broker: int, topic: str = "t") -> int:
 
 
 def only_follower_leads(simulation: Simulation, broker: int = 3) -> int:
-    """The others die while it stands still, and it goes on: where its log ends."""
+    """Kill the other brokers while the follower is paused, then resume it. Return its log end offset."""
     for other in simulation.cluster.registry.broker_ids:
         if other != broker:
             simulation.kill(other)
@@ -91,7 +91,7 @@ def test_a_large_answer_is_cut_behind_whole_batches() -> None:
 
 
 def test_one_fetch_is_for_all_that_it_has_of_a_leader(unclean: Simulation) -> None:
-    """What is written first brings nothing of what another topic gets later."""
+    """The response to the fetch has the records of the first append only, not those of another topic afterwards."""
     unclean.topic("other")
     unclean.pause(3)
     write(unclean, 1, b"first", topic="other")
@@ -130,7 +130,7 @@ def test_what_was_in_its_sockets_dies_with_it(unclean: Simulation) -> None:
 
 
 def test_an_answer_that_the_new_leader_does_not_have_is_dropped(unclean: Simulation) -> None:
-    """It takes it, and then it hears of another leader, who never had it."""
+    """The follower appends the response. Then it learns of another leader, which never had the record."""
     unclean.followers("frozen", broker=2)
     unclean.pause(3)
     write(unclean, 1, b"lost")
@@ -145,7 +145,7 @@ def test_an_answer_that_the_new_leader_does_not_have_is_dropped(unclean: Simulat
 
 
 def test_it_begins_to_lead_with_what_it_took(unclean: Simulation) -> None:
-    """It was elected while it stood still."""
+    """The follower was elected while it was paused."""
     unclean.topic("two", replicas=2, unclean_leader_election_enable=True)
     unclean.pause(2)
     write(unclean, 1, b"after", topic="two")
@@ -179,7 +179,7 @@ def test_a_topic_that_is_deleted_takes_nothing(unclean: Simulation) -> None:
 
 
 def test_a_leader_that_dies_with_it_unheard_leaves_it_there(unclean: Simulation) -> None:
-    """It goes on before anybody leads: the record is in its log, though no leader knows."""
+    """The follower resumes before any leader is elected: the record is in its log, though no leader has it."""
     unclean.pause(3)
     write(unclean, 1, b"after")
     unclean.kill(1)

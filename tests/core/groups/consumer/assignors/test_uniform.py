@@ -32,7 +32,7 @@ def test_members_that_are_subscribed_alike_have_alike_many(group: GroupSpec) -> 
 
 @given(groups(is_homogeneous=True))
 def test_as_little_moves_as_can(group: GroupSpec) -> None:
-    """Within quotas that may differ by one, nobody who has room for what he had gives any of it up."""
+    """Within quotas that may differ by one, a member with room for its earlier partitions keeps all of them."""
     target = assign_uniformly(group)
     counted = sizes(target, group)
     before = owners({member_id: found.partitions for member_id, found in group.members.items()})
@@ -46,7 +46,8 @@ def test_as_little_moves_as_can(group: GroupSpec) -> None:
 
 @given(groups())
 def test_others_have_what_can_be_had(group: GroupSpec) -> None:
-    """Of two subscribers of a topic nobody has two partitions more and one of that topic to give."""
+    """The counts of two subscribers of a topic differ by at most one, unless the larger has no partition of that
+    topic."""
     target = assign_uniformly(group)
     check_everything_is_assigned(target, group)
 
@@ -82,7 +83,7 @@ def test_a_new_member_is_given_what_others_have_too_many() -> None:
 
 
 def test_subscriptions_that_overlap_are_balanced_topic_by_topic() -> None:
-    """So a difference of one each may add up, as in Kafka."""
+    """Differences of one for each topic may add up, as in Kafka."""
     group = spec(
         {A: 6, B: 6},
         False,

@@ -42,7 +42,7 @@ def test_it_does_what_the_other_way_does_where_both_can(group: GroupSpec) -> Non
 
 @given(groups())
 def test_the_counts_of_members_with_a_common_topic_differ_by_at_most_one(group: GroupSpec) -> None:
-    """What remains uneven could only be made even over several topics."""
+    """Any remaining difference could be removed only by moves of partitions of several topics."""
     target = assign_uniformly(group)
     counted = sizes(target, group)
     for giver, assignment in target.items():

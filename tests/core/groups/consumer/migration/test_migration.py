@@ -32,7 +32,7 @@ from fakebroker.protocol.group_records.consumer_protocol import (
 
 
 class Migrating(ConsumerHarness):
-    """With classic members."""
+    """A migration with classic members."""
 
     def __init__(self, brokers: int = 1, **config: str) -> None:
         names = {name.replace("_", "."): value for name, value in config.items()}
