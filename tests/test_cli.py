@@ -519,7 +519,7 @@ def test_a_demo_that_is_not_installed_is_one_sentence(monkeypatch: pytest.Monkey
 
 
 def read(line: str) -> dict[str, Any]:
-    """What a command would be run with."""
+    """Return the arguments with which a command would run."""
     command, *words = shlex.split(line)
     return vars(cli._parser(command).read(words))
 
@@ -583,7 +583,7 @@ READ: dict[str, dict[str, Any]] = {
     "serve --seed 99999999999999999999": {"seed": 99999999999999999999},
     "serve --fault '{do: drop}' --fault={}": {"fault": ["{do: drop}", "{}"]},
     "serve --clock auto": {"clock": "auto"},
-    "serve --clock=fast": {"clock": "fast"},  # who makes clocks refuses it
+    "serve --clock=fast": {"clock": "fast"},  # the code that makes clocks refuses it
     "serve --journal j --ready-file=folder/r": {"journal": Path("j"), "ready_file": Path("folder/r")},
     "serve --ready-file -r": {"ready_file": Path("-r")},
     "serve --": {},
@@ -615,7 +615,7 @@ def test_what_is_read_once_is_not_there_the_next_time() -> None:
 
 
 def outcome(step: Callable[[], object]) -> object:
-    """What it returns or raises, if that is what a user may see."""
+    """Return the result or the exception, if it is one that a user may see."""
     try:
         with redirect_stdout(StringIO()):  # of --help
             return step()

@@ -40,7 +40,7 @@ def broker(followers: str = "instant") -> Iterator[Address]:
 
 
 def counted(flood: crowd.Program) -> list[dict[str, Any]]:
-    """What it tells from its beginning until it has done something."""
+    """Return the reports of the flood from its start until it has done something."""
     flood.tell()
     told: list[dict[str, Any]] = []
 

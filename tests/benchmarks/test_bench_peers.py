@@ -1,4 +1,4 @@
-"""Peers start, say who leads what, and are reported when they cannot be had."""
+"""Peers start, report their leaders, and are reported as missing if they cannot be started."""
 
 from __future__ import annotations
 

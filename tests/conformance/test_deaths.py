@@ -28,7 +28,7 @@ KEPT = load_all()
 
 @dataclass
 class TwoOfUs:
-    """In virtual time."""
+    """Two simulated clusters in virtual time."""
 
     kafka: dict[str, VirtualTarget]
     ours: dict[str, VirtualTarget]
@@ -73,7 +73,7 @@ def test_the_same_seed_makes_the_same_round_and_another_one_another() -> None:
 
 
 def test_brokers_only_do_what_they_can() -> None:
-    """Who is dead starts, who stands still goes on or is killed, and at the end all run."""
+    """Dead brokers start, paused brokers resume or are killed, and at the end all run."""
     happened: Counter[str] = Counter()
     for seed in range(200):
         states = dict.fromkeys(BROKERS, "runs")

@@ -1,4 +1,4 @@
-"""What is kept of both sides, where they differ, and the page that is made of it."""
+"""The kept results of both sides, their differences, and the page."""
 
 from __future__ import annotations
 

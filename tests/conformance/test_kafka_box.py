@@ -1,4 +1,4 @@
-"""Where Kafka cannot be had, the reason is said."""
+"""A missing Kafka is reported with its reason."""
 
 from __future__ import annotations
 

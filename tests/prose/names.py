@@ -1,7 +1,7 @@
 """Find names of tests that make software a person: functions, classes, and the ids of cases.
 
-The id of a case is a key of a dict, an `id=` or an element of `ids=`, or the text that a row of a table begins with. A
-text of one word is data, such as the name of a topic, and so is a text with signs of code.
+A case has its id in a key of a dict, in `id=` or `ids=`, or at the beginning of a row of a table. A text of one word is
+data, such as the name of a topic, and so is a text with signs of code.
 """
 
 from __future__ import annotations

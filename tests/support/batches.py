@@ -24,7 +24,7 @@ def batch_of(
     body: bytes | None = None,
     **header: int,
 ) -> bytes:
-    """These records, compressed, under a header of which fields are overwritten. `body` replaces the records' bytes."""
+    """Return a batch with these records, compressed; `fields` overwrite its header, and `body` the records' bytes."""
     plain = encode_batch(records, base_timestamp_ms=base_timestamp_ms)
     fields = read_batch_header(plain)
     attributes = header.pop("attributes", 0) | codec

@@ -1,4 +1,4 @@
-"""A follower that somebody else plays: Fetch with a replica id, in any version, in the simulation."""
+"""A test's own follower: Fetch with a replica id, in any version, in the simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.simulation import Simulation
 
 
 class Fetched(NamedTuple):
-    """What one partition of a Fetch answered: (first, last) offset of each batch among it."""
+    """The response about one partition of a Fetch: with the (first, last) offset of each batch."""
 
     error: int
     high_watermark: int

@@ -22,7 +22,7 @@ START = Now(1_000, 1_800_000_000_000)
 
 
 class AnyClient:
-    """What it was sent, by time in ms since the start, and how it ended: "", "fin" or "reset"."""
+    """A client that records what it received, by time in ms since the start, and its end: "", "fin" or "reset"."""
 
     def __init__(self, cluster: FaultyCluster, connection: Connection) -> None:
         self._cluster = cluster
@@ -47,7 +47,7 @@ class AnyClient:
 
     @property
     def frames(self) -> list[bytes]:
-        """Those that are whole, without their length."""
+        """Return the complete frames, without their length."""
         found, data = [], self.data
         while len(data) >= 4 and len(data) >= 4 + int.from_bytes(data[:4], "big"):
             size = int.from_bytes(data[:4], "big")

@@ -26,7 +26,7 @@ TOPIC = "__consumer_offsets"
 
 
 class Outcome(Generic[T]):
-    """What became of an operation. `answers` has at most one element, or the runtime is wrong."""
+    """The outcome of an operation. `answers` has at most one element, or the runtime is wrong."""
 
     def __init__(self) -> None:
         self.answers: list[T | KafkaError] = []
@@ -134,11 +134,11 @@ class GroupHarness:
         self.simulation.advance(ms)
 
     def hold(self) -> None:
-        """Nothing is committed from now on (needs followers)."""
+        """Stop all commits from now on (needs followers)."""
         self.simulation.followers("frozen", TOPIC)
 
     def commit(self) -> None:
-        """What was held is committed, and what comes as well."""
+        """Commit the pending writes and the later ones."""
         self.simulation.followers(None, TOPIC)
 
     def fail_next_append(self, code: ErrorCode, group_id: str = "g") -> None:

@@ -98,18 +98,18 @@ class Member:
                 self.told.append(json.loads(line))
 
     def kill(self) -> None:
-        """It dies, without leaving its group."""
+        """Kill the member, without a LeaveGroup."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
 
     def close(self) -> None:
-        """It leaves its group in order."""
+        """Close the member, which leaves its group."""
         self._process.send_signal(signal.SIGTERM)
         self.await_end()
 
     def await_end(self) -> None:
-        """It ends by itself."""
+        """Wait until the member ends by itself."""
         assert self._process.wait(LIMIT_S) == 0
         self._reader.join()
         assert self.told[-1] == {"closed": True}
@@ -146,7 +146,7 @@ def members(
 
 
 def await_shares(parties: list[Member], sizes: list[int]) -> None:
-    """Until each partition has one owner, and members have so many of them."""
+    """Wait until each partition has one owner, and members have so many of them."""
 
     def is_so() -> bool:
         owned = [partition for member in parties for partition in member.assigned]
@@ -160,5 +160,5 @@ def await_shares(parties: list[Member], sizes: list[int]) -> None:
 
 
 def await_values(parties: list[Member], values: set[str]) -> None:
-    """Until these are read."""
+    """Wait until these values are read."""
     wait_until(lambda: values <= {value for each in parties for value in each.values}, "the last record")

@@ -1,4 +1,4 @@
-"""A request whose handler is driven by hand, slice by slice."""
+"""A request with a handler that the test drives, slice by slice."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Handling:
             next(self.slices)
 
     def answer(self) -> Any:
-        """What comes of it, once all the rest is done."""
+        """Finish the handler and return the response."""
         finish(self.slices)
         [effect] = [effect for effect in self._cluster.take_effects() if isinstance(effect, Send)]
         data = effect.data if isinstance(effect.data, bytes) else b"".join(effect.data)

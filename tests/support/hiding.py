@@ -9,7 +9,7 @@ import pytest
 
 
 def hide(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To processes that are started, this package is not installed."""
+    """Hide this package from processes that are started."""
     (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')\n")
     come_first(folder, monkeypatch)
 

@@ -79,14 +79,14 @@ def get(path: str) -> bytes:
 
 
 async def work() -> None:
-    """Let everybody do what can be done now."""
+    """Let all peers do what can be done now."""
     for _ in range(200):
         await asyncio.sleep(0)
 
 
 @asynccontextmanager
 async def a_service() -> AsyncIterator[Service]:
-    """A service with a cluster of one broker, whose clock is manual."""
+    """Run a service with a cluster of one broker and a manual clock."""
     async with AsyncFakeCluster(brokers=1, clock="manual") as kafka:
         service = Service(kafka, "127.0.0.1", None)
         service.listen()

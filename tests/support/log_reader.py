@@ -1,4 +1,4 @@
-"""What is in a partition's log, read over a raw connection: the truth that a client library cannot colour."""
+"""The content of a partition's log, read over a raw connection without a client library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.requests import FETCH, METADATA, fetch, metadata
 
 
 def leader_of(kafka: FakeCluster, topic: str, partition: int = 0) -> NodeEndpoint:
-    """Where the partition's leader listens, as Metadata tells it."""
+    """Return the address of the partition's leader, by Metadata."""
     endpoints = {endpoint.node_id: endpoint for endpoint in kafka.endpoints}
     with RawClient(kafka.endpoints[0]) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata([topic], allow_auto_topic_creation=False)))

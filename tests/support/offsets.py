@@ -1,4 +1,4 @@
-"""Requests about committed offsets, as for the newest version, and a cluster whose coordinator is there."""
+"""Requests about committed offsets, in the form of the newest version, and a cluster with a group coordinator."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def fetch(
     version: int = 8,
     **values: Any,
 ) -> dict[str, Any]:
-    """By group: its error's code, or by (topic, partition): (offset, leader epoch, metadata), or an error's code."""
+    """Return by group its error code, or by (topic, partition): (offset, leader epoch, metadata), or an error code."""
     answer = ask(client, OFFSET_FETCH, version, **fetch_values(simulation, groups, version, **values))
     return fetched(simulation, answer, version, next(iter(groups), ""))
 

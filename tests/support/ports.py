@@ -1,4 +1,4 @@
-"""Ports for tests that must name one, which nobody listens on."""
+"""Free ports for tests that must name one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def free_ports(count: int) -> int:
 
 
 def can_listen(address: str) -> bool:
-    """Whether this system has the address."""
+    """Return True if this system has the address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         socket.create_server((address, 0), family=family).close()

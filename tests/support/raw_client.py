@@ -38,7 +38,7 @@ class RawClient:
         return self.receive()
 
     def is_closed_by_broker(self) -> bool:
-        """Whether the broker closes without another byte (waits for it, at most LIMIT_S)."""
+        """Return True if the broker closes without another byte (waits for it, at most LIMIT_S)."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:

@@ -91,7 +91,7 @@ class Serving:
         return times
 
     def files(self) -> list[str]:
-        """What lies in the folder of the ready file."""
+        """Return the files in the folder of the ready file."""
         return sorted(path.name for path in Path(self._folder.name).iterdir())
 
     def _end(self) -> None:

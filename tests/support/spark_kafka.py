@@ -42,7 +42,7 @@ def connector_jars() -> list[Path]:
 
 
 def spark_submit(program: Path, *arguments: str, folder: Path) -> str:
-    """What an unmodified PySpark program prints."""
+    """Return the output of an unmodified PySpark program."""
     jars = connector_jars()
     try:
         java = make_java_home(find_java(), folder / "java")

@@ -27,8 +27,8 @@ OURS = "ours "  # before a generation
 
 
 class Sends(Protocol):
-    """`send` does not wait; the program has one thread, whose calls wait for each other. A partition of -1 is none, and
-    a key that begins with "-" is a name only: the record has none."""
+    """`send` does not wait; the program has one thread, in which calls wait for each other. A partition of -1 is none.
+    A record with a key that begins with "-" has no key: the text is only its name."""
 
     def send(self, key: str, size: int = 10, partition: int = 0, topic: str = "orders") -> None: ...
 
@@ -52,7 +52,7 @@ class _Stock:
 
 
 class _Ours:
-    """In a thread, as the other one is in a process."""
+    """Our producer in a thread; the other one is in a process."""
 
     def __init__(self, generation: str, settings: dict[str, str], tells_calls: bool) -> None:
         self._generation = generation

@@ -66,14 +66,14 @@ class Address:
         self.send("a", OTHERS)
 
     def send(self, topic: str, values: list[bytes]) -> None:
-        """As an idempotent producer of its own, which is given a producer id of this life."""
+        """Send with a separate idempotent producer, which gets a producer id of this life."""
         with RawClient(leader_of(self.kafka, topic)) as client:
             producer_id = init_producer_id(client)
             records = batch(*values, producer_id=producer_id, producer_epoch=0, base_sequence=0)
             assert Produced(client.ask(produce(topic, records=records))).partitions[0][0] == 0
 
     def ask_for_transactions(self) -> None:
-        """As another transactional producer, with which __transaction_state comes."""
+        """Use another transactional producer, so that __transaction_state is created."""
 
         def is_there() -> bool:
             with RawClient(self.kafka.endpoints[0]) as client:

@@ -25,7 +25,7 @@ def recorded(simulation: Simulation) -> Journal:
 
 
 def of_transactions(journal: Journal) -> list[Event]:
-    """And forget the events so far."""
+    """Return the events of transactions, and forget all events so far."""
     found: list[Event] = [event for event in journal if isinstance(event, TransactionEvent)]
     journal.clear()
     return found
@@ -77,7 +77,7 @@ def produced(frame: bytes, version: int = 12) -> int:
 
 
 def fetched(client: SimulatedClient, partition: int = 0, isolation: int = READ_COMMITTED) -> Any:
-    """What is read of a partition of topic t, from its start."""
+    """Return the Fetch response about a partition of topic t, from its start."""
     answer = ask(
         client,
         FETCH,

@@ -1,6 +1,7 @@
-"""Transaction coordinators of a simulated cluster without requests: one for each broker, marks go from hand to hand.
+"""Transaction coordinators of a simulated cluster without requests: one for each broker. Transaction markers are passed
+directly.
 
-`__transaction_state` has one partition, so every id is coordinated by whoever leads it, broker 1 at first.
+`__transaction_state` has one partition, and its leader is the coordinator of every id, broker 1 at first.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class TransactionHarness:
         return self._coordinators[self.state_partition.leader_id]
 
     def elect(self) -> None:
-        """Whoever leads coordinates."""
+        """Make the coordinator of each leader active."""
         partition = self.state_partition
         for broker_id, coordinator in self._coordinators.items():
             if broker_id != partition.leader_id:
@@ -122,7 +123,7 @@ class TransactionHarness:
         )
 
     def retry(self) -> None:
-        """What was to be done in a moment."""
+        """Run the retries that are due in a moment."""
         later, self.later = self.later, []
         for action in later:
             action()

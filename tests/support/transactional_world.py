@@ -1,4 +1,5 @@
-"""A cluster in virtual time, transactional producers whose callers wait, and what read_committed sees of them."""
+"""A cluster in virtual time, transactional producers with callers that wait, and a read_committed view of the
+records."""
 
 from __future__ import annotations
 

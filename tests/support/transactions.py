@@ -1,4 +1,4 @@
-"""Requests about transactions, and a cluster whose coordinator is there."""
+"""Requests about transactions, and a cluster with a transaction coordinator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes in and out of a broker's sockets, written down: the proof that no client hides."""
+"""A record of all bytes at a broker's sockets, which no client can hide."""
 
 from __future__ import annotations
 

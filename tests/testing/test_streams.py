@@ -39,7 +39,7 @@ def test_nothing_piles_up_at_a_broker_that_stands_still(acks: int) -> None:
 
 
 def test_it_ends_with_its_connection() -> None:
-    """The burst that found nobody is sent again twice."""
+    """A burst without a listener is sent again twice."""
     assert sent(f"{HEALTHY}; stream {PIPELINING} 1 700 0 5; kill 0; stream {PIPELINING} 1 700 0 103") == 5 + 5 * 3
 
 

@@ -1,7 +1,6 @@
 """Change one thing in the records of an honest run, judge it again, and see whether the verdict notices.
 
     python -m tests.witness_mutants [--seed S] [--count N] [--scenario NAME ...] [--singly N] [--runs DIR] [--json FILE]
-
     python -m tests.witness_mutants --wire [--seed S] [--count N] [--json FILE]
 
 Each bundled scenario is run once with few requests. Then N mutants are drawn by seed, half of them judged three ways

@@ -61,7 +61,7 @@ def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -
 
 @pytest.mark.nightly  # every day: the same with aiokafka
 def test_kafka_python_dies_where_most_may_go_wrong() -> None:
-    """Its programs start slowly; all of it is in the command."""
+    """kafka-python's programs start slowly; the command has all points."""
     points = [each for each in POINTS if each.api_key in (TXN_OFFSET_COMMIT, END_TXN)]
     outcomes = crashed("kafka-python", points)
     assert wrong(outcomes) == []

@@ -19,7 +19,7 @@ LEFT_OUT = {
     ),  # it tells an id that the coordinator has made up and keeps: only the work does
 }
 NO_CODE = "none"  # CreateTopics has a field for the error of configs, which is 0
-# APIs whose state must have been looked at by somebody, for each error that Kafka was asked for.
+# APIs with a case that looked at the state, for each error that Kafka has shown.
 LOOKED_AT = {
     *("Produce", "OffsetCommit", "JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "InitProducerId"),
     *("AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "CreateTopics"),

@@ -1,4 +1,4 @@
-"""Which points of failure a journal shows."""
+"""Points of failure in a journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker.testing.failures.points import Point, points_of, sample
 
 
 def points(*acks: int) -> list[Point]:
-    """Of Produce requests with these acks."""
+    """Return the points of Produce requests with these acks."""
     journal = Journal()
     simulation = Simulation(journal=journal)
     simulation.topic("t")

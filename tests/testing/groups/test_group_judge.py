@@ -71,7 +71,7 @@ def a_member_that_is_expired(history: GroupHistory) -> None:
 
 
 def an_answer_that_is_read_late(history: GroupHistory) -> None:
-    """What the first one asked came first, and was read when the second one had been told."""
+    """The response to the first request is older, and is read after that to the second."""
     begins(history, 0)
     history.commits("a", P, 1)
     history.owns("b", 1, [("t", 1)])

@@ -1,4 +1,4 @@
-"""What the report of a failed test says of its cluster."""
+"""The cluster in the report of a failed test."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from fakebroker.testing.simulation import Simulation
 
 @pytest.fixture
 def journal() -> Journal:
-    """Broker 1 leads. Request 1 is answered at once, 2 after 300 ms, while the topic's other partition is written to, 4
-    waits behind it on its connection, and 5 is for ever in the purgatory."""
+    """Broker 1 leads. Request 1 is completed at once, 2 after 300 ms, while the other partition of the topic is
+    written. Request 4 waits behind it on its connection, and 5 stays in the purgatory."""
     journal = Journal()
     simulation = Simulation(journal=journal)
     simulation.topic("t", 1)

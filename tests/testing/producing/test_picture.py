@@ -47,7 +47,7 @@ class World:
 
 
 def rows(world: World) -> dict[str, Row]:
-    """By group and label."""
+    """Return the rows by group and label."""
     groups = Drawing(world.steps()).groups
     return {f"{group.name}: {row.label}": row for group in groups for row in group.rows}
 

@@ -16,7 +16,7 @@ both = pytest.mark.parametrize("generation", ["2.0", "4.3"])
 
 
 class World:
-    """A producer whose memory is enough for a large record and a small batch, and not for two large ones."""
+    """A producer with memory for a large record and a small batch, and not for two large ones."""
 
     def __init__(self, generation: str, **settings: object) -> None:
         self.simulation = Simulation(1)

@@ -78,7 +78,7 @@ def test_a_second_producer_fences_the_first(generation: str) -> None:
             first.producer.begin_transaction()
     second.producer.begin_transaction()
     world.send(second, 3)
-    world.producers.advance(50)  # whoever sends waits for metadata, and commits after that
+    world.producers.advance(50)  # sending waits for metadata, and the commit comes after that
     assert world.commit(second).error is None
     world.producers.advance(50)
     assert world.committed() == [3]
