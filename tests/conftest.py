@@ -74,8 +74,8 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[py
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Who deals the tests to processes: those of Spark to one of them, so that there is one JVM. It knows names alone,
-    so whole files. The marker xdist_group would do, but pytest 9.2 does not tell xdist 3.8 of it."""
+    """Return the scheduler that gives the tests of Spark to one process, so that there is one JVM. It knows only names,
+    so it distributes whole files. The marker xdist_group would do, but pytest 9.2 does not pass it to xdist 3.8."""
     return OneProcessForSpark(config, log)
 
 

@@ -223,8 +223,8 @@ def imports(path: Path) -> set[str]:
 
 
 def imports_of(source: str, place: str) -> set[str]:
-    """What a file imports. Where it calls `import_module` or `__import__`, or passes it on, each of its strings that is
-    the name of one of our modules counts, as do those of a package's lazy attributes."""
+    """Return the imports of a file. Strings of a file that uses `import_module` or `__import__` count if they name one
+    of our modules. So do the names of a package's lazy attributes."""
     nodes = list(ast.walk(ast.parse(source)))
     by_name = any(
         isinstance(node, ast.Name | ast.Attribute)

@@ -1,4 +1,4 @@
-"""What building a wheel asks for. That it is compiled then is seen by `make test-compiled`, which insists on it."""
+"""The requirements of a wheel's build. `make test-compiled` checks that the wheel is compiled then."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_to_compile_takes_all_that_the_modules_import(backend: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without kio its types are unknown, and mypyc gave up."""
+    """Types of kio would be unknown without it, and mypyc gave up."""
     monkeypatch.setenv("FAKEBROKER_COMPILE", "1")
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert dependencies
@@ -62,7 +62,7 @@ def test_a_wish_that_means_nothing_is_one_sentence(backend: ModuleType, monkeypa
 
 
 class Checkout:
-    """A copy of what is built, which nobody else writes to."""
+    """A private copy of the files that are built."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -118,7 +118,7 @@ def test_help_names_every_command_and_what_it_is_for() -> None:
         assert re.search(rf"^  {name} +{re.escape(summary)}$", result.stdout, re.MULTILINE)
 
 
-def test_every_command_is_told_of_here() -> None:
+def test_every_command_has_its_options_here() -> None:
     assert list(COMMANDS) == list(OPTIONS)
 
 
@@ -201,7 +201,7 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "a journal without a name": (["--journal="], "--journal '' is not a file name"),
     "a ready file nowhere": (["--ready-file", "/no/such/folder/f"], "the folder /no/such/folder does not exist"),
     "a host that cannot be": (["--host", "no such host"], "cannot listen: the host 'no such host' is not known: "),
-    "a host that nobody has": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
+    "a host without an address": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
     "a host with an empty label": (["--host", "a..b"], "cannot listen: 'a..b' is not a host name"),
     "a setting with underscores": (
         ["--config", "num_partitions=2"],
@@ -224,7 +224,7 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "a preset of no broker": (
         ["--fault", "{preset: full_disk, broker: 4}"], """--fault {"preset": "full_disk", "broker": 4}: """,
     ),
-    "a host of somebody else": (["--host", "192.0.2.1"], "cannot listen"),
+    "an address of another host": (["--host", "192.0.2.1"], "cannot listen"),
 }  # fmt: skip
 
 
@@ -290,7 +290,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an option that cannot be turned off": (
         "replay 1 --no-shrink", "there is no option --no-shrink; did you mean --shrink?",
     ),
-    "an argument nobody asked for": (
+    "an unexpected argument": (
         "serve what", "unexpected argument 'what'; fakebroker serve --help shows what there is",
     ),
     "an argument behind two dashes": (
@@ -519,7 +519,7 @@ def test_a_demo_that_is_not_installed_is_one_sentence(monkeypatch: pytest.Monkey
 
 
 def read(line: str) -> dict[str, Any]:
-    """What a command would be run with."""
+    """Return the arguments with which a command would run."""
     command, *words = shlex.split(line)
     return vars(cli._parser(command).read(words))
 
@@ -583,7 +583,7 @@ READ: dict[str, dict[str, Any]] = {
     "serve --seed 99999999999999999999": {"seed": 99999999999999999999},
     "serve --fault '{do: drop}' --fault={}": {"fault": ["{do: drop}", "{}"]},
     "serve --clock auto": {"clock": "auto"},
-    "serve --clock=fast": {"clock": "fast"},  # who makes clocks refuses it
+    "serve --clock=fast": {"clock": "fast"},  # the code that makes clocks refuses it
     "serve --journal j --ready-file=folder/r": {"journal": Path("j"), "ready_file": Path("folder/r")},
     "serve --ready-file -r": {"ready_file": Path("-r")},
     "serve --": {},
@@ -615,7 +615,7 @@ def test_what_is_read_once_is_not_there_the_next_time() -> None:
 
 
 def outcome(step: Callable[[], object]) -> object:
-    """What it returns or raises, if that is what a user may see."""
+    """Return the result or the exception, if it is one that a user may see."""
     try:
         with redirect_stdout(StringIO()):  # of --help
             return step()

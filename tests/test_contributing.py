@@ -25,7 +25,7 @@ PLACES = ["", "fakebroker/apis", *ROOMS, "conformance/generated", "fakebroker/co
 
 
 def code(page: Path) -> list[str]:
-    """What stands between backticks."""
+    """Return the texts between backticks."""
     return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
 
 

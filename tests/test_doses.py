@@ -1,4 +1,4 @@
-"""Which tests run every day, and which only on request."""
+"""The tests that run every day, and those on request."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_torn_transaction(run: Run) -> None:
 
 
 def test_stale_leader(run: Run) -> None:
-    """What was acknowledged with acks=1 is found lost; and the story shows what the program prints."""
+    """Records that acks=1 acknowledged are lost, and the story shows the output of the program."""
     printed = run("stale_leader.py")
     assert "  with acks=1:   NONE, offset 0" in printed
     assert "  with acks=all: NOT_LEADER_OR_FOLLOWER, offset 1" in printed

@@ -81,7 +81,7 @@ def _names(tree: ast.AST) -> list[str]:
 
 
 def problems(row: Row) -> list[str]:
-    """What is wrong with the second cell of a row."""
+    """Return the problems of the second cell of a row."""
     if row.ours == "none":
         return []
     path: Path | None = None

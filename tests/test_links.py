@@ -1,4 +1,4 @@
-"""What the pages and docstrings name is there: links, headings, files, targets of make."""
+"""Links, headings, files and targets of make that pages and docstrings name exist."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def headings(page: Path) -> frozenset[str]:
 
 
 def missing(page: Path, text: str) -> list[str]:
-    """What a page names that is not there."""
+    """Return the things that a page names and that do not exist."""
     found = []
     for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[\w+\]: (\S+)$", text, re.MULTILINE):
         if "://" in link:

@@ -1,4 +1,4 @@
-"""Tests of Spark go to one process, whoever tells xdist of markers."""
+"""Tests of Spark go to one process, with and without xdist's knowledge of markers."""
 
 from __future__ import annotations
 

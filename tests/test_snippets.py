@@ -49,7 +49,7 @@ class Opened(FakeCluster):
 
 
 class Sender:
-    """In the place of a stock producer: each record is a request of its own, whose answer is not waited for."""
+    """A stand-in for a stock producer: each record is a separate request, and `send` does not wait for the response."""
 
     def __init__(self, clients: ExitStack) -> None:
         self._clients = clients
@@ -143,7 +143,7 @@ def test_a_story_shows_lines_of_its_program(page: Path) -> None:
 
 
 def code(line: str) -> str:
-    """Without its indentation and its comment."""
+    """Return the line without its indentation and its comment."""
     return line.split("  #")[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""What a process imports: `serve` nothing that draws help or checks types, `import fakebroker` no server."""
+"""Imports of a process: `serve` imports nothing that draws help or checks types, `import fakebroker` no server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ atexit.register(lambda: print(json.dumps(facts())))
 
 
 def facts_after(code: str, *arguments: str) -> dict[str, Any]:
-    """What a process tells at its end. One that is ready to serve is told to stop."""
+    """Return the facts that a process reports at its end. One that is ready to serve is stopped."""
     process = subprocess.Popen([sys.executable, "-c", TELL + code, *arguments], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""A server of a test's own leaves no connection to whoever comes after it."""
+"""A test's server leaves no connection to a later server."""
 
 from __future__ import annotations
 

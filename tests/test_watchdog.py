@@ -37,8 +37,8 @@ def test_a_condition_in_a_loop_that_does_not_come_is_named() -> None:
 
 
 def test_a_coroutine_that_hangs_is_named() -> None:
-    with pytest.raises(AssertionError, match=r"^waited 0\.01 s for a lock that nobody frees$"):
-        run(within(asyncio.Event().wait(), "a lock that nobody frees", SHORT_S))
+    with pytest.raises(AssertionError, match=r"^waited 0\.01 s for a lock that is never freed$"):
+        run(within(asyncio.Event().wait(), "a lock that is never freed", SHORT_S))
 
 
 def test_a_timeout_of_the_coroutine_itself_is_left_alone() -> None:

@@ -23,7 +23,7 @@ _CASE: Final = re.compile(r"^`([^`]+)`")
 
 _HEAD = """# Which errors Kafka was seen to answer
 
-Written by `python -m conformance.errors --write`; do not edit. What [faults](faults.md#what-can-be-answered-where) may
+Written by `python -m conformance.errors --write`; do not edit. What [faults](faults.md#errors-that-a-point-allows) may
 answer is a table of errors by API, and of what has been done by then: nothing (before), the work (after), or there is
 nothing to be done (reads). Here each row has its origin: the case in which Apache Kafka answered it
 (`python -m conformance show CASE`), and whether that case then looked at what was there; or what it would take to bring

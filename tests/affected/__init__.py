@@ -1,4 +1,5 @@
-"""Which tests can a change break? `python -m tests.affected` tells, by import graph and by what tests execute."""
+"""Find the tests that a change can break, by import graph and by the code that tests execute: `python -m
+tests.affected`."""
 
 import sys
 from pathlib import Path

@@ -3,11 +3,12 @@
     python -m tests.affected [--run] [BASE] [-- PYTEST ARGUMENT ...]
 
 The change is what differs from BASE, uncommitted and new files included; without BASE, from where the branch left main.
-A test file is affected if it imports what changed, directly or through others. Where the table of
-`python -m tests.costs` exists, only those that execute a changed function count. What does not fit into a minute on two
-quiet cores is left out, the most distant first, and stderr says what. --run runs the files under the conditions of
-`make quick`: without tests that are slow, need Spark or stock clients, or soak, and with few examples. Its exit status
-is pytest's, 0 if nothing is affected.
+A test file is affected if it imports what changed, directly or through others. With the table of
+`python -m tests.costs`, only tests that execute a changed function count. The selection fits into a minute on two quiet
+cores: the most distant files are left out, and stderr names them.
+
+--run runs the files under the conditions of `make quick`, with few examples. It leaves out tests that are slow, need
+Spark or stock clients, or soak. Its exit status is pytest's, 0 if nothing is affected.
 """
 
 from __future__ import annotations

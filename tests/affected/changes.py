@@ -1,4 +1,4 @@
-"""What differs from a commit, uncommitted and new files included, by git."""
+"""Files that differ from a commit, uncommitted and new files included, by git."""
 
 from __future__ import annotations
 

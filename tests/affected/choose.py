@@ -20,7 +20,7 @@ BUDGET_S = 75.0  # of CPU time: under a minute on two quiet cores, start and col
 
 
 class Executed(Protocol):
-    """What is known of one test: its test file and its CPU seconds, as recorded."""
+    """A test in the table of costs: its test file and its CPU seconds, as recorded."""
 
     @property
     def file(self) -> str: ...
@@ -29,7 +29,7 @@ class Executed(Protocol):
 
 
 class Table(Protocol):
-    """What is asked of the table of costs (costs.table.CostTable)."""
+    """The queries to the table of costs (costs.table.CostTable)."""
 
     def tests_of(self, path: str, lines: Iterable[int] | None = None) -> Sequence[Executed]: ...
     def costs(self) -> dict[str, float]: ...

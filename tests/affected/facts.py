@@ -1,4 +1,4 @@
-"""What the import graph needs of each file: what it imports, and the strings in it that may name a file or a module.
+"""Facts for the import graph, of each file: its imports, and the strings in it that may name a file or a module.
 
 Facts are kept under build/ for as long as a file has the same size and time: parsing all files takes seconds.
 """
@@ -114,7 +114,7 @@ def _is_for_types(node: ast.AST) -> bool:
 
 
 def _executed(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield all nodes but those for type checkers, whose imports break nothing at run time."""
+    """Yield all nodes but those for type checkers, since their imports break nothing at run time."""
     left: list[ast.AST] = [tree]
     while left:
         node = left.pop()

@@ -2,12 +2,13 @@
 
 An edge leads from a file to each module that it imports, and to the packages around that module. Edges that no import
 statement shows are added:
+
 - a string that is the name of a module (`import_module`); lazy attributes of a package, for those that use them;
 - a file of a package that looks for modules (`iter_modules`, `walk_packages`) depends on all below its folder;
-- a test depends on the conftest.py of its folders; a test that starts processes, on the command line; a test that uses
-  the pytest plugin, on that;
-- a data file, and a program that nothing imports, is read by the files with a string that is its name or, if there is
-  none, that of the innermost of its folders that is not also the name of a folder of code;
+- a test depends on the conftest.py of its folders;
+- a test that starts processes depends on the command line, and a test that uses the pytest plugin on the plugin;
+- a data file, and a program that nothing imports, is read by the files with a string that is its name. If there are
+  none, the name of a folder around it counts: the innermost one that is not also the name of a folder of code;
 - tests/test_architecture.py reads every file of the packages.
 """
 

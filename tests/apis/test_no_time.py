@@ -1,4 +1,4 @@
-"""A timeout of 0 or less, asked of the controller: REQUEST_TIMED_OUT, and nothing is done (apis/no_time.py)."""
+"""A timeout of 0 or less in a request to the controller: REQUEST_TIMED_OUT, and nothing is done (apis/no_time.py)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def test_no_partition_is_made(client: SimulatedClient, version: int, timeout: ti
 
 @pytest.mark.parametrize("timeout", TIMEOUTS)
 @pytest.mark.parametrize("version", served_versions(ELECT_LEADERS))
-def test_nobody_is_elected(simulation: Simulation, client: SimulatedClient, version: int, timeout: timedelta) -> None:
+def test_elect_leaders_with_a_timeout_of_zero_or_less_elects_no_leader(
+    simulation: Simulation, client: SimulatedClient, version: int, timeout: timedelta
+) -> None:
     def elect(topics: Any, kind: int = 0) -> tuple[int, list[int]]:
         named = None if topics is None else [{"topic": name, "partitions": indexes} for name, indexes in topics]
         answer = ask(client, ELECT_LEADERS, version, election_type=kind, topic_partitions=named, timeout=timeout)
@@ -107,7 +109,7 @@ def test_nothing_is_reassigned(simulation: Simulation, client: SimulatedClient, 
     values = {"topics": topics, "timeout": timeout, "allow_replication_factor_change": False}
     answer = ask(client, ALTER_REASSIGNMENTS, 1, **values)
     assert int(answer.error_code) == REQUEST_TIMED_OUT
-    assert answer.allow_replication_factor_change  # who fails does not look at what was asked
+    assert answer.allow_replication_factor_change  # a request that fails is not validated
     assert [int(part.error_code) for topic in answer.responses for part in topic.partitions] == [REQUEST_TIMED_OUT]
     assert int(ask(client, ALTER_REASSIGNMENTS, 1, **values | {"topics": []}).error_code) == 0
     assert not simulation.partition().is_reassigning

@@ -1,4 +1,4 @@
-"""What holds of every API and version that is served, whatever it is: nothing here names one."""
+"""Rules for each API and version that is served; the tests name none."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int
 
 
 def field_names(kind: Any) -> set[str]:
-    """The names of all fields of a message, those of its structs included."""
+    """Return the names of all fields of a message, those of its structs included."""
     names = set()
     hints = get_type_hints(kind)
     for field in fields(kind):
@@ -114,7 +114,7 @@ def structs_in(hint: Any) -> list[Any]:
 
 
 def keywords_of_respond(tree: ast.Module) -> set[str]:
-    """What `_respond(ctx, **values)` is called with; nothing where it has parameters of its own."""
+    """Return the keywords of calls of `_respond(ctx, **values)`; none if it has its own parameters."""
     open_ended = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.args.kwarg is not None}
     return {
         keyword.arg

@@ -1,4 +1,4 @@
-"""Both drivers do what they say, against a sink that counts on its own, and against this broker."""
+"""The two drivers work as documented, against a sink with its own counters and against this broker."""
 
 from __future__ import annotations
 

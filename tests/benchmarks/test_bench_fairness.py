@@ -40,7 +40,7 @@ def broker(followers: str = "instant") -> Iterator[Address]:
 
 
 def counted(flood: crowd.Program) -> list[dict[str, Any]]:
-    """What it tells from its beginning until it has done something."""
+    """Return the reports of the flood from its start until it has done something."""
     flood.tell()
     told: list[dict[str, Any]] = []
 
@@ -192,7 +192,7 @@ def seen(lateness: float, stall: float, **more: float) -> Seen:
     return Seen({"late": all_of(lateness), "quiet": all_of(stall), "own": all_of(0.1), "realtime": 1}, **more)  # type: ignore[arg-type]
 
 
-def test_rows_beside_neighbours_hold_the_promise_and_leave_out_who_cannot_time_out() -> None:
+def test_rows_beside_neighbours_hold_the_limit_and_omit_peers_without_timeouts() -> None:
     peers = {
         OURS: seen(30, 8, rate=1_000),
         MOCK: Seen({"quiet": seen(1, 2).probes["quiet"]}, rate=100),
@@ -210,7 +210,7 @@ def test_rows_beside_neighbours_hold_the_promise_and_leave_out_who_cannot_time_o
     assert (by["what they get", MOCK].ratio, by["what they get", KAFKA].theirs) == (10, None)
 
 
-def test_rows_of_an_attack_say_how_long_anybody_stood() -> None:
+def test_rows_of_an_attack_have_the_longest_wait_of_a_client() -> None:
     peers = {OURS: seen(120, 90, answered_ms=500.0, memory_mb=20.0), KAFKA: Seen(note="it ended")}
     by = {(row.work, row.peer): row for row in fairness.rows("a", True, False, peers)}
     assert by["a: lateness max", "limit"].met() is False

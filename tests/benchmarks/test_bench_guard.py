@@ -17,7 +17,7 @@ GOOD = {callgrind.CALIBRATION: 1_000, "produce": 10_000, "fetch": 5_000}
 
 
 def dumps(per_work: int) -> list[str]:
-    """As callgrind writes them: before the first mark, then what lies in and between the marks, then the end."""
+    """Return dumps in callgrind's form: before the first mark, at and between the marks, and at the end."""
     parts = []
     for number in range(1, 2 * len(WORKS) + 2):
         total = per_work if number % 2 == 0 else 777

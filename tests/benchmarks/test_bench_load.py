@@ -1,4 +1,4 @@
-"""What the benchmark of the load makes of what it has measured, and the load that it asks for."""
+"""Results of the benchmark of the load, and the load that it starts."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def test_limits_are_held_or_not() -> None:
     assert met(judge_s=28.0, lateness_ms=[1.0, 5.0, 9.0]) == dict.fromkeys(met(), True) | {"memory": None}
 
 
-def test_of_few_requests_the_verdict_has_no_limit() -> None:
+def test_a_verdict_of_few_requests_has_no_limit() -> None:
     assert met(requests=299_999)["verdict"] is None
 
 
 @pytest.mark.parametrize("requests", SIZES)
 def test_no_request_waits_for_the_one_before_it(requests: int) -> None:
-    """On its connection: then the rate is the one that was asked for, and send delay is the load's own."""
+    """Requests of a connection do not wait for each other, so the rate is the requested one, and the send delay is the
+    load's."""
     scenario = scenario_of(requests, RATE)
     (group,) = scenario.groups
     assert requests <= scenario.requests < requests * 1.1

@@ -1,4 +1,4 @@
-"""Peers start, say who leads what, and are reported when they cannot be had."""
+"""Peers start, report their leaders, and are reported as missing if they cannot be started."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_without_a_compiler_the_driver_is_in_python_and_says_so(monkeypatch: pyt
     assert what == "Python (no `a-compiler-that-is-not-there` on this machine): it may be the bottleneck"
 
 
-def test_starts_are_measured_of_who_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_starts_of_the_available_peers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_go() -> Path:
         raise Missing("no go")
 

@@ -1,4 +1,4 @@
-"""What was typed wrong is said in a sentence, before anything runs."""
+"""A mistyped argument is reported in a sentence, before anything runs."""
 
 from __future__ import annotations
 

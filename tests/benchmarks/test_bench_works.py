@@ -1,4 +1,4 @@
-"""What each benchmark makes of its samples, and the command that runs them."""
+"""Results of each benchmark, made from samples, and the command that runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CI runs, by what changed; the nightly run of everything; the search for tests that fail by luck."""
+"""The parts of CI that a change needs; the nightly run of everything; the search for flaky tests."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Run CI, or the nightly run, or look for tests that fail by luck.
+"""Run CI, or the nightly run, or look for flaky tests.
 
 python -m tests.ci run [PART ...]             the parts that the change can break, or these
 python -m tests.ci parts                      say which parts that are, and why

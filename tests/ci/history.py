@@ -1,4 +1,4 @@
-"""Which commits have passed `.ci/run` on this machine, and what has changed since the newest of them.
+"""Commits that have passed `.ci/run` on this machine, and the changes since the newest of them.
 
 The hashes stand in ~/.cache/fakebroker/ci-green, one a line. Only a checkout without uncommitted changes is recorded.
 """

@@ -42,7 +42,7 @@ def brokers() -> Iterator[Brokers]:
 
 @pytest.fixture
 def group() -> str:
-    """A group that nobody has."""
+    """Return the id of a group that does not exist."""
     return f"group-{uuid.uuid4()}"
 
 

@@ -124,7 +124,8 @@ def test_a_frozen_partition_makes_the_client_time_out(kafka: FakeCluster) -> Non
         async with producer(kafka, acks="all", request_timeout_ms=TIMEOUT_MS) as sender:
             await sender.send_and_wait("t", b"v", partition=0)
 
-    # One number is the wire timeout, the client's own, and how long it tries again: it shows this, whoever was first.
+    # One setting is the timeout in the request, the client's own, and its retry limit. The error is the same in each
+    # case.
     with pytest.raises(RequestTimedOutError):
         run(work())
 

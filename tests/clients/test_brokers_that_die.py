@@ -1,5 +1,5 @@
-"""Stock clients over sockets while a broker stops, dies, stands still, and is back: a producer with acks=all goes on, a
-group reads on, and nothing that was acknowledged is lost, doubled or out of order."""
+"""Stock clients over sockets while a broker stops, dies, is paused, and comes back. A producer with acks=all continues,
+a group continues to read, and no acknowledged record is lost, duplicated or out of order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REQUEST_MS = 1_000  # how long a client waits for a broker that says nothing
 
 
 class Work:
-    """What a producer and a member of a group do in threads of their own, until `is_over`."""
+    """The work of a producer and of a member, in two threads, until `is_over`."""
 
     def __init__(self, servers: str) -> None:
         self.servers = servers
@@ -181,7 +181,7 @@ CLIENTS = {
 
 @contextmanager
 def at_work(servers: str, produce: Callable[[Work], None], consume: Callable[[Work], None]) -> Iterator[Work]:
-    """Both in threads; what goes wrong in one is raised at the end."""
+    """Run both in threads, and raise the errors of either at the end."""
     work = Work(servers)
     wrong: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""What clients compress is opened, checked and kept or recompressed; and they can read it again."""
+"""Batches that clients compress are decompressed, checked and kept or recompressed; clients can read them again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kafka() -> Iterator[FakeCluster]:
 
 
 def codecs_in_the_log(kafka: FakeCluster) -> set[int]:
-    """Of all batches that consumers see."""
+    """Return the codecs of all batches that consumers see."""
     with RawClient(leader_of(kafka, "t")) as client:
         _, answer = decode_response(FETCH, 11, client.ask(fetch("t")))
     data = answer.responses[0].partitions[0].records

@@ -1,7 +1,7 @@
 """connections.max.idle.ms on kafka-clients, unmodified, and on `AsyncProducer` as the client of the same releases.
 
-With a real clock, and told by what records are called back with. Who is idle is decided in Kafka's Selector; the judge
-(conformance/producer) has a mock in its place, so this is where ours is held to it.
+The clock is real, and the callbacks of records are compared. Kafka's Selector decides which connection is idle. The
+judge (conformance/producer) has a mock in its place, so this test compares ours with it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTINGS: dict[str, object] = {
 
 
 def send_to_second(program: Sends, key: str) -> tuple[float, str]:
-    """What the record is told, and after how many milliseconds, while others go to the first broker."""
+    """Return the result of a record, and its time in milliseconds, while other records go to the first broker."""
     began = time.monotonic()
     program.send(key, partition=1)
     told = ""

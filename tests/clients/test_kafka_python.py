@@ -18,7 +18,7 @@ from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-TIMEOUT_MS = 30_000  # of the broker, whose clock skips it; the client's own, which is real, never fires
+TIMEOUT_MS = 30_000  # of the broker, which skips it; the client's own timeout is real and never fires first
 
 PRODUCERS: dict[str, dict[str, Any]] = {
     "acks=0": {"acks": 0, "enable_idempotence": False},

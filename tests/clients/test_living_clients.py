@@ -37,7 +37,7 @@ MEMBERS: dict[str, tuple[str, dict[str, object]]] = {
 
 @pytest.fixture
 def kafka() -> Iterator[FakeCluster]:
-    """With a frozen topic "t" and a healthy topic "u"."""
+    """Return a cluster with a frozen topic "t" and a healthy topic "u"."""
     config = {"replica.lag.time.max.ms": 2**31 - 1, "group.min.session.timeout.ms": SHORT_SESSION_MS}
     with FakeCluster(brokers=3, clock="auto", config=config) as cluster:
         cluster.create_topic("t", partitions=1, replication_factor=3)
@@ -58,7 +58,7 @@ def time_out(kafka: FakeCluster, times: int) -> None:
 
 
 def left(kafka: FakeCluster) -> list[tuple[str, str]]:
-    """Who is out of its group, and why."""
+    """Return the members that have left their group, and the reasons."""
     return [(event.group, event.reason) for event in kafka.journal if isinstance(event, MemberLeft)]
 
 
@@ -79,7 +79,7 @@ def test_members_stay_in_their_groups_while_produce_requests_time_out(kafka: Fak
 
 @pytest.mark.nightly  # tests/properties/test_fair_skips.py has it every day, in virtual time
 def test_a_member_that_dies_is_expelled_all_the_same(kafka: FakeCluster) -> None:
-    """Its session takes as long as with the real clock; the other one, which shares the group, stays."""
+    """The session takes as long as with the real clock; the other member of the group stays."""
     brokers = Brokers(kafka.bootstrap_servers)
     given = {"session.timeout.ms": SHORT_SESSION_MS, "heartbeat.interval.ms": 200}
     alive = {"heartbeat.interval.ms": 200}
@@ -102,7 +102,7 @@ def test_a_member_that_dies_is_expelled_all_the_same(kafka: FakeCluster) -> None
 
 
 def test_an_open_transaction_of_confluent_kafka_commits_after_three_timeouts(kafka: FakeCluster) -> None:
-    """Its `transaction.timeout.ms` is librdkafka's default, 60 s."""
+    """The `transaction.timeout.ms` is librdkafka's default, 60 s."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": "open"})
     producer.init_transactions(LIMIT_S)
     producer.begin_transaction()
@@ -114,7 +114,7 @@ def test_an_open_transaction_of_confluent_kafka_commits_after_three_timeouts(kaf
 
 
 def test_an_open_transaction_of_aiokafka_commits_after_three_timeouts(kafka: FakeCluster) -> None:
-    """Its `transaction_timeout_ms` is aiokafka's default, 60 s."""
+    """The `transaction_timeout_ms` is aiokafka's default, 60 s."""
 
     async def work() -> None:
         producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="open")

@@ -1,7 +1,7 @@
 """Stock clients that outlive a cluster: another one, with other topics, takes its address while they run.
 
-No record is acknowledged and lost, none ends in another topic, no consumer is given a record of another topic or misses
-one of the new cluster, and no client needs more than a few refused requests to find its way."""
+No record is acknowledged and lost, and none ends in another topic. No consumer gets a record of another topic or misses
+one of the new cluster. No client needs more than a few refused requests to adapt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fakebroker.core.journal.events import Append
 pytestmark = pytest.mark.clients
 
 RETRY_MS = 20
-FEW = 10  # refused Produce requests: who is stuck has hundreds
+FEW = 10  # refused Produce requests: a stuck client has hundreds
 
 in_each_way = pytest.mark.parametrize("change", [nightly_but_reset(way) for way in WAYS])
 

@@ -19,7 +19,7 @@ from conformance.clients.process import ClientProcess
 pytestmark = [pytest.mark.clients, pytest.mark.languages, pytest.mark.slow]
 
 AFTER = [b"after-0", b"after-1", b"after-2", b"after-3"]
-FEW = 10  # refused Produce requests: who is stuck has hundreds
+FEW = 10  # refused Produce requests: a stuck client has hundreds
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_what_a_producer_that_lives_on_is_acknowledged_is_there(
 def test_franz_go_is_told_that_it_is_another_topic(
     address: Address, change: Callable[[Address], None], is_idempotent: bool
 ) -> None:
-    """It adopts no other id of a topic until it is told to forget the topic, with Apache Kafka too."""
+    """franz-go adopts no new id of a topic until it is told to forget the topic, with Apache Kafka too."""
     assert sent_around(address, change, "franz-go", is_idempotent) == [{"error": "UNKNOWN_TOPIC_ID"}] * len(AFTER)
     assert read_values(address.kafka, "a") == OTHERS
 
@@ -81,7 +81,7 @@ def test_a_transaction_that_lives_on_is_not_committed_and_the_next_one_is(
 def sent_around(
     address: Address, change: Callable[[Address], None], client: str, is_idempotent: bool, **values: Any
 ) -> list[dict[str, Any]]:
-    """What a producer is told of the records that it sends after the change."""
+    """Return the results of the records that a producer sends after the change."""
     command, folder = program(PROGRAMS[client])
     records = tuple(Record(0, b"key", value) for value in BEFORE + AFTER)
     job = Job("a", idempotent=is_idempotent, pause_before=len(BEFORE), records=records, **values)

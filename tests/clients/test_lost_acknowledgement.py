@@ -55,8 +55,8 @@ def lose_the_acknowledgement(send: Callable[[str, bool], None], is_idempotent: b
 
 
 def check(events: Sequence[Event], is_idempotent: bool) -> None:
-    """What is in the log, and that the journal explains it: which request the fault befell, whose answer
-    never came, and that what came after it was the same record once more."""
+    """Check the log, and that the journal explains it: the request of the fault, the lost response, and the same record
+    sent again."""
     [fired] = [event for event in events if isinstance(event, FaultFired)]
     appends = [event for event in events if isinstance(event, Append) and event.topic == "t"]
     assert [append.is_duplicate for append in appends] == [False, is_idempotent]

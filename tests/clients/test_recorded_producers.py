@@ -1,4 +1,5 @@
-"""What stock producers are told, against the logs: a frozen follower, a lost acknowledgement, a leader that dies."""
+"""Results that stock producers report, compared with the logs: a frozen follower, a lost acknowledgement, a leader that
+dies."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TRIES = 3
 
 @pytest.fixture
 def kafka() -> Iterator[FakeCluster]:
-    """With a frozen topic "t", and a healthy topic "u" to warm up with."""
+    """Return a cluster with a frozen topic "t", and a healthy topic "u" to warm up with."""
     with FakeCluster(clock="auto", config={"replica.lag.time.max.ms": 2**31 - 1}) as cluster:
         cluster.create_topic("t")
         cluster.create_topic("u")
@@ -59,7 +59,7 @@ def test_confluent_kafka(kafka: FakeCluster) -> None:
 
 
 def test_kafka_python(kafka: FakeCluster) -> None:
-    """It uses one number for the broker's timeout and its own timer, which never fires first here."""
+    """kafka-python has one setting for the broker's timeout and its own timer, which never fires first here."""
     producer = KafkaProducer(
         bootstrap_servers=kafka.bootstrap_servers.split(","),
         acks="all",
@@ -78,7 +78,7 @@ def test_kafka_python(kafka: FakeCluster) -> None:
 
 
 def test_aiokafka_sends_again_what_timed_out(kafka: FakeCluster) -> None:
-    """It retries error 7 until a timer of its own is over, so the application never sees it; the journal does."""
+    """aiokafka retries error 7 until its own timer ends, so the application never sees it; the journal does."""
 
     async def work() -> None:
         producer = AIOKafkaProducer(

@@ -1,7 +1,7 @@
-"""What the stories tell of Kafka's producer, on kafka-clients itself: 2.0.1, 2.1.0 (KIP-91) and 4.4.0, unmodified; and
-what `AsyncProducer` as their generation says of the same.
+"""Stories about Kafka's producer, with kafka-clients itself: 2.0.1, 2.1.0 (KIP-91) and 4.4.0, unmodified.
+`AsyncProducer` of the same generation has the same results.
 
-Times are those of a real clock here; what is compared is what each record was called back with, and what is in the log.
+The clock is real. The callbacks of all records and the logs are compared.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def await_unread(kafka: FakeCluster, size: int) -> None:
 
 
 def start_and_await_client(kafka: FakeCluster) -> None:
-    """Start the broker again; return when a client has found it, and has asked who leads."""
+    """Start the broker again; return when a client has connected, and has requested metadata."""
     asked = len(kafka.journal.requests(api="Metadata"))
     kafka.brokers[1].start()
     wait_until(lambda: len(kafka.journal.requests(api="Metadata")) > asked, "a client that has found the broker")
 
 
 def call_of(program: Sends, key: str) -> tuple[int, str, list[str]]:
-    """How many milliseconds `send` took, what it threw, and what else was said until then, and of this record."""
+    """Return the duration of `send` in ms, its exception, and the other output until then and about this record."""
     others: list[str] = []
     while True:
         words = program.told().split(" ", 3)
@@ -59,7 +59,7 @@ def call_of(program: Sends, key: str) -> tuple[int, str, list[str]]:
 
 
 def expires(version: str, **settings: object) -> list[str]:
-    """What two records are told that are sent to a dead broker: one fills its batch, one does not."""
+    """Return the results of two records to a dead broker: one fills its batch, one does not."""
     with (
         FakeCluster(brokers=1) as kafka,
         sends(version, kafka, request_timeout_ms=400, linger_ms=10, batch_size=1_000, **settings) as program,
@@ -92,7 +92,7 @@ def test_since_kip_91_there_is_one_reason(version: str) -> None:
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE))
 def test_a_silent_broker_fails_all_in_flight_at_once(version: str) -> None:
-    """Since 3.5 as a time-out, before as a network that broke."""
+    """The error is a timeout since 3.5, and a network error before."""
     settings: dict[str, object] = {"acks": "1", "request_timeout_ms": 400, "linger_ms": 0, "retries": 0}
     if version == "4.4.0":
         settings["enable_idempotence"] = "false"
@@ -125,7 +125,7 @@ def test_every_attempt_times_out(version: str) -> None:
             asked = len(kafka.journal.produce(topic="orders")) - 1
     if version in SINCE:
         assert told.startswith("a TimeoutException: ")
-    else:  # whose clock was first in the last attempt, the broker's or its own?
+    else:  # the last attempt ended by the broker's clock or by the client's own
         assert told.split(":")[0] in ("a TimeoutException", "a NetworkException")
     assert ("ms has passed since batch creation" in told) == (version in SINCE)
     assert asked >= 2
@@ -158,7 +158,7 @@ def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 def test_metadata_never_comes(version: str) -> None:
-    """Of a topic that is not there, and of a partition: up to 2.1 that is thrown at once, as what cannot be."""
+    """The topic or the partition does not exist. Up to 2.1 an unknown partition is thrown at once, as invalid."""
     with FakeCluster(brokers=1, config={"auto.create.topics.enable": False}) as kafka:
         kafka.create_topic("orders", partitions=1)
         with sends(version, kafka, True, max_block_ms=3_000, linger_ms=0) as program:
@@ -205,8 +205,8 @@ def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
 
 @pytest.mark.parametrize("version", kafka_clients(SINCE))
 def test_a_batch_that_expires_in_the_queue_is_called_back_before_one_in_flight(version: str) -> None:
-    """All are over in one turn of the sender, since a callback has held it up until then. (Ours has futures: nobody
-    holds up its turn.)"""
+    """All end in one turn of the sender, since a callback has delayed it until then. (Ours has futures, which delay no
+    turn.)"""
     settings = {"acks": "1", "retries": 0, "batch_size": 1, "max_in_flight_requests_per_connection": 1, "linger_ms": 0}
     settings |= {"request_timeout_ms": 1_000, "delivery_timeout_ms": 1_000}
     with FakeCluster(brokers=2) as kafka:
@@ -227,8 +227,8 @@ def test_a_batch_that_expires_in_the_queue_is_called_back_before_one_in_flight(v
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
 def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> None:
-    """Its sequence is in doubt: b is in the log. Since 2.5 (KIP-360) the epoch is raised; before, the producer id is
-    given up. Ours goes by the newer rule from 2.1 on."""
+    """Sequences are in doubt: b is in the log. Since 2.5 (KIP-360) the epoch is bumped; before, the producer id is
+    dropped. Ours follows the newer rule from 2.1 on."""
     settings: dict[str, object] = {"linger_ms": 0, "acks": "all", "request_timeout_ms": 700}
     settings |= {"retry_backoff_ms": 100, "reconnect_backoff_max_ms": 100}
     if version not in ("2.0.1", "ours 2.0"):

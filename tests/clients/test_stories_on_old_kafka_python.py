@@ -1,7 +1,6 @@
-"""What the stories tell of Kafka's producer before KIP-91, on kafka-python 2.0.2, unmodified: it is made like that one.
+"""Stories about Kafka's producer before KIP-91, with kafka-python 2.0.2, unmodified: it has the same design.
 
-Its clock is in the test's hand, and stands still but for what the test lets pass; all times are whole eighths of a
-second, so that floating point has them exactly.
+Only the test moves its clock. All times are whole eighths of a second, so that floating point has them exactly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Brokers that stop and start: who leads, who is in sync, what is lost, what is never answered."""
+"""Brokers that stop and start: leaders, ISRs, lost records, and requests without a response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEADER_NOT_AVAILABLE = 5
 
 
 def values(simulation: Simulation, broker_id: int) -> list[bytes | None]:
-    """What a replica holds."""
+    """Return the values of the records of a replica."""
     return [
         record.value
         for logged in simulation.partition().replicas[broker_id].log.batches
@@ -34,7 +34,7 @@ def send(simulation: Simulation, *records: bytes, broker: int, acks: int = 1) ->
 
 
 def told(simulation: Simulation, broker: int, version: int = 12) -> tuple[list[int], int, dict[str, object]]:
-    """(brokers, controller, the partition) that Metadata tells."""
+    """Return (brokers, controller, the partition) of the Metadata response."""
     client = simulation.connect(broker)
     client.send(metadata(["t"], version))
     _, answer = decode_response(3, version, client.answers[0][1])

@@ -1,4 +1,4 @@
-"""What a crash takes of a broker's logs: nothing, what was not flushed, all."""
+"""A crash loses nothing of a broker's logs, the unflushed part, or all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOBODY = -1
 
 
 def send(simulation: Simulation, acks: int = -1, count: int = 1) -> int:
-    """Produce so many records to whoever leads: the error."""
+    """Produce `count` records to the current leader; return the error."""
     client = simulation.connect(simulation.partition().leader_id)
     client.send(produce(1, acks, 1_000, [(("t", 0), batch(b"v", count, simulation.now.wall_ms))]))
     simulation.advance(1_000)
@@ -62,7 +62,7 @@ def test_nothing_is_flushed_by_itself_but_in_a_stop() -> None:
     assert ends(simulation) == [3]
 
 
-def test_who_has_no_process_flushes_nothing() -> None:
+def test_a_killed_broker_flushes_nothing() -> None:
     simulation = alone()
     simulation.kill(1, CrashLoss.UNFLUSHED)
     simulation.cluster.flush_broker(1)
@@ -114,7 +114,8 @@ def test_the_last_leader_leads_with_what_it_has_left_and_others_drop_what_it_lac
 
 
 def test_what_was_truncated_was_not_flushed() -> None:
-    """Broker 1 flushed what nobody else had; that was cut off when another one led. What came instead is lost."""
+    """Broker 1 flushed records that no other replica had. They were truncated under another leader. The records that
+    replaced them are lost."""
     simulation = Simulation(brokers=2)
     simulation.topic(replicas=2)
     assert send(simulation) == 0

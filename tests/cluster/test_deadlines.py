@@ -1,4 +1,4 @@
-"""What is pending: for whoever moves the clock, so that he knows where to and whether there is a reason."""
+"""Pending deadlines: when the clock's owner has to advance it next, and whether a client waits for that."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def script(simulation: Simulation) -> None:
     simulation.script([(200, "frozen")])
 
 
-# What is pending, and whether somebody would be served sooner if time were skipped.
+# Pending deadlines, and whether skipping time would unblock a client.
 PENDING: dict[str, tuple[Callable[[Simulation], None], bool]] = {
     "a produce that waits": (park_produce, True),
     "a batch on its way": (send_to_a_lagging_follower, True),
@@ -103,7 +103,7 @@ def test_a_peer_that_goes_takes_its_throttling_along(simulation: Simulation) -> 
 
 
 def test_at_the_same_millisecond_a_batch_arrives_before_the_isr_is_looked_at(simulation: Simulation) -> None:
-    """A follower that comes at the very millisecond of the check is in time, whenever it set out."""
+    """A fetch at the very millisecond of the check is in time, whenever it was sent."""
     simulation = Simulation(config={"replica.lag.time.max.ms": "1000"})
     simulation.topic()
     simulation.followers("frozen")

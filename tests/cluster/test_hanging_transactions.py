@@ -1,4 +1,4 @@
-"""Transactions that nobody will end: how one is made, how an admin finds it, and how he ends it (KIP-664, KIP-890).
+"""Hanging transactions: how one arises, how an admin finds it, and how the admin aborts it (KIP-664, KIP-890).
 
 `kafka-transactions find-hanging` asks what these tests ask: which producers have a transaction open for longer than any
 may be (DescribeProducers), and whether their coordinator knows of it (ListTransactions, DescribeTransactions).
@@ -23,7 +23,7 @@ NOT_ADDED = 120  # TRANSACTION_ABORTABLE
 
 
 def aborted(client: SimulatedClient) -> tuple[int, int]:
-    """A transaction that was aborted while a record of it is under way."""
+    """Return the producer of an aborted transaction that still has a record in flight."""
     _, producer_id, epoch = init(client)
     assert add(client, (producer_id, epoch), 0) == {0: 0}
     assert end(client, (producer_id, epoch), committed=False, version=4)[0] == 0
@@ -37,7 +37,8 @@ def active_producer(client: SimulatedClient) -> Any:
 
 
 def hanging() -> tuple[Simulation, SimulatedClient, tuple[int, int]]:
-    """Nobody is asked whether late records belong to an open transaction, as before Kafka 3.6."""
+    """Return a cluster without verification: late records are appended outside of any open transaction, as before Kafka
+    3.6."""
     simulation = with_coordinator(transaction_partition_verification_enable="false")
     client = simulation.connect()
     producer = aborted(client)
@@ -51,7 +52,7 @@ def test_late_records_are_refused() -> None:
 
 
 def test_it_stays_for_ever() -> None:
-    """Whoever reads what is committed reads nothing from there on."""
+    """A read_committed consumer reads nothing beyond its first offset."""
     simulation, client, _ = hanging()
     assert produce(client, init(client, transactional_id="other")[1:], b"next", version=11) in (0, NOT_ADDED)
     simulation.advance(2 * HOUR_MS)
@@ -63,7 +64,7 @@ def test_it_stays_for_ever() -> None:
 
 
 def test_it_is_found() -> None:
-    """By its age, and because its coordinator knows nothing of it."""
+    """The transaction shows by its age, and because its coordinator does not have it."""
     simulation, client, (producer_id, epoch) = hanging()
     simulation.advance(2 * HOUR_MS)
     client = simulation.connect()
@@ -101,7 +102,7 @@ def test_an_admin_ends_it() -> None:
 
 @pytest.mark.parametrize("open_ms", [1_000, 50_000])
 def test_one_that_is_only_long_is_none(open_ms: int) -> None:
-    """Its coordinator knows of it, and ends it when its time is over."""
+    """The coordinator has the transaction, and aborts it at its timeout."""
     simulation = with_coordinator()
     journal = recorded(simulation)
     client = simulation.connect()

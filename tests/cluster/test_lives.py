@@ -1,4 +1,4 @@
-"""How brokers die, stand still and come back, to the millisecond (cluster/lives.py)."""
+"""Brokers that crash, are paused and come back, to the millisecond (cluster/lives.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELAY = {"fakebroker.controller.delay.ms": "30"}
 
 
 def leads(simulation: Simulation) -> tuple[int, list[int]]:
-    """Who leads, and the ISR."""
+    """Return the leader and the ISR."""
     partition = simulation.partition()
     return partition.leader_id, partition.isr_ids
 
@@ -54,14 +54,14 @@ class TestKill:
         simulation.advance(30_000)
         assert answers(client) == [(SESSION_MS, NONE, 0)]
 
-    def test_or_until_the_time_of_the_request_is_over(self, simulation: Simulation) -> None:
+    def test_a_killed_replica_delays_acks_all_until_its_timeout(self, simulation: Simulation) -> None:
         client = simulation.connect()
         simulation.kill(3)
         client.send(produce("t", timeout_ms=500))
         simulation.advance(30_000)
         assert answers(client) == [(500, TIMED_OUT, 0)]
 
-    def test_a_leader_that_lags_looks_itself_who_is_behind(self) -> None:
+    def test_a_leader_shrinks_its_isr_at_its_periodic_check(self) -> None:
         simulation = Simulation(config={"replica.lag.time.max.ms": "2000"})
         simulation.topic()
         client = simulation.connect()
@@ -108,7 +108,7 @@ class TestKill:
         simulation.advance(1_000)
         simulation.kill(2)
         simulation.advance(SESSION_MS - 1_000)
-        assert leads(simulation) == (2, [2, 3])  # dead, but nobody knows yet
+        assert leads(simulation) == (2, [2, 3])  # killed, but its session has not ended
         simulation.advance(1_000)
         assert leads(simulation) == (3, [3])
 
@@ -169,7 +169,7 @@ class TestPause:
         assert simulation.cluster.registry[1].epoch == epoch
         assert leads(simulation) == (2, [1, 2, 3])
 
-    def test_a_follower_that_stands_still_holds_acks_all_up(self, simulation: Simulation) -> None:
+    def test_a_paused_follower_delays_acks_all(self, simulation: Simulation) -> None:
         client = simulation.connect()
         simulation.pause(3)
         client.send(produce("t", timeout_ms=30_000))
@@ -232,7 +232,7 @@ class TestStop:
         assert answers(client) == [(30, NOT_LEADER, -1)]
         assert client.closed_ms == 60
 
-    def test_who_leads_nothing_goes_in_one_step(self) -> None:
+    def test_a_broker_that_leads_no_partition_stops_in_one_step(self) -> None:
         simulation = Simulation(config=DELAY)
         simulation.topic()
         simulation.stop(3)
@@ -263,7 +263,7 @@ class TestStop:
         assert simulation.cluster.registry[1].is_fenced
 
     def test_it_waits_until_a_silent_broker_is_fenced(self, simulation: Simulation) -> None:
-        """It leads nothing at once, and lives on."""
+        """The broker loses its leaderships at once, and keeps running."""
         simulation.kill(3)
         client = simulation.connect(1)
         simulation.stop(1)
@@ -276,7 +276,7 @@ class TestStop:
         assert (simulation.cluster.state_of(1), client.closed) == ("stopped", "broker 1 has stopped")
         assert (leads(simulation), _brokers(simulation)) == ((2, [2]), [2])
 
-    def test_or_knows_what_it_missed(self, simulation: Simulation) -> None:
+    def test_a_controlled_shutdown_waits_until_a_resumed_broker_has_the_metadata(self, simulation: Simulation) -> None:
         simulation.pause(3)
         simulation.stop(1)
         simulation.advance(1_000)
@@ -286,7 +286,7 @@ class TestStop:
         simulation.advance(1)
         assert simulation.cluster.state_of(1) == "stopped"
 
-    def test_who_falls_silent_later_had_heard_of_it(self, simulation: Simulation) -> None:
+    def test_a_broker_paused_after_the_controlled_shutdown_does_not_delay_it(self, simulation: Simulation) -> None:
         simulation.kill(3)
         simulation.advance(1_000)
         simulation.stop(1)
@@ -367,7 +367,7 @@ def simulation() -> Simulation:
 
 
 def _brokers(simulation: Simulation) -> list[int]:
-    """As broker 2 tells it."""
+    """Return the brokers in the Metadata of broker 2."""
     client = simulation.connect(2)
     client.send(metadata(None))
     return [broker.node_id for broker in decode_response(3, 12, client.answers[0][1])[1].brokers]

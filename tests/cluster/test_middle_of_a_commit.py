@@ -1,7 +1,7 @@
-"""A commit, stopped in the middle: between its decision, its marks and its end, and before its records.
+"""A commit that stops in the middle: between its decision, its transaction markers and its end, and before its records.
 
-How it is stopped: frozen followers hold what is to be replicated, and a broker that is stopped neither writes nor
-answers. Broker 1 coordinates, broker 2 leads t-0 and nobody follows; broker 3 leads t-1.
+Frozen followers delay what is to be replicated, and a stopped broker neither writes nor responds. Broker 1 is the
+transaction coordinator, broker 2 leads t-0, which has no follower, and broker 3 leads t-1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NONE, NOT_AVAILABLE, CONCURRENT = 0, 15, 51
 
 
 class World:
-    """Three brokers, a producer of version 1 or 2 of transactions, and whoever reads."""
+    """Three brokers, a producer of transaction version 1 or 2, and consumers."""
 
     def __init__(self, version: int = 2, assignment: tuple[tuple[int, ...], ...] = ((2,), (3,)), **config: str) -> None:
         settings = {name.replace("_", "."): value for name, value in config.items()}
@@ -68,7 +68,7 @@ class World:
         return 5 if self.version == 2 else 4
 
     def send_end(self, committed: bool = True, client: SimulatedClient | None = None) -> SimulatedClient:
-        """EndTxn, which may be answered later."""
+        """Send an EndTxn; its response may come later."""
         client = client or self.simulation.connect(1)
         values = {
             "transactional_id": "tx",
@@ -105,8 +105,8 @@ def version(request: pytest.FixtureRequest) -> int:
 
 class TestOneLeaderIsGone:
     def test_after_the_decision_and_before_a_mark(self, version: int) -> None:
-        """It is answered, and one part is read. The other has no mark, and hangs: Kafka 4.4 takes a partition without a
-        leader for one that was deleted."""
+        """EndTxn succeeds, and one partition is readable. The other one has no marker and hangs: Kafka 4.4 treats a
+        partition without a leader as deleted."""
         world = World(version)
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", STATE)
@@ -135,7 +135,7 @@ class TestOneLeaderIsGone:
         assert world.read(1) == []
 
     def test_while_its_mark_is_being_replicated(self, version: int) -> None:
-        """Nobody is told what became of the request to a broker that dies: it is sent again, to whoever leads next."""
+        """A request to a broker that dies has no result for the coordinator: it is sent again, to the next leader."""
         world = World(version, assignment=((2, 1), (3, 2)))
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", "t", 1, 2)
@@ -148,8 +148,8 @@ class TestOneLeaderIsGone:
         world.simulation.advance(100)
         assert (world.state, world.read(1)) == ("CompleteCommit", [b"b"])
 
-    def test_and_there_again_before_the_mark_is_replicated(self, version: int) -> None:
-        """The mark that it has is written once more; a log may have it twice."""
+    def test_a_marker_is_written_again_if_the_leader_restarts_before_its_replication(self, version: int) -> None:
+        """The existing marker is written once more; a log may have it twice."""
         world = World(version, assignment=((2, 1), (3, 2)), replica_lag_time_max_ms="600000")
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", "t", 1, 2)
@@ -177,7 +177,7 @@ class TestOneLeaderIsGone:
 
 class TestBeforeTheRecords:
     def test_nothing_comes_after_the_partitions(self, version: int) -> None:
-        """The transaction is aborted when its time is over, and what comes then is refused."""
+        """The transaction is aborted at its timeout, and later requests are refused."""
         world = World(version)
         assert add(world.coordinator, world.producer, 0, 1) == {0: NONE, 1: NONE}
         world.simulation.advance(70_001)
@@ -187,7 +187,8 @@ class TestBeforeTheRecords:
         assert (world.read(0), world.read(1)) == ([], [])
 
     def test_the_records_wait_for_the_partition_to_be_added(self) -> None:
-        """Version 2: the leader asks, and appends once __transaction_state has it on all replicas."""
+        """Version 2: the leader verifies the producer, and appends once all replicas of __transaction_state have the
+        partition."""
         world = World()
         world.simulation.followers("frozen", STATE)
         leader = world.leader(0)
@@ -199,7 +200,7 @@ class TestBeforeTheRecords:
         assert (produced(frame), log.log_end_offset, log.last_stable_offset) == (NONE, 1, 0)
 
     def test_their_time_begins_when_they_are_appended(self) -> None:
-        """And the journal knows whose they are."""
+        """The journal has the producer of each of them."""
         world = World(assignment=((2, 1), (3, 1)), replica_lag_time_max_ms="600000")
         world.simulation.followers("lagging:5000", STATE)
         world.simulation.followers("frozen", "t")
@@ -215,8 +216,8 @@ class TestBeforeTheRecords:
         assert (told.error, told.records, told.waited_ms) == ("REQUEST_TIMED_OUT", 1, 35_000)
 
     def test_the_coordinator_goes_while_a_leader_waits_for_it(self) -> None:
-        """The leader's connection to it ends, which its producer is told as it is told of any coordinator that cannot
-        be reached: to come again."""
+        """The leader's connection to the coordinator ends. Its producer gets the error of an unreachable coordinator,
+        which is retriable."""
         world = World()
         world.simulation.followers("frozen", STATE)
         leader = world.leader(0)
@@ -227,7 +228,8 @@ class TestBeforeTheRecords:
         assert world.simulation.partition("t", 0).leader_log.log_end_offset == 0
 
     def test_the_coordinator_does_not_answer(self) -> None:
-        """The leader takes it for gone after request.timeout.ms, whatever the transaction's own time is."""
+        """The leader treats the coordinator as gone after request.timeout.ms, whatever the timeout of the transaction
+        is."""
         world = World()
         world.simulation.followers("frozen", STATE)
         leader = world.leader(0)
@@ -243,7 +245,7 @@ class TestBeforeTheRecords:
 
     @pytest.mark.parametrize("back_after_ms", [0, 50, None])
     def test_the_last_transaction_is_not_over(self, back_after_ms: int | None) -> None:
-        """Version 2: the leader asks again every 20 ms, and gives up after 100."""
+        """Version 2: the leader retries every 20 ms, and gives up after 100."""
         world = World(assignment=((2, 1), (3, 2)), replica_lag_time_max_ms="600000")
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", "t", 1, 2)
@@ -263,7 +265,8 @@ class TestBeforeTheRecords:
         assert waited_ms - 20 <= answered_ms - began_ms <= waited_ms
 
     def test_a_commit_overtakes_records(self) -> None:
-        """Version 1: the producer was not waited for. The guard keeps its record out of the next transaction."""
+        """Version 1: the commit does not wait for the producer. The guard keeps its record out of the next
+        transaction."""
         world = World(1)
         assert world.write(b"a", 0) == NONE
         assert world.ended(world.send_end()) == NONE
@@ -282,7 +285,7 @@ class TestFrozenFollowersOfTheStateTopic:
         ((answered_ms, _),) = client.answers
         assert (answered_ms - started_ms, world.ended(client)) == (250, NONE)
 
-    def test_who_asks_meanwhile(self, version: int) -> None:
+    def test_requests_during_the_commit_get_concurrent_transactions(self, version: int) -> None:
         world = World(version)
         assert world.write() == NONE
         world.simulation.followers("frozen", STATE)
@@ -293,7 +296,8 @@ class TestFrozenFollowersOfTheStateTopic:
         assert world.ended(client) == NONE
 
     def test_its_time_is_the_transactions(self, version: int) -> None:
-        """60 s; the ISR shrinks to less than min.insync.replicas before, so the watermark stands still."""
+        """The timeout is 60 s. Before that the ISR shrinks below min.insync.replicas, so the high watermark does not
+        move."""
         world = World(version)
         assert world.write() == NONE
         world.simulation.followers("frozen", STATE)
@@ -311,7 +315,7 @@ class TestFrozenFollowersOfTheStateTopic:
         assert world.ended(world.send_end()) == NOT_AVAILABLE  # NOT_ENOUGH_REPLICAS, at once
 
     def test_one_that_is_frozen_leaves_the_isr(self, version: int) -> None:
-        """Two of three are enough: answered after replica.lag.time.max.ms."""
+        """Two of three replicas are enough: the response comes after replica.lag.time.max.ms."""
         world = World(version)
         assert world.write() == NONE
         world.simulation.followers("frozen", STATE, broker=3)
@@ -321,7 +325,7 @@ class TestFrozenFollowersOfTheStateTopic:
         assert 30_000 <= client.answers[0][0] <= 45_000
 
     def test_a_decision_that_timed_out_stands_in_the_log(self, version: int) -> None:
-        """Error 15 does not mean "not decided": whoever coordinates next reads it, and carries it out."""
+        """Error 15 does not mean "not decided": the next coordinator loads the decision and completes it."""
         world = World(version)
         assert world.write(b"a") == NONE
         world.simulation.followers("frozen", STATE)
@@ -336,7 +340,7 @@ class TestFrozenFollowersOfTheStateTopic:
 
 
 def test_an_open_transaction_holds_back_read_committed_consumers() -> None:
-    """The journal tells where they stand."""
+    """The journal has the positions of the consumers."""
     world = World()
     assert world.write(b"a", 0) == NONE
     answer = fetched(world.leader(0))

@@ -1,4 +1,4 @@
-"""Racks: where brokers stand, and who is told (core/broker_registry.py, cluster/members.py)."""
+"""Racks of brokers, and the responses that have them (core/broker_registry.py, cluster/members.py)."""
 
 from __future__ import annotations
 

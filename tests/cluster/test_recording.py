@@ -1,4 +1,4 @@
-"""What a journal tells of a cluster, to the millisecond; and that telling changes nothing."""
+"""The journal of a cluster, to the millisecond; recording changes nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Recorded(Simulation):
 
 @pytest.fixture
 def simulation() -> Recorded:
-    """With the topic "t", and a journal that begins after that."""
+    """Return a cluster with the topic "t", and a journal that begins after its creation."""
     recorded = Recorded()
     recorded.topic()
     recorded.journal.clear()
@@ -315,7 +315,7 @@ def test_a_broker_that_stops(simulation: Recorded) -> None:
     assert simulation.of(BrokerFenced) == [BrokerFenced(*at(0), 1, 1, "controlled shutdown")]
     assert simulation.of(BrokerStopped) == [BrokerStopped(*at(0), 1)]
     assert simulation.of(BrokerStarted) == [BrokerStarted(*at(1_000), 1)]
-    # The record was on nobody else: the new leader ends before it.
+    # No other replica had the record: the new leader's log ends before it.
     assert simulation.of(LeaderChanged) == [LeaderChanged(*at(0), "t", 0, 2, 1, (2, 3), 0, 0)]
 
 
@@ -339,7 +339,7 @@ def test_a_crashed_broker_sends_no_response(simulation: Recorded) -> None:
     assert simulation.of(BrokerUnfenced) == [BrokerUnfenced(*at(9_000), 1, 4)]
 
 
-def test_a_broker_that_stands_still(simulation: Recorded) -> None:
+def test_the_events_of_a_paused_broker(simulation: Recorded) -> None:
     simulation.pause(2)
     simulation.advance(9_000)
     simulation.resume(2)
@@ -379,7 +379,7 @@ def test_a_topic_that_is_only_tried_is_not_told() -> None:
     assert recorded.journal.events() == []
 
 
-def test_nobody_may_lead(simulation: Recorded) -> None:
+def test_without_an_eligible_replica_the_partition_has_no_leader(simulation: Recorded) -> None:
     for broker in (3, 2, 1):
         simulation.stop(broker)
     simulation.start(1)
@@ -469,7 +469,7 @@ def test_a_late_wake_up_is_told(simulation: Recorded) -> None:
 
 
 class Step:
-    """One thing that happens; `number` chooses."""
+    """A step of a history; `number` chooses."""
 
     def __init__(self, kind: str, number: int) -> None:
         self.kind = kind
@@ -486,7 +486,7 @@ steps = st.lists(st.builds(Step, st.sampled_from(KINDS), st.integers(0, 9)), max
 
 
 def play(simulation: Simulation, story: list[Step]) -> list[tuple[list[tuple[int, bytes]], str | None]]:
-    """What each client was answered, and why it was closed."""
+    """Return the responses to each client, and why it was closed."""
     simulation.topic("t", partitions=3)
     clients: list[SimulatedClient] = []
     for step in story:
@@ -553,7 +553,7 @@ print(len(recorded.journal), recorded.lines())
 
 @pytest.mark.slow
 def test_other_processes_tell_it_in_the_same_words() -> None:
-    """Sets of strings have another order in each process, unless PYTHONHASHSEED says which."""
+    """The order of sets of strings differs between processes, unless PYTHONHASHSEED is set."""
     tests = Path(__file__).parent.parent
     path = os.pathsep.join([str(tests), str(tests / "core"), *sys.path])
     told = {
@@ -593,7 +593,7 @@ def test_each_request_is_begun_once_and_ends_at_most_once_and_tells_what_was_sen
 
 
 class Gate(Turn):
-    """Nothing is handled before it opens."""
+    """A turn in which no request is handled before the gate opens."""
 
     is_open = False
 
@@ -606,7 +606,7 @@ def test_what_is_appended_in_slices_belongs_to_its_own_request() -> None:
     simulation.topic()
     clients = [simulation.connect() for _ in range(3)]
     gate = simulation.cluster.turn = Gate()
-    sizes = [30_000, 20_000, 10_000]  # who comes first ends last
+    sizes = [30_000, 20_000, 10_000]  # the first request ends last
     for size, client in zip(sizes, clients, strict=True):
         records = batch_of([Record(None, b"v")] * size, Codec.GZIP)
         simulation.cluster.receive(client.connection, produce("t", acks=1, records=records), simulation.now)

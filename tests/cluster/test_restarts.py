@@ -1,4 +1,4 @@
-"""A start that is asked for while the broker still stops, as `stop; start` of a script does."""
+"""A start during the stop of a broker, like `stop; start` in a script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def at(ms: int) -> Now:
 
 @pytest.fixture
 def stopping() -> Cluster:
-    """A cluster whose broker 3 waits for the controller, which lets it stop after 200 ms."""
+    """Return a cluster with a broker 3 in controlled shutdown, which the controller completes after 200 ms."""
     cluster = Cluster(at(0), 3, BrokerConfig().with_text({"fakebroker.controller.delay.ms": "100"}))
     cluster.create_topic(NewTopic("t", 3, 3), at(0))
     cluster.advance_to(at(1_000))

@@ -1,5 +1,5 @@
-"""What the journal tells of an answer are the results from which it was encoded: here they are compared with the bytes
-that its client was sent (docs/decisions.md, 34)."""
+"""The journal's event of a response has the results from which it was encoded. The tests compare them with the bytes
+that the client got (docs/decisions.md, 34)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ RECORDS = {
 
 
 class Asked:
-    """A Produce: for each topic the records of some partitions. Broker 1 leads partition 0 only, and nobody has 9."""
+    """A Produce: for each topic the records of some partitions. Broker 1 leads partition 0 only, and partition 9 does
+    not exist."""
 
     def __init__(self, version: int, acks: int, topics: dict[str, dict[int, str]]) -> None:
         self.version = version
@@ -67,7 +68,8 @@ asked = st.builds(
 
 
 def told_and_sent(requests: list[Asked], followers: str) -> tuple[dict[int, Any], dict[int, Any]]:
-    """By correlation id: what the journal says that each partition was answered, and what its client can read."""
+    """Return two dicts by correlation id: each partition's result by the journal, and by the response that the client
+    read."""
     journal = Journal()
     recorded = Simulation(followers=followers, journal=journal)
     recorded.topic("t", partitions=3)
@@ -101,7 +103,7 @@ def told_and_sent(requests: list[Asked], followers: str) -> tuple[dict[int, Any]
 
 
 @given(requests=st.lists(asked, min_size=1, max_size=4), followers=st.sampled_from(["instant", "frozen"]))
-def test_what_is_told_of_an_answer_is_what_was_sent(requests: list[Asked], followers: str) -> None:
+def test_the_journal_has_the_results_of_each_response(requests: list[Asked], followers: str) -> None:
     told, sent = told_and_sent(requests, followers)
 
     assert told == sent

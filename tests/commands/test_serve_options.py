@@ -36,7 +36,7 @@ transaction.state.log.min.isr=1
 
 
 def topics(serving: Serving) -> dict[str, dict[int, list[int]]]:
-    """Of each topic the replicas of each partition, the leader first."""
+    """Return for each topic the replicas of each partition, the leader first."""
     found = AdminClient({"bootstrap.servers": serving.facts["bootstrap_servers"]}).list_topics(timeout=LIMIT_S).topics
     return {
         name: {index: list(partition.replicas) for index, partition in topic.partitions.items()}

@@ -74,7 +74,7 @@ def test_a_record_is_shown_in_columns(
 def test_journals_of_two_machines_go_by_wall_time(
     journals: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a machine's clock is off is told beside, so that standard output is the same."""
+    """The offset of a machine's clock goes to standard error, so that standard output is the same."""
     events = [json.loads(line) for line in Path(journals[0]).read_text().splitlines()]
     away = tmp_path / "away.jsonl"
     moved = [event | {"mono_ms": event["mono_ms"] + 5, "wall_ms": event["wall_ms"] - 250} for event in events]

@@ -1,5 +1,5 @@
-"""What groups and administrators of the client programs are put through: members, stages and plays, with programs that
-say what a real one would."""
+"""Tests of groups and administrators of client programs: members, stages and plays, with programs that imitate real
+ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client programs are given and what they say: plans, logs, reports, comparison."""
+"""Input and output of the client programs: plans, logs, reports, comparison."""
 
 from __future__ import annotations
 

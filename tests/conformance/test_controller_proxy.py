@@ -1,4 +1,4 @@
-"""What stands before Kafka's controller, so that brokers can be cut off from it."""
+"""The proxy before Kafka's controller, which can cut off brokers from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_connection_is_of_the_broker_that_its_client_id_ends_with(first: bytes
 
 @pytest.fixture
 def ports() -> Iterator[tuple[int, int]]:
-    """Of the proxy, and of a controller that says what it is told."""
+    """Return the ports of the proxy, and of a controller that repeats what it receives."""
     controller = socket.create_server(("127.0.0.1", 0))
 
     def echo(client: socket.socket) -> None:

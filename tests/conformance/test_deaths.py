@@ -28,7 +28,7 @@ KEPT = load_all()
 
 @dataclass
 class TwoOfUs:
-    """In virtual time."""
+    """Two simulated clusters in virtual time."""
 
     kafka: dict[str, VirtualTarget]
     ours: dict[str, VirtualTarget]
@@ -47,7 +47,7 @@ def _with(box: Box, config: dict[str, str]) -> Box:
 # Rounds.
 
 
-def test_where_a_broker_stands_still_elections_may_be_unclean() -> None:
+def test_rounds_with_a_paused_broker_may_have_unclean_elections() -> None:
     rounds = [make_round(seed) for seed in range(40)]
     stand = [a_round for a_round in rounds if any(event.what == "pause" for event in a_round.events)]
     assert any(plan.unclean for a_round in stand for plan in a_round.plans)
@@ -73,7 +73,7 @@ def test_the_same_seed_makes_the_same_round_and_another_one_another() -> None:
 
 
 def test_brokers_only_do_what_they_can() -> None:
-    """Who is dead starts, who stands still goes on or is killed, and at the end all run."""
+    """Dead brokers start, paused brokers resume or are killed, and at the end all run."""
     happened: Counter[str] = Counter()
     for seed in range(200):
         states = dict.fromkeys(BROKERS, "runs")
@@ -152,9 +152,7 @@ def _answered(code: str, acks: int, *, stale: bool = True, after_ms: float = 1.0
     ],
     ids=["either", "neither", "all is no lie", "it did not stand still"],
 )
-def test_who_stood_still_for_too_long_may_refuse_or_take(
-    kafka: dict[str, Any], ours: dict[str, Any], differ: bool
-) -> None:
+def test_a_stale_leader_may_refuse_or_append(kafka: dict[str, Any], ours: dict[str, Any], differ: bool) -> None:
     found, raced = judge([kafka], [ours])
 
     assert bool(found) is differ

@@ -90,7 +90,7 @@ def test_a_program_that_does_things_at_least_once_is_found_out(kafka: FakeCluste
 def test_a_program_that_does_things_at_most_once_is_found_out(kafka: FakeCluster) -> None:
     torn, done, last = crashed(kafka, f"ORDER = 'first'{CARELESS}", at("produced", "flushed"))
     assert (torn.seen, done.seen, last.seen) == ([1, 0], [1, 1], [1, 1])
-    assert (torn.is_right, done.is_right, last.is_right) == (False, False, True)  # nobody did the second again
+    assert (torn.is_right, done.is_right, last.is_right) == (False, False, True)  # no program repeated the second one
 
 
 @pytest.mark.clients

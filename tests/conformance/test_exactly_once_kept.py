@@ -1,4 +1,4 @@
-"""What is kept of both sides, where they differ, and the page that is made of it."""
+"""The kept results of both sides, their differences, and the page."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ RIGHT = Outcome("0 before EndTxn: it is killed", seen=[1, 1], written=[2, 2], co
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "kept.json")
-    kept.put(OURS, "librdkafka", 2, "marks wait", Result([RIGHT, Outcome("torn", seen=[1, 0])], {"when": "then"}))
-    kept.put(KAFKA, "librdkafka", 2, "marks wait", Result(broken="how"))
-    found = Kept(tmp_path / "kept.json").get(OURS, "librdkafka", 2, "marks wait")
+    kept.put(
+        OURS,
+        "librdkafka",
+        2,
+        "transaction markers are delayed",
+        Result([RIGHT, Outcome("torn", seen=[1, 0])], {"when": "then"}),
+    )
+    kept.put(KAFKA, "librdkafka", 2, "transaction markers are delayed", Result(broken="how"))
+    found = Kept(tmp_path / "kept.json").get(OURS, "librdkafka", 2, "transaction markers are delayed")
     assert found is not None
     assert [each.name for each in found.wrong] == ["torn"]
     assert (found.outcomes[0].written, found.notes) == ([2, 2], {"when": "then"})
-    assert kept.get(OURS, "librdkafka", 1, "marks wait") is None
+    assert kept.get(OURS, "librdkafka", 1, "transaction markers are delayed") is None
 
 
 @pytest.mark.parametrize(
@@ -35,7 +41,7 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
         (replace(RIGHT, seen=[1, 2]), "read_committed"),
         (replace(RIGHT, written=[2, 1]), "read_uncommitted"),
         (replace(RIGHT, consumed=1), "consumed"),
-        (replace(RIGHT, errors=[]), "told"),
+        (replace(RIGHT, errors=[]), "errors"),
     ],
 )
 def test_each_difference_is_told_with_its_point(other: Outcome, what: str) -> None:
@@ -55,17 +61,38 @@ def test_the_page_has_a_line_for_each(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     kept = Kept(tmp_path / "kept.json")
     for side in (OURS, KAFKA):
-        kept.put(side, "aiokafka", 2, "marks wait", Result([RIGHT], {"w": side}))
-    kept.put(OURS, "aiokafka", 1, "programs die", Result([RIGHT]))
+        kept.put(side, "aiokafka", 2, "transaction markers are delayed", Result([RIGHT], {"w": side}))
+    kept.put(OURS, "aiokafka", 1, "programs crash", Result([RIGHT]))
     page.write_page(kept, ["aiokafka"])
     written = (tmp_path / "page.md").read_text()
-    assert "- aiokafka, version 1: workers come and go, brokers go" in written
-    assert "| aiokafka | 2 | marks wait | 1, 1 | 1, 1 | 1, 1 | 0, 0 | 1 | 1 |" in written
-    assert "| aiokafka | 1 | programs die | 1, – | 1, – | 1, – | 0, – | – | – |" in written
-    assert "w: fakebroker here, Apache Kafka on Kafka" in written
+    assert "- aiokafka, version 1: workers join and crash, leaders move and restart" in written
+    assert "| aiokafka | 2 | transaction markers are delayed | 1, 1 | 1, 1 | 1, 1 | 0, 0 | 1 | 1 |" in written
+    assert "| aiokafka | 1 | programs crash | 1, – | 1, – | 1, – | 0, – | – | – |" in written
+    assert "w: fakebroker on fakebroker, Apache Kafka on Apache Kafka" in written
 
 
-def test_who_comes_to_a_broker_that_is_dead_is_reset() -> None:
+def test_the_text_of_the_page_is_that_of_its_generator() -> None:
+    text = page.PAGE.read_text().splitlines()
+    assert text[: len(page.head())] == page.head()
+    assert "## Delayed transaction markers" in text
+
+
+def test_results_of_an_earlier_version_have_the_names_of_today(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    name = "0 before the answer to Produce: the coordinator of groups stops and starts"
+    note = {"when it goes on": "committed {0: 1}, all {0: 2}, marks {0: 3}"}
+    Kept(path).put(OURS, "aiokafka", 2, "marks wait", Result([replace(RIGHT, name=name)], note))
+    found = Kept(path).get(OURS, "aiokafka", 2, "transaction markers are delayed")
+    assert found is not None
+    assert [each.name for each in found.outcomes] == [
+        "0 before the response to Produce: the group coordinator stops and starts"
+    ]
+    assert found.notes == {
+        "after the follower resumed": "read_committed {0: 1}, read_uncommitted {0: 2}, markers {0: 3}"
+    }
+
+
+def test_the_proxy_resets_connections_to_a_dead_broker() -> None:
     """A connection that is closed in order some clients take for a broker that speaks another protocol."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

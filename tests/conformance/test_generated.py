@@ -146,7 +146,7 @@ class Virtual(Sides):
 
 @pytest.fixture
 def no_invariants(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are checked everywhere else; with a thousand partitions they take most of the time."""
+    """Skip the invariants: they are checked elsewhere, and with a thousand partitions they take most of the time."""
     monkeypatch.setattr(Cluster, "check_invariants", lambda cluster: None)
 
 

@@ -1,4 +1,4 @@
-"""What Apache Kafka answered, replayed against the core in virtual time: no Java, no network, no waiting."""
+"""Apache Kafka's responses, replayed against the core in virtual time: no Java, no network, no waiting."""
 
 from __future__ import annotations
 

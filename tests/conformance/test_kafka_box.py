@@ -1,4 +1,4 @@
-"""Where Kafka cannot be had, the reason is said."""
+"""A missing Kafka is reported with its reason."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_failed_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert not list(scratch.iterdir())
 
 
-@pytest.mark.skipif(not kafka_box.dying_with_us(), reason="it is Linux where processes die with who started them")
+@pytest.mark.skipif(not kafka_box.dying_with_us(), reason="on Linux only a process dies with its parent")
 def test_brokers_outlive_the_thread_that_started_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Linux takes the thread for the parent."""
     monkeypatch.setattr(kafka_box, "fetch_kafka", lambda: tmp_path)

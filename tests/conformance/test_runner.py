@@ -1,4 +1,4 @@
-"""What a case notes of a log."""
+"""Notes of a case about a log."""
 
 from __future__ import annotations
 

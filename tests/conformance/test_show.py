@@ -1,4 +1,4 @@
-"""What Kafka answered, in words: whole, told apart, and refused in one sentence."""
+"""Kafka's responses in words: whole, compared, and refused in one sentence."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_skipped_tests_are_told_apart() -> None:
 
 
 def test_what_runs_tells_what_it_does_not_serve() -> None:
-    """A client that asks for an API that nobody serves: the side says which."""
+    """A client requests an unknown API: the side names it."""
     with fakebroker((0, 5, 7), {"num.partitions": "4"}) as running:
         assert len(running.side.bootstrap) == 3
         with socket.create_connection(running.side.bootstrap[0], timeout=LIMIT_S) as client:
@@ -234,7 +234,7 @@ def test_a_suite_behind_toxiproxy_has_its_proxies_and_its_racks() -> None:
 
 
 def test_kafka_behind_toxiproxy_has_the_same_proxies(free_port: int) -> None:
-    """Of brokers that run already; those of a box are told to advertise them."""
+    """The brokers run already; those of a box get the proxies as advertised addresses."""
     with sides._proxies([("127.0.0.1", 1)], free_port) as url, urlopen(f"{url}/proxies", timeout=LIMIT_S) as answer:
         (proxy,) = json.load(answer).values()
     assert (proxy["name"], proxy["listen"], proxy["upstream"]) == ("kafka1", f"127.0.0.1:{free_port}", "127.0.0.1:1")

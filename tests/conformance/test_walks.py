@@ -26,7 +26,7 @@ from conformance.targets.boxes import BOXES
 
 @dataclass
 class TwoOfUs:
-    """In virtual time, with other settings on one side."""
+    """Two simulated clusters in virtual time, one of them with other settings."""
 
     kafka: dict[str, VirtualTarget]
     ours: dict[str, VirtualTarget]
@@ -123,7 +123,8 @@ def test_producers_walk_too(kind: str) -> None:
 
 
 def test_producers_meet_what_is_rare() -> None:
-    """They run out of time, are members of a group, and brokers ask for several of them at once."""
+    """Rare situations occur: a transaction times out, a producer is a member of a group, and brokers verify several
+    producers at once."""
     steps = [step for seed in range(60) for step in transaction_walk(seed, "walk", 2)[1].steps]
     assert any(isinstance(step, AwaitTransaction) and step.over for step in steps)
     keys = {frame[4:8] for step in steps if isinstance(step, Send) for frame in step.frames}

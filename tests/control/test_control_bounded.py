@@ -1,4 +1,5 @@
-"""Many who ask about a long journal: each event is read once, encoded once, and looked at once by each who waits."""
+"""Many clients wait for events of a long journal: each event is read once, encoded once, and checked once for each
+waiter."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ EVENTS_EACH = 4
 
 
 def produced(requests: Iterable[int], error: str = "NONE") -> Iterator[Event]:
-    """What the journal tells of so many Produce requests to t."""
+    """Return the events of so many Produce requests to t."""
     for number in requests:
         yield Request(1, 1, number, 1, 1, "Produce", 9, number, "me", 1, 100)
         yield Produce(1, 1, number, -1, 500, None, (("t", 0),))
@@ -45,7 +46,7 @@ def tell(hosted: Hosted, events: Iterable[Event]) -> None:
 
 
 class Counts:
-    """How many events are read, and how many entries are looked at."""
+    """Counters of the events that are read and of the entries that are checked."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read = self.looked_at = 0
@@ -93,7 +94,7 @@ def test_waiters_share_one_reading_of_the_journal_and_look_at_new_answers_only(
 
 
 def test_what_is_told_while_a_waiter_looks_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes before the waiter waits for the next change."""
+    """The event comes before the waiter waits for the next change."""
 
     async def test() -> None:
         async with a_service() as service:
@@ -177,7 +178,7 @@ def test_a_journal_that_is_read_bit_by_bit_tells_the_same(seed: int) -> None:
 
 
 def of_stream(client: Client) -> bytes:
-    """What came in its chunks."""
+    """Return the body that came in chunks."""
     body = client.received.partition(b"\r\n\r\n")[2]
     found = b""
     while body:

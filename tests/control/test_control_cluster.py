@@ -42,7 +42,7 @@ def test_a_broker_is_killed_and_started_when_its_session_has_ended(controlled: C
 
     assert controlled.ask("POST", "/v1/brokers/1/kill")["state"] == "killed"
 
-    assert controlled.get("/v1/topics/t")["partitions"][0]["leader"] == 1  # nobody has noticed
+    assert controlled.get("/v1/topics/t")["partitions"][0]["leader"] == 1  # the session of the broker has not ended
     assert controlled.ask("POST", "/v1/brokers/1/start")["state"] == "starting"
     controlled.ask("POST", "/v1/clock/advance", {"ms": 20_000})
     assert controlled.get("/v1/brokers")["brokers"][0]["state"] == "running"
@@ -124,7 +124,7 @@ def test_a_clock_is_set_and_does_not_go_back(controlled: Controlled) -> None:
     assert both["message"] == 'give exactly one of ms and to, as in {"ms": 30000}'
 
 
-def test_nobody_moves_the_real_clock() -> None:
+def test_the_real_clock_cannot_be_moved() -> None:
     with Controlled() as controlled:
         error = controlled.refused("POST", "/v1/clock/advance", {"ms": 3}, status=409)
 
@@ -157,7 +157,7 @@ def test_nothing_listens_to_the_cluster_before_the_first_request() -> None:
         assert {event.get("topic") for event in controlled.get("/v1/journal")["events"]} == {"after"}
 
 
-def test_many_who_come_at_once_before_it_is_imported() -> None:
+def test_concurrent_requests_before_the_import_all_get_a_response() -> None:
     with Controlled(is_loaded=False) as controlled:
         found: list[int] = []
         threads = [

@@ -80,7 +80,7 @@ def test_a_cluster_that_cannot_be_made_leaves_nothing(controlled: Controlled) ->
 
 
 def test_clusters_share_no_ids_unless_they_are_first_lives(controlled: Controlled) -> None:
-    """Nor does one with itself after a reset."""
+    """A cluster shares no id with its next life after a reset either."""
 
     def ids(life: dict[str, str]) -> list[tuple[str, str]]:
         found = []

@@ -1,4 +1,4 @@
-"""Who may ask, and how much."""
+"""Access to the control, and its limits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_token() -> None:
 def test_too_large_a_body_gets_an_error(
     size: int, pieces: int, headers: dict[str, str], controlled: Controlled
 ) -> None:
-    """Whether it tells the length first (one piece) or not; this client reads nothing before it has sent all."""
+    """The length may come first (one piece) or not. This client reads nothing before it has sent all."""
     content = b"x" * size if pieces == 1 else iter([b"x" * (size // pieces + 1)] * pieces)
     connection = HTTPConnection(urlsplit(controlled.control.url).netloc, timeout=LIMIT_S)
     with closing(connection):
@@ -106,7 +106,7 @@ def test_a_path_and_a_method_that_are_not_there(controlled: Controlled) -> None:
     assert error["code"] == "METHOD_NOT_ALLOWED"
 
 
-def test_the_page_asks_for_what_there_is_and_nobody_puts_it_into_another(controlled: Controlled) -> None:
+def test_the_page_uses_existing_paths_and_forbids_frames(controlled: Controlled) -> None:
     answer = controlled.http.get("/")
 
     assert answer.headers["content-type"] == "text/html; charset=utf-8"

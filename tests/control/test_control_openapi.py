@@ -93,7 +93,7 @@ FAULT = {
 
 
 def operations() -> Iterator[Operation]:
-    """All that can be called and ends, but those of other clusters."""
+    """Return all operations that end, except for those of other clusters."""
     for path, methods in DOCUMENT["paths"].items():
         if re.match(NOT_DRAWN, path):
             continue
@@ -147,7 +147,7 @@ def test_hostile_calls_are_refused_in_words_and_leave_lists_that_can_be_read(
 
 
 def bound(name: str, body: Any) -> None:
-    """Nobody waits for long, no cluster is large, and no clock is advanced by days."""
+    """Limit waits, sizes of clusters and advances of the clock."""
     if isinstance(body, dict):
         if name.endswith(("/wait", "/expect")):
             body["timeout_wall_ms"] = 2
@@ -157,7 +157,7 @@ def bound(name: str, body: Any) -> None:
 
 
 def sound(running: Controlled) -> None:
-    """A cluster that is as good as new after a reset."""
+    """Check that a reset leaves a cluster in its initial state."""
     running.kafka._call(running.kafka._cluster._running.cluster.check_invariants)
     assert running.ask("POST", "/v1/reset")["topics"] == 0
     running.ask("POST", "/v1/topics", {"name": "t"}, status=201)

@@ -1,4 +1,4 @@
-"""What comes to the control's port and is no HTTP goes to the limited log (control/service.py)."""
+"""Bytes at the control's port that are no HTTP go to the limited log (control/service.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fakebroker.control.service import Served
 
 
 class Told:
-    """Keeps what the limited log is told."""
+    """A recorder of the calls of the limited log."""
 
     def __init__(self, log: logging.Logger, loop: asyncio.AbstractEventLoop) -> None:
         self.lines: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Very many partitions: who asks the control about all of them keeps nobody waiting."""
+"""Very many partitions: a query for all of them does not delay other connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MANY = 5_000
 @pytest.mark.parametrize("ask", [cluster_now, exposition, overview], ids=["cluster", "metrics", "overview"])
 def test_others_have_their_turn_while_partitions_are_counted(ask: Callable[[Hosted], Awaitable[Any]]) -> None:
     async def turns() -> int:
-        """How often the loop went round."""
+        """Return how many turns the loop has made."""
         found = 0
         async with AsyncFakeCluster(brokers=1) as kafka:
             kafka.create_topic("t", partitions=MANY, replication_factor=1)

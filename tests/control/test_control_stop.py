@@ -1,6 +1,6 @@
 """The control ends without waiting for its clients.
 
-In a loop whose time is virtual each wait is seen, and its length is exact. Clients are transports that do nothing by
+In a loop with virtual time each wait is visible, and its length is exact. Clients are transports that do nothing by
 themselves.
 """
 

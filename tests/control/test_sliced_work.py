@@ -1,4 +1,4 @@
-"""Work of the control in slices: bounded in each turn of the loop, however many ask."""
+"""Work of the control in slices: bounded in each turn of the loop, for any number of clients."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_all_requests_together_do_so_many_slices_in_a_turn_and_no_one_waits_for_
     run(test())
 
 
-def test_what_goes_wrong_is_told_to_the_one_who_asked() -> None:
+def test_an_error_is_raised_to_its_own_caller_only() -> None:
     def fails() -> Slices[None]:
         yield
         raise ValueError("no")

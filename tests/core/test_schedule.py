@@ -1,4 +1,4 @@
-"""Who draws the order of what could happen in any."""
+"""The scheduler that draws the order of events that have no fixed order."""
 
 from __future__ import annotations
 

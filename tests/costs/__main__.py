@@ -3,12 +3,13 @@
     python -m tests.costs [--jobs N] [PYTEST ARGUMENT ...]
     python -m tests.costs --table [--results FILE ...]
 
-The first form runs the tests that pytest selects with these arguments (without arguments: those of plain `pytest`) once
-and records them in build/costs/table.sqlite. Rows of test files that ran are replaced, other rows stay: after a change
-of a few tests, name their files. Exit status 1 if a test failed; it is then not used to judge mutants.
---table prints for each test file its CPU and wall seconds (with tracing), its tests, the lines of the package that it
-executes, those that it alone executes and, with results of `python -m tests.mutants --random N --alone --json FILE`,
-how many mutants it alone killed.
+The first form runs the tests once that pytest selects with these arguments, or without arguments those of plain
+`pytest`. It records them in build/costs/table.sqlite. Rows of test files that ran are replaced, other rows stay: after
+a change of a few tests, name their files. Exit status 1 if a test failed; it is then not used to judge mutants.
+
+--table prints for each test file its CPU and wall seconds (with tracing), and its tests. It also has the number of
+lines of the package that the file executes, and that only this file executes. With results of
+`python -m tests.mutants --random N --alone --json FILE` it has the number of mutants that only this file killed.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ MOST_FINDS = 10
 
 
 def environment(compiled: str) -> dict[str, str]:
-    """For a process that imports the compiled copy, or the source."""
+    """Return the environment of a process that imports the compiled copy, or the source."""
     parts = [*filter(None, [compiled]), str(ROOT), TESTS]
     return os.environ | {"PYTHONPATH": os.pathsep.join(parts), "PYTHONSAFEPATH": "1"}
 
@@ -106,7 +106,7 @@ class Worker:
 
 
 class Fuzzing:
-    """What all threads share."""
+    """The state that all threads share."""
 
     def __init__(self, options: argparse.Namespace, pool_file: Path) -> None:
         self.options = options

@@ -81,7 +81,7 @@ def _splice(data: bytearray, random: Random, pool: Pool) -> None:
 
 
 def _other_api(data: bytearray, random: Random, _: Pool) -> None:
-    """The same body under another API or version."""
+    """Send the body under another API or version."""
     if len(data) >= 4:
         at = random.choice((0, 2, 2))
         data[at : at + 2] = random.choice((0, 1, 2, 3, 5, 9, 12, 18, 19, 20, 22, 23, 60, 99, 65535)).to_bytes(2, "big")
@@ -107,7 +107,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 def mutated(data: bytes, random: Random, pool: Pool, most: int = 3) -> bytes:
-    """With one change or a few."""
+    """Return the frame with one change or a few."""
     changed = bytearray(data)
     for _ in range(min(random.choice((1, 1, 1, 2, 3)), most)):
         if not changed:

@@ -1,4 +1,4 @@
-"""The same sessions over real sockets: no bug in the log, and a quiet client is served after each."""
+"""Sessions of the fuzzer over real sockets: no bug in the log, and a quiet client is served after each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .session import CLIENTS, CONFIG, Outcome, Plan
 
 
 class _Errors(logging.Handler):
-    """What the broker's log says of its own bugs."""
+    """The bugs that the broker's log reports."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

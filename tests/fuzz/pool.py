@@ -1,4 +1,5 @@
-"""What mutations begin with: good frames of every API and version, and batches good and odd, drawn once by Hypothesis.
+"""The initial frames of mutations: good frames of every API and version, and batches good and odd, drawn once by
+Hypothesis.
 
 Hypothesis draws some five hundred messages a second, so a run draws a pool and mutates that, fifty times as fast.
 """

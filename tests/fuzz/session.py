@@ -1,8 +1,8 @@
 """A session: a fresh cluster in virtual time, a few connections, some hundred frames; what came of it, as a digest.
 
-Theory   A session follows from its seed and number alone, so two processes that run the same one must end with the same
-         digest, however they were compiled. Time is virtual, so it is the same on a busy machine. What a session may
-         cost is CPU time of this thread, which hardly depends on who else is busy.
+Theory   A session follows from its seed and number alone. So two processes that run the same one must end with the same
+         digest, compiled or not. Time is virtual, so it is the same on a busy machine. The limit of a session is CPU
+         time of this thread, which hardly depends on other processes.
 Units    times in seconds unless the name says ms; sizes in bytes.
 """
 
@@ -114,7 +114,7 @@ class _Running:
         return self.clients[number]
 
     def take(self, step: Step) -> tuple[float, float]:
-        """How long the frame took, and how long it may."""
+        """Return the time that the frame took, and its limit."""
         client = self.client(step.client)
         before, began = self.partitions, time.thread_time()
         client.send(step.data)
@@ -129,7 +129,7 @@ class _Running:
 
     @property
     def partitions(self) -> int:
-        """How many there are."""
+        """Return the number of partitions."""
         return sum(len(topic.partitions) for topic in self.simulation.cluster.metadata.topics())
 
     def end(self) -> None:
@@ -137,7 +137,7 @@ class _Running:
         self.simulation.cluster.check_invariants()
         other = self.simulation.connect()
         other.send(api_versions(version=0))
-        assert len(other.answers) == 1, "who comes later is not served"
+        assert len(other.answers) == 1, "a later connection is not served"
 
 
 def run(plan: Plan) -> Outcome:

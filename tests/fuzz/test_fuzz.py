@@ -1,4 +1,4 @@
-"""What the fuzzer found stays away, and the fuzzer finds."""
+"""Bugs that the fuzzer found do not come back, and the fuzzer finds planted ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_produce_holds_the_batch_that_was_put_in(pool: Pool) -> None:
 
 
 class NeverChanges(Random):
-    """So that a batch is taken as it is."""
+    """A generator without mutations, so that a batch stays as it is."""
 
     def random(self) -> float:
         return 0.0
@@ -107,7 +107,7 @@ def test_a_bug_is_found_and_shrunk(pool: Pool, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(SocketServer, "answer", slips)
     bad = api_versions(version=0, correlation_id=42)
-    # Nobody else speaks by that connection: what would stand before it might have no end.
+    # No other frame is sent on that connection: an earlier one might be incomplete.
     steps = [step for step in session.plan(pool, 1, 0).steps[:40] if step.client != 2]
     steps.insert(20, Step(2, bad, 0))
     plan = Plan("plain", "instant", tuple(steps))

@@ -1,11 +1,11 @@
-"""Run the bundled scenarios against an honest broker while the load stands still now and then: none may accuse it.
+"""Run the bundled scenarios against an honest broker while the load is paused now and then: no verdict may accuse it.
 
     python -m tests.honest [--runs N] [--minutes M] [--seed S] [--busy K] [--kafka] [SCENARIO ...]
 
-K busy loops run beside it. Workers of the load are stopped (SIGSTOP) and continued after 50 to 1,500 ms, by seed. A
-run is confirmed (exit status 0), not measured (4), or accuses the broker (1), whatever else it says. The last line is
-JSON with the counts; the exit status is 1 if any run accused. Each run has a `fakebroker serve` of its own, with its
-control and its journal in a file. With --kafka all have one Apache Kafka (conformance/), and scenarios need no control.
+K busy loops run beside it. Workers of the load are stopped (SIGSTOP) and continued after 50 to 1,500 ms, by seed. A run
+is confirmed (exit status 0), not measured (4), or accuses the broker (1), whatever else it says. The last line is JSON
+with the counts; the exit status is 1 if any run accused. Each run has a `fakebroker serve` of its own, with its control
+and its journal in a file. With --kafka all have one Apache Kafka (conformance/), and scenarios need no control.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def one(name: str, seed: int, out: Path, target: KafkaTarget | None) -> str:
 
 
 def told(out: Path) -> str:
-    """What the verdict says, if there is one."""
+    """Return the verdict's text, if there is one."""
     with suppress(OSError):
         return (out / "verdict.md").read_text(encoding="utf-8")
     return ""
@@ -122,7 +122,7 @@ def told(out: Path) -> str:
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many processes that always have something to do."""
+    """Run so many processes that are always busy."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(loops)]
     try:
         yield

@@ -1,4 +1,4 @@
-"""Small result folders without Spark: rows that nobody sent, as job.py keeps them."""
+"""Small result folders without Spark: hand-made rows in the layout of job.py."""
 
 from __future__ import annotations
 

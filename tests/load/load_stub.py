@@ -36,7 +36,7 @@ NO_TIME = i32Timedelta.parse(timedelta())
 
 @dataclass
 class Answer:
-    """What comes back: after `after_ms`, with this error and offset. A `close` or `drop` sends nothing."""
+    """A response after `after_ms`, with this error and offset. A `close` or `drop` sends nothing."""
 
     error: int = 0
     offset: int | None = None  # None: the next one of the partition
@@ -138,7 +138,7 @@ class StubBroker:
 
 @asynccontextmanager
 async def stub_broker(behave: Behave = healthy, partitions: int = 2) -> AsyncIterator[StubBroker]:
-    """In the loop of the test."""
+    """Run the stub broker in the loop of the test."""
     broker = StubBroker(behave, partitions)
     async with stream_server(broker.serve) as broker.port:
         yield broker
@@ -146,7 +146,7 @@ async def stub_broker(behave: Behave = healthy, partitions: int = 2) -> AsyncIte
 
 @contextmanager
 def stub_broker_thread(behave: Behave = healthy, partitions: int = 2) -> Iterator[StubBroker]:
-    """In a thread with a loop of its own."""
+    """Run the stub broker in a thread with its own loop."""
     ready = threading.Event()
     found: list[StubBroker] = []
 

@@ -1,4 +1,4 @@
-"""What a scenario may say of arrivals, and what it is told otherwise."""
+"""Arrivals in a scenario: valid ones, and the messages for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `fakebroker-load`: exit status, and one sentence for whoever slips."""
+"""The command `fakebroker-load`: exit status, and one sentence for a mistake of the user."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_earlier_results_stay(
     arguments = ["run", "healthy", "--bootstrap-server", "127.0.0.1:1", "--out", str(tmp_path)]
     assert command(monkeypatch, *arguments) == 2
     assert "holds earlier results (run.json); --overwrite removes them.\n" in capsys.readouterr().err
-    assert command(monkeypatch, *arguments, "--overwrite") == 3  # nobody listens there
+    assert command(monkeypatch, *arguments, "--overwrite") == 3  # no broker listens there
     said = capsys.readouterr().err
     assert said.startswith("fakebroker-load: ")
     assert said.count("\n") == 1
@@ -167,7 +167,7 @@ def test_earlier_results_stay(
 def test_a_relative_folder_is_the_same_for_executors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Their working directory is another one."""
+    """Executors have another working directory."""
     seen: list[Path | None] = []
 
     def looked_at(cluster: Cluster, console: Console, shared: Path | None, rows: int = 0) -> NoReturn:

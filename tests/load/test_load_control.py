@@ -1,4 +1,4 @@
-"""The control is asked to resume the followers of each topic; what goes wrong is said in a sentence."""
+"""The request to resume the followers of each topic; an error is one sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def control(status: int) -> Iterator[tuple[str, list[tuple[str, str, object]]]]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing on the terminal."""
+            """Suppress the output on the terminal."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""The main job, small: the real cluster in its own process, the real load on Spark, the whole way to the report."""
+"""The main job, small: a real cluster in its own process, a real load on Spark, and the report."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_scenario_that_is_not_there_ends_with_status_2(tmp_path: Path, capfd: 
 
 
 def test_the_command_finds_the_demo(tmp_path: Path) -> None:
-    """That it is there is enough: where nothing can be written it ends before it starts anything."""
+    """The command starts: without a writable folder it ends before it starts anything."""
     out = tmp_path / "a file"
     out.touch()
     done = fakebroker("demo", "--out", str(out))

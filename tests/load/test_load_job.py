@@ -1,4 +1,4 @@
-"""Everything together, with Spark, against the stub broker."""
+"""The whole load with Spark, against the stub broker."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_progress_is_the_sum_over_the_tasks() -> None:
         first(3, 2)
         second(4, 3)
         assert complete.wait(LIMIT_S), seen
-    first(9, 9)  # nobody listens any more, and nothing happens
+    first(9, 9)  # the listener has gone, and nothing happens
     first.close()
     second.close()
 

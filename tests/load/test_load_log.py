@@ -1,4 +1,4 @@
-"""The log read back: keys, batches, what stands beyond the high watermark, and a broker that is gone."""
+"""Reading back the log: keys, batches, records beyond the high watermark, and a broker that is gone."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_records_that_cannot_be_read_are_none() -> None:
 
 
 def test_the_response_to_another_request_is_none() -> None:
-    """As if an earlier one had come twice."""
+    """The response is a repetition of an earlier one."""
 
     class Twice(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -1,4 +1,4 @@
-"""Scenarios that set up what they need: green against plain `serve`, in own topics, which are gone afterwards."""
+"""Scenarios that set up their topics: green against plain `serve`, and the topics are deleted afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import bundled, load_scenario, parse_text
 from fakebroker_load.scenario.setup import prepared
 
-# Refused, or truncated by the new leader, whose followers stood still; or never sent; or read.
+# Refused; or truncated by a new leader that was a frozen follower; or never sent; or read.
 NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "expired", "read"}
 WRITTEN_AGAIN = {"consume-transform-produce"}  # behind transactions that were aborted
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py

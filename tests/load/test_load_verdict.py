@@ -1,4 +1,4 @@
-"""The verdict on hand-made rows. For each way to fail there is a row that fails, and by that way."""
+"""The verdict on hand-made rows: one failing row for each kind of failure."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Row, str | None]] = {
     ),
     "not sent, with a time": (NONE | UNHEARD | {"outcome": "not sent", "also": ["not sent"]}, "no time"),
     "expired, and never sent": (NONE | EXPIRED | {"sent_us": None}, "no time"),
-    "expired, and nobody said when": (NONE | EXPIRED | {"answered_us": None}, "no time"),
+    "expired without a time of the answer": (NONE | EXPIRED | {"answered_us": None}, "no time"),
     "acks=0, sent before its time": (SILENT | {"intended_us": 1_001}, "sent before its time"),
     "acks=0, and never sent": (SILENT | {"sent_us": None}, "silent"),
     "acks=0 answered": (
@@ -240,7 +240,7 @@ ROUNDED = {
 }
 HISTORIES |= ROUNDED
 
-# Of runs whose actions came 10 ms late.
+# Runs with actions that came 10 ms late.
 ACTED_LATE = {
     "due, and late as the action was": History((DUE | {"answered_us": 560_000},), ["late, undecided"]),
     "due, and later than the action": History((DUE | {"answered_us": 560_001},), ["late"]),
@@ -250,7 +250,8 @@ HISTORIES |= ACTED_LATE
 
 
 def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
-    """The judged rows of each. All are judged at once, each as a run of its own: what takes long is the plan."""
+    """Return the judged rows of each history. All are judged at once, each as a separate run: planning takes most of
+    the time."""
     names = list(HISTORIES)
     rows = [
         row | {"run": f"{number} {row['run']}"} for number, name in enumerate(names) for row in HISTORIES[name].rows
@@ -287,7 +288,7 @@ def test_what_waits_for_what_happens_is_due_then(found_in_histories: dict[str, l
 
 
 def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What there is too much of to have all of it everywhere is joined in another way."""
+    """A table that is too large for a broadcast is joined in another way."""
     monkeypatch.setattr(requests, "FEW", 0)
     found = judged_histories(spark)
     assert {name: problems(rows) for name, rows in found.items()} == {
@@ -296,7 +297,7 @@ def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, mo
 
 
 class Run(NamedTuple):
-    """A run: its rows, and what was planned of its one group."""
+    """A run: its rows, and the plan of its one group."""
 
     rows: Sequence[Row]
     requests: int
@@ -368,7 +369,7 @@ def judged_runs(spark: SparkSession) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def whole(spark: SparkSession, judged_runs: DataFrame) -> Verdict:
-    """The verdict on all runs."""
+    """Return the verdict on all runs."""
     return summarise(spark, judged_runs, [run.entry(name) for name, run in RUNS.items()])
 
 

@@ -6,10 +6,13 @@
 The first form tries the chosen slips of mutants.toml. A mutant is killed if a test fails, if the tests take TIMEOUT_S,
 or if they take MEMORY_BYTES. Survivors are listed with the verdict of mutants.toml. --simulation-only runs the seeds
 alone.
+
 The second form draws N random slips by seed. Each meets the tests that execute its line, the cheapest first, by the
 table that `python -m tests.costs` makes. Survivors are listed with the judgements of survivors.toml; those judged
-equivalent do not count. --budget bounds the recorded CPU seconds of the tests that a mutant meets. --alone tells which
-mutants a single test file kills. Both exit with 1 if fewer than 90 % are killed.
+equivalent do not count.
+
+--budget bounds the recorded CPU seconds of the tests that a mutant meets. --alone tells which mutants a single test
+file kills. Both forms exit with 1 if fewer than 90 % are killed.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
                 killer = next((found for suite in suites if (found := killed_by(copy, mutant, suite))), None)
             finally:
                 copies.put(copy)
-            told = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(nobody has judged it)'}"
+            told = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(not judged)'}"
             seconds = time.monotonic() - started
             print(f"{number:3} {mutant.path}: {mutant.why}: {told} ({seconds:.0f} s)", flush=True)
             return killer is not None

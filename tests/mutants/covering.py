@@ -1,4 +1,4 @@
-"""Which tests a random mutant meets, and in which order, by the table of costs (tests/costs)."""
+"""The tests that a random mutant meets, and their order, by the table of costs (tests/costs)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Covering:
         """Return the tests that execute what is mutated, in the order in which they are to run.
 
         A line that runs at import runs in no test of its own. Then the tests count that execute a line with a name it
-        binds, or the body of its function, and those of test files that import the file, directly or by one other;
-        failing that, all tests that execute anything of the file, or import it."""
+        binds, or the body of its function. Tests of files that import the mutated file, directly or by one other,
+        count too. Without any of these, all tests count that execute anything of the file, or import it.
+        """
         scope = mutant.scope
         if scope.is_deferred:
             found = self._table.tests_of(mutant.path, range(scope.first, scope.last + 1))
@@ -85,9 +86,9 @@ def _imports(text: str, name: str) -> bool:
 
 
 def in_rounds(tests: Sequence[CostOfTest], path: str) -> list[CostOfTest]:
-    """Order tests so that all files get the same CPU time: first the cheapest tests of each file, as many as fit half a
-    second, then of each file as many as fit one more second, and so on. The file that mirrors the mutated one comes
-    first in each round, then those of its folder."""
+    """Order tests so that all files get the same CPU time. First come the cheapest tests of each file, as many as fit
+    into half a second. Then come as many of each file as fit into one more second, and so on. The file that mirrors the
+    mutated one comes first in each round, then those of its folder."""
     keyed = []
     for file, group in groupby(sorted(tests, key=lambda test: (test.file, test.cpu_s, test.node)), lambda t: t.file):
         total, distance = 0.0, distance_of(file, path)

@@ -1,8 +1,12 @@
 """The nodes of a module that a random mutant may change.
 
-Left out: docstrings, annotations, type aliases, `__slots__` and the like, arguments of log calls, f-strings (error
-messages are), asserts, TYPE_CHECKING and `__debug__` blocks, `__repr__`, `__str__` and `check_invariants`, overloads,
-patterns of `match`, decorators of classes, and keywords that only guard against slips (`strict`, `slots`, `frozen`).
+Left out are:
+
+- docstrings, annotations, type aliases, `__slots__` and the like
+- arguments of log calls, f-strings (error messages are), asserts
+- TYPE_CHECKING and `__debug__` blocks, `__repr__`, `__str__` and `check_invariants`
+- overloads, patterns of `match`, decorators of classes
+- keywords that only guard against slips (`strict`, `slots`, `frozen`)
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ LOGGERS = {"logger", "logging", "warnings"}
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a node stands. `first` and `last` are the lines of its statement, or of the header of a compound one.
+    """The place of a node. `first` and `last` are the lines of its statement, or of the header of a compound one.
 
     `is_deferred`: it runs when its function is called. Else it runs at import, and shows wherever `names` are used; if
     it is a default or a decorator, in the lines `body` of its function too.
@@ -84,7 +88,7 @@ def _statement(node: ast.stmt, scope: Scope) -> Iterator[Place]:
 
 
 def _other_statement(node: ast.stmt, scope: Scope) -> Iterator[Place]:
-    """A statement whose own expressions are all changeable: its blocks, if it has any, are statements again."""
+    """Yield the places of a statement of any other kind: all of its own expressions, and those of its blocks."""
     blocks = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
     is_log = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_excluded_call(node.value)
     if is_log:

@@ -30,8 +30,8 @@ FIRST_STAGE_FILES = 6
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for. `budget_s` bounds the recorded CPU time of the tests that a mutant meets; `alone` looks for a
-    second killing test file, to tell which mutants only one file kills."""
+    """The arguments of a run. `budget_s` bounds the recorded CPU time of the tests that a mutant meets. `alone` looks
+    for a second killing test file, to find mutants that only one file kills."""
 
     count: int
     seed: int
@@ -43,7 +43,7 @@ class Plan:
 
 @dataclass
 class Result:
-    """What came of one mutant. `tests` counts those that execute it, `met` those within the budget."""
+    """The result of one mutant. `tests` counts the tests that execute it, `met` those within the budget."""
 
     mutant: RandomMutant
     outcome: Outcome
@@ -172,7 +172,7 @@ def within_budget(tests: Sequence[CostOfTest], budget_s: float) -> Iterator[Cost
 
 
 def stages(tests: Sequence[CostOfTest]) -> list[list[CostOfTest]]:
-    """Split tests into a first stage of few files, whose collection is cheap, and the rest."""
+    """Split tests into a first stage of few files, which are collected quickly, and the rest."""
     first: list[CostOfTest] = []
     files: set[str] = set()
     total = 0.0

@@ -1,4 +1,5 @@
-"""How fast connections may come (KIP-612): a broker lets them wait, an address is refused."""
+"""The rate of new connections (KIP-612): above the limit of a broker they wait, above that of an address they are
+refused."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_each_broker_counts_its_own() -> None:
     assert simulation.connect(2).connection.state is State.READY
 
 
-def test_who_waits_may_go_and_its_time_holds_for_the_next_one() -> None:
+def test_a_waiting_connection_that_disconnects_leaves_its_turn_to_the_next() -> None:
     simulation = of_broker(2)
     connected(simulation, 20)
     late, later = connected(simulation, 2)
@@ -124,7 +125,7 @@ def test_an_address_of_its_own_counts_before_the_default(address: str, is_refuse
     assert (last.connection.state is State.WAITING) is is_refused
 
 
-def test_what_is_taken_back_holds_no_more_and_who_is_held_may_go() -> None:
+def test_a_removed_limit_of_an_address_ends_and_a_waiting_connection_may_disconnect() -> None:
     simulation = Simulation()
     of_address(simulation, 1)
     *_, last = connected(simulation, 11)
@@ -145,7 +146,7 @@ def test_over_the_wire_localhost_is_an_address() -> None:
     assert states(connected(simulation, 11, address="127.0.0.1"))[10] is State.WAITING
 
 
-def test_a_broker_that_starts_anew_has_seen_nobody_come() -> None:
+def test_a_restart_clears_the_rate_of_connections() -> None:
     simulation = of_broker(2)
     connected(simulation, 25)
     simulation.cluster.stop_broker(1, simulation.now)

@@ -32,7 +32,7 @@ def maybe_unmute(state: str) -> str:
 
 
 def kafka_after(state: str, event: Event) -> str | None:
-    """What the Processor does at one of our events, by Kafka's table; None if that is illegal."""
+    """Return Kafka's state of the channel after one of our events, by Kafka's table; None if that is illegal."""
     if event is Event.REQUEST:
         # Only a channel that is not muted is read.
         return KAFKA[mute(state)][0] if state == "NOT_MUTED" else None

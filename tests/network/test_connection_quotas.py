@@ -57,7 +57,7 @@ def test_one_spelling_for_each_address(address: str, spelling: str) -> None:
     assert normalized(address) == spelling
 
 
-def test_none_for_anybody_needs_somebody_who_may() -> None:
+def test_zero_connections_per_ip_needs_an_override() -> None:
     with pytest.raises(ConfigError, match="0 only if"):
         BrokerConfig().with_text({"max.connections.per.ip": "0"})
     BrokerConfig().with_text({"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "10.0.0.1:1"})

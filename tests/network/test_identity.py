@@ -1,4 +1,4 @@
-"""Who a client is, and by which listener it came in: one of each today, asked for everywhere by name."""
+"""The identity of a client and its listener: one of each today, looked up by name everywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_connection_knows_its_listener_and_its_principal() -> None:
     assert str(other.principal) == "User:ANONYMOUS"
 
 
-def test_clients_are_told_where_brokers_listen_for_who_came_as_they_did() -> None:
+def test_metadata_have_the_endpoints_of_the_listener_of_the_connection() -> None:
     registry = BrokerRegistry([1, 2])
     metadata_cache = MetadataCache("id", registry)
     registry[1].set_endpoint(PLAINTEXT, "outside", 9092)

@@ -1,4 +1,4 @@
-"""Whose turn it is."""
+"""The order of connections with a pending request."""
 
 from __future__ import annotations
 

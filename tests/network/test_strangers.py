@@ -1,4 +1,4 @@
-"""What bytes look like that are no request (network/strangers.py)."""
+"""Descriptions of bytes that are no request (network/strangers.py)."""
 
 from __future__ import annotations
 

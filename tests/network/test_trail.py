@@ -1,4 +1,4 @@
-"""When the bytes of a request came (network/trail.py), whenever a listener was added."""
+"""The arrival time of a request's bytes (network/trail.py), with listeners that are added at any time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOW_MS = 99
 
 
 def came(trail: Trail, size: int, at_ms: int | None = None) -> None:
-    """Bytes come, at a time that is noted if there is a listener."""
+    """Receive bytes, at a time that is noted if there is a listener."""
     trail.received_bytes += size
     if at_ms is not None:
         trail.arrived(at_ms)

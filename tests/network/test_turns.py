@@ -1,4 +1,4 @@
-"""A door does a bounded amount, and everybody has a turn: in the order of their coming, with timers in between."""
+"""A door does a bounded amount of work, and connections have turns in the order of arrival, with timers in between."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ask(correlation_id: int) -> bytes:
 def new_cluster(
     followers: Behaviour = INSTANT, new_turn: type[Turn] = Turn, **config: str
 ) -> tuple[Cluster, list[int]]:
-    """And the connections whose requests are handled, in order."""
+    """Return a cluster, and a list of the connections with handled requests, in order."""
     cluster = Cluster(now(), config=BrokerConfig().with_text(config), followers=followers, new_turn=new_turn)
     cluster.create_topic(NewTopic("t", 1, 3), now())
     order: list[int] = []
@@ -48,7 +48,7 @@ def new_cluster(
 
 
 def ids(frames: bytes) -> list[int]:
-    """The correlation ids of answers in a row."""
+    """Return the correlation ids of responses in a row."""
     found, start = [], 0
     while start < len(frames):
         found.append(int.from_bytes(frames[start + 4 : start + 8], "big"))
@@ -92,7 +92,7 @@ def test_a_door_handles_so_many_bytes() -> None:
 
 
 class Waiting(Turn):
-    """Nothing is handled before everybody has come."""
+    """A turn in which no request is handled before all clients have connected."""
 
     is_open = False
 
@@ -122,7 +122,7 @@ def test_a_new_client_waits_for_one_busy_client() -> None:
 
 
 def test_an_occasional_client_does_not_wait_for_clients_that_begin_with_many_requests() -> None:
-    """They have said nothing either."""
+    """The waiting clients have not sent anything before either."""
     cluster, order = new_cluster(new_turn=Waiting)
     *busy, quiet = (cluster.open_connection(1, "client", now()) for _ in range(101))
     for client in busy:
@@ -151,9 +151,9 @@ def test_one_door_serves_all_alike() -> None:
     assert Counter(order) == {client.number: 40 for client in clients}
 
 
-def test_who_has_nothing_more_stands_in_no_line() -> None:
+def test_a_connection_without_a_further_request_is_not_queued() -> None:
     class Full(Turn):
-        """One request, and the turn is over."""
+        """A turn that is over after one request."""
 
         left = 1
 
@@ -227,7 +227,7 @@ def test_timeouts_are_bounded_work_too() -> None:
 
 @contextmanager
 def handled_in_slices(cluster: Cluster, slices: int, seen: list[Any] | None = None) -> Iterator[None]:
-    """Every ApiVersions request takes so many slices; what is seen in each."""
+    """Let every ApiVersions request take so many slices, and record each slice in `seen`."""
 
     apis: Any = cluster._dispatcher._apis
     before = apis[API_VERSIONS]
@@ -302,7 +302,7 @@ def test_work_whose_peer_has_gone_is_done_all_the_same() -> None:
 
 @pytest.mark.parametrize("starts_again", [False, True])
 @pytest.mark.parametrize("gone_before", [False, True])
-def test_nobody_works_on_for_a_broker_that_has_stopped(starts_again: bool, gone_before: bool) -> None:
+def test_the_slices_of_a_stopped_broker_are_not_continued(starts_again: bool, gone_before: bool) -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
     seen: list[Any] = []
@@ -321,7 +321,7 @@ def test_nobody_works_on_for_a_broker_that_has_stopped(starts_again: bool, gone_
     assert client.work is None
 
 
-def test_who_goes_on_behind_his_answer_holds_up_nobody() -> None:
+def test_slices_after_the_response_do_not_delay_other_connections() -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
     apis: Any = cluster._dispatcher._apis

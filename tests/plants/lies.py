@@ -1,4 +1,4 @@
-"""Brokers that lie: each is Kafka but for one thing. Most patch the append of a leader."""
+"""Brokers that lie: each behaves like Kafka except for one thing. Most patch the append of a leader."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ honest_append = Partition.append_records_to_leader
 
 
 def as_if(partition: Partition, offset: int) -> LogAppendInfo:
-    """What an append at this offset would have said."""
+    """Return the LogAppendInfo of an honest append at this offset."""
     return LogAppendInfo(offset, offset, -1, partition.leader_log.log_start_offset, LeaderHwChange.SAME)
 
 
 def loses(append: Append, partition: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
-    """All but the first. Told NONE, with an offset that is there: that of the record before it."""
+    """Append the first batch only. Later ones get NONE, with an existing offset: that of the record before."""
     if partition.leader_log.log_end_offset == 0:
         return append(partition, records, *rest)
     return as_if(partition, partition.leader_log.log_end_offset - 1)
@@ -81,7 +81,7 @@ def tells_offsets_too_high(append: Append, partition: Partition, records: bytes,
 
 
 class SwapsOffsets:
-    """Two answers tell each other's offset."""
+    """Give each of two responses the offset of the other one."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -111,7 +111,8 @@ class StoresElsewhere:
 
 
 class Reorders:
-    """A record is kept back, and stands behind the next one of its partition, whose offset it had told."""
+    """Keep one record back and append it after the next one of its partition. The response has the offset that the
+    record should have had."""
 
     def __init__(self) -> None:
         self._kept: dict[Partition, bytes] = {}
@@ -138,7 +139,7 @@ def writes_of_its_own(append: Append, partition: Partition, records: bytes, *res
 
 
 def told(lie: Any) -> Callable[..., LogAppendInfo]:
-    """In place of `Partition.append_records_to_leader`: lies for the one topic, and is honest for all others."""
+    """Replace `Partition.append_records_to_leader`: the lie applies to one topic, all others are appended honestly."""
 
     def append(self: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
         if self.topic_partition.topic != TOPIC:
@@ -153,12 +154,12 @@ def told(lie: Any) -> Callable[..., LogAppendInfo]:
 
 
 def appends_so(make: Callable[[], Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    """A lie of those above, as a patch; `make` gives a new one."""
+    """Return a patch that plants one of the lies above; `make` gives a new one."""
     return lambda patches: patches.setattr(Partition, "append_records_to_leader", told(make()))
 
 
 def answers_on_another_connection(patches: pytest.MonkeyPatch) -> None:
-    """One answer to a Produce goes to whom the first one went to."""
+    """Send one Produce response to the connection that sent the first one."""
     honest = SocketServer.take_answers
     first: list[Connection] = []
     done: list[Connection] = []
@@ -179,7 +180,7 @@ def answers_on_another_connection(patches: pytest.MonkeyPatch) -> None:
 
 
 def answers_all_as_if_the_leader_were_alone(patches: pytest.MonkeyPatch) -> None:
-    """acks=all is acks=1: nothing waits for the followers."""
+    """Treat acks=all like acks=1, without a wait for the followers."""
     honest = Partition.check_enough_replicas_reach_offset
 
     def check(self: Partition, required_offset: int) -> tuple[bool, ErrorCode]:
@@ -191,7 +192,7 @@ def answers_all_as_if_the_leader_were_alone(patches: pytest.MonkeyPatch) -> None
 
 
 def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
-    """To whoever fetches, whatever the followers have."""
+    """Show the log end as high watermark in every Fetch response."""
     honest = reads.fetch_records
 
     def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:
@@ -204,7 +205,7 @@ def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
 
 
 class Kept(Piece):
-    """Bytes that are there."""
+    """The stored bytes."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(len(data))
@@ -215,12 +216,12 @@ class Kept(Piece):
 
 
 def is_of_a_reader(params: Any) -> bool:
-    """And not of whoever reads the log back in the end, who asks for more at a time."""
+    """Return True for a Fetch of a reader; the final read of the log asks for more bytes at a time."""
     return not params.is_from_follower and params.max_bytes < MAX_BYTES
 
 
 def skips_one_in(each: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """To readers; the same ones whenever they are asked for."""
+    """Hide one record in `each` from readers, the same records in every Fetch."""
     honest = reads.fetch_records
     seen: dict[tuple[int, int], bool] = {}
 
@@ -244,7 +245,7 @@ def skips_one_in(each: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def shows_readers_all(patches: pytest.MonkeyPatch) -> None:
-    """Up to the end of the leader's log, wherever the watermark is."""
+    """Show all records of the leader's log to readers, whatever the high watermark is."""
     honest = reads.end_offset
 
     def end_offset(log: Any, params: Any) -> int:
@@ -276,7 +277,7 @@ def gives_all_to_each_member(patches: pytest.MonkeyPatch) -> None:
 
 
 def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Of transactions in the one topic: another mark than was decided, or none."""
+    """Write another transaction marker than was decided, or none, in the one topic."""
     honest = markers.append_mark
 
     def append_mark(partition: Partition, mark: Mark, *rest: Any) -> LogAppendInfo:
@@ -307,7 +308,7 @@ def times_out_in_half_the_time(patches: pytest.MonkeyPatch) -> None:
 
 
 def times_out_always_after(ms: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """Whatever timeout a request has."""
+    """Let acks=all requests expire after `ms`, whatever their timeout."""
     honest = DelayedProduce
 
     def patch(patches: pytest.MonkeyPatch) -> None:
@@ -317,12 +318,12 @@ def times_out_always_after(ms: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def times_out_though_followers_replicate(patches: pytest.MonkeyPatch) -> None:
-    """What waits for the watermark waits on when it has passed."""
+    """Keep produce requests parked after the high watermark has passed their records."""
     patches.setattr(DelayedProduce, "try_complete", lambda self: False)
 
 
 def leaves_an_answer_out_of_its_journal(patches: pytest.MonkeyPatch) -> None:
-    """The 7th, of those to Produce."""
+    """Omit the 7th response to a Produce from the journal."""
     honest = Probe.tell
     count = [0]
 

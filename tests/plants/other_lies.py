@@ -33,7 +33,7 @@ def stores_other_times(append: Append, partition: Partition, records: bytes, *re
 
 
 class StoresAsOfAProducer:
-    """As if a producer with an id had sent them."""
+    """Store the batch with a producer id, although the request has none."""
 
     def __init__(self) -> None:
         self._sequences: dict[Partition, int] = {}
@@ -52,7 +52,7 @@ class StoresAsOfAProducer:
 
 
 def deletes_what_it_acknowledged(append: Append, partition: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
-    """The first five, when there are ten."""
+    """Delete the first five acknowledged records when there are ten."""
     info = append(partition, records, *rest)
     if partition.high_watermark >= 10:
         partition.leader_log.maybe_increment_log_start_offset(5)
@@ -60,7 +60,7 @@ def deletes_what_it_acknowledged(append: Append, partition: Partition, records: 
 
 
 def gives_batches_with_a_wrong_crc(patches: pytest.MonkeyPatch) -> None:
-    """The first of each answer to a Fetch."""
+    """Give a wrong CRC to the first batch of each Fetch response."""
     honest = reads.fetch_records
 
     def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:
@@ -75,7 +75,7 @@ def gives_batches_with_a_wrong_crc(patches: pytest.MonkeyPatch) -> None:
 
 
 def followers_say_that_they_have_all(patches: pytest.MonkeyPatch) -> None:
-    """And have nothing: the watermark moves, and no follower has fetched."""
+    """Move the high watermark without any fetch of a follower."""
     honest = Follower._copy
 
     def copy(self: Follower, up_to: int, caught_up_time_ms: int, now: Now) -> None:
@@ -97,7 +97,7 @@ def parks_whatever_acks_ask(patches: pytest.MonkeyPatch) -> None:
 
 
 def times_out_for_the_other_partitions(patches: pytest.MonkeyPatch) -> None:
-    """When a request expires, those of its partitions that were acknowledged time out, and the others do not."""
+    """Swap the errors when a request expires: its acknowledged partitions time out, and the others do not."""
     honest = DelayedProduce.on_complete
 
     def on_complete(self: DelayedProduce) -> None:
@@ -110,7 +110,7 @@ def times_out_for_the_other_partitions(patches: pytest.MonkeyPatch) -> None:
 
 
 def times_out_for_all_partitions(patches: pytest.MonkeyPatch) -> None:
-    """When a request expires, all of its partitions time out."""
+    """Time out all partitions of a request when it expires."""
     honest = DelayedProduce.on_complete
 
     def on_complete(self: DelayedProduce) -> None:
@@ -122,7 +122,7 @@ def times_out_for_all_partitions(patches: pytest.MonkeyPatch) -> None:
 
 
 def tells_less_than_is_committed(one_in: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """By one record."""
+    """Report a committed offset that is too low by one."""
     honest, count = offsets._fetched, [0]
 
     def fetched(partition: int, value: Any) -> Any:

@@ -1,5 +1,4 @@
-"""A lie and what comes of it: one small run against brokers that tell it, without Spark, into a folder that Spark
-judges together with many others."""
+"""A lie and its small run against lying brokers, without Spark. Spark judges the folder together with many others."""
 
 from __future__ import annotations
 
@@ -47,8 +46,8 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 class Lie(NamedTuple):
-    """How brokers are made to tell it (None: they are honest), what is sent, what is expected, and what must be said of
-    it by `ways` records and more: fewer find nothing."""
+    """A lie of the brokers (None: they are honest), the requests, the expected response, and the finding that `ways`
+    records and more must give. With fewer records the verdict finds nothing."""
 
     patch: Patch | None
     acks: int
@@ -56,18 +55,18 @@ class Lie(NamedTuple):
     problem: str | None = None
     ways: int = 2
     followers_lag: bool = False
-    freezes: bool = False  # followers stand still, whatever is expected
+    freezes: bool = False  # followers are frozen, whatever response is expected
     each: int = EACH  # requests of a connection
     grace_ms: int = 5_000
-    reads: bool = False  # beside, a reader of each partition
-    members: bool = False  # beside, a group of consumers who come and go
-    alone: str | None = None  # what is said instead where there is no journal
-    amiss: str | None = None  # what must be said of the group
-    timeout_ms: tuple[int, int] = (20, 40)  # of what is to time out
-    producer_byte_rate: int = 0  # what a quota allows the load
+    reads: bool = False  # also a reader of each partition
+    members: bool = False  # also a group with members that join and leave
+    alone: str | None = None  # the finding without a journal
+    amiss: str | None = None  # the finding about the group
+    timeout_ms: tuple[int, int] = (20, 40)  # for requests that time out
+    producer_byte_rate: int = 0  # the quota of the load
     is_wide: bool = False  # each request has a batch of two records for each partition of two topics
-    transaction: str | None = None  # of each connection, if is_wide: how it ends
-    per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
+    transaction: str | None = None  # how each transaction ends, if is_wide
+    per_transaction: int = 0  # records are made of others in transactions, and every second one is aborted
 
 
 def scenario(name: str, lie: Lie) -> Scenario:
@@ -126,7 +125,7 @@ def scenario(name: str, lie: Lie) -> Scenario:
 
 @contextmanager
 def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootstrap]]:
-    """One broker leads both partitions, so that a record can go astray between them."""
+    """Return a cluster in which one broker leads both partitions, so that a record can go to the wrong one."""
     config = {
         "replica.lag.time.max.ms": 3_600_000,
         "group.min.session.timeout.ms": 1_000,

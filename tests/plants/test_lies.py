@@ -1,4 +1,5 @@
-"""Planted lies: each turns a run red, with a row that names the cause, whatever the seed. The honest broker is green.
+"""Planted lies: each turns a run red, with a row that names the cause, whatever the seed. An honest broker gives a
+green verdict.
 
 All runs are made without Spark, and then judged at once: three ways, and a copy of each two ways, as if there were no
 journal.
@@ -242,7 +243,7 @@ ONE_IN_A_THOUSAND = ("one in 1,000", "one in 1,000 is skipped")
 
 
 def asked_for(items: list[pytest.Item]) -> list[str]:
-    """The lies that the tests of this session are about."""
+    """Return the lies of the tests in this session."""
     names = {"twice"}  # one at least is found by the log alone, so that the whole is red
     for item in items:
         if (call := getattr(item, "callspec", None)) is not None:
@@ -309,10 +310,9 @@ def test_one_in_a_thousand_is_one(judged: Judged) -> None:
         assert judged.problems[f"one in 1,000 is skipped/{seed}"] == {"not read": 1}
 
 
-def test_what_nobody_sent_and_what_followers_that_stand_still_hide(
+def test_without_a_journal_unsent_records_and_a_frozen_high_watermark_are_findings(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Without a journal."""
     play(tmp_path, "of its own", LIES["of its own"], 1, with_journal=False)
     monkeypatch.setattr(planted, "await_readable", lambda ends: dict.fromkeys(ends, 0))
     play(tmp_path, "hidden", LIES["honest, acks=1"], 1, with_journal=False)

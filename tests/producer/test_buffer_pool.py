@@ -1,4 +1,4 @@
-"""The memory of a producer: who gets some, who waits, and that none is lost."""
+"""The memory of a producer: allocations, waiting callers, and no leak."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OLD, NEW = Generation("2.0"), Generation("4.3")
 
 
 class Waiter(MemoryWaiter):
-    """Remembers what it was told."""
+    """A caller that records its result."""
 
     def __init__(self) -> None:
         self.got_ms: int | None = None
@@ -57,9 +57,7 @@ def test_the_usual_size_comes_from_what_was_given_back() -> None:
 
 
 @pytest.mark.parametrize(("now_ms", "is_refused"), [(99, False), (100, True)])
-def test_who_is_woken_when_its_time_is_over_and_has_too_little_is_refused_at_once(
-    now_ms: int, is_refused: bool
-) -> None:
+def test_an_allocation_woken_after_its_deadline_fails_without_enough_memory(now_ms: int, is_refused: bool) -> None:
     pool = BufferPool(30, BATCH, NEW)
     for _ in range(3):
         assert pool.allocate(Waiter(), BATCH, 0, 0)
@@ -108,7 +106,7 @@ def test_a_waiter_that_times_out_gives_its_memory_back(
     assert large.accumulated == BATCH
     assert pool.next_deadline_ms() == 100
     pool.advance_to(99)
-    assert pool.queued() == 2, "nobody gives up yet"
+    assert pool.queued() == 2, "an allocation failed before its deadline"
     pool.advance_to(100)
     assert type(large.error) is kind
     assert all(number in str(large.error) for number in numbers), large.error
@@ -154,7 +152,7 @@ def test_waiters_get_an_error_when_the_pool_is_closed() -> None:
         pool.allocate(Waiter(), 1, 100, 3)
 
 
-def test_who_is_taken_back_gives_what_was_set_aside_to_the_next() -> None:
+def test_a_withdrawn_allocation_returns_its_memory_to_the_next() -> None:
     pool = BufferPool(30, BATCH, NEW)
     for _ in range(3):
         assert pool.allocate(Waiter(), BATCH, 0, 0)
@@ -164,14 +162,14 @@ def test_who_is_taken_back_gives_what_was_set_aside_to_the_next() -> None:
     assert large.accumulated == BATCH
     pool.withdraw(large)
     pool.run_woken(6)
-    assert (large.got_ms, large.error) == (None, None), "nobody is told who asked for it"
+    assert (large.got_ms, large.error) == (None, None), "a withdrawn allocation was completed"
     assert small.got_ms == 6
     assert pool.queued() == 0
     pool.check_invariants()
 
 
-def test_who_is_taken_back_when_it_was_woken_wakes_the_next() -> None:
-    """The memory came, and before its turn it is gone: it must not be lost with it, nor be handed to it."""
+def test_a_woken_allocation_that_is_withdrawn_wakes_the_next() -> None:
+    """The memory is released, and the withdrawn allocation neither gets it nor loses it."""
     pool = BufferPool(BATCH, BATCH, NEW)
     assert pool.allocate(Waiter(), BATCH, 0, 0)
     first, second = waiting(pool, BATCH), waiting(pool, BATCH)
@@ -195,7 +193,8 @@ def test_one_behind_others_is_taken_back_without_their_hearing_of_it() -> None:
 
 
 class Pool(RuleBasedStateMachine):
-    """Anybody asks, gives back and waits: nothing is lost, nobody waits in front of enough, and nobody for too long."""
+    """Callers allocate, deallocate and wait: no memory is lost, none waits although there is enough, and none waits too
+    long."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -240,7 +239,7 @@ class Pool(RuleBasedStateMachine):
 
     @rule(ms=st.integers(0, 30))
     def oversleep(self, ms: int) -> None:
-        """Several deadlines at once. What the first gives up may be handed to the next, which was in time for it."""
+        """Let several deadlines pass at once. The memory of the first may go to the next, which was in time for it."""
         self.now_ms += ms
         self.pool.advance_to(self.now_ms)
         self.settle(is_late=True)
@@ -260,7 +259,9 @@ class Pool(RuleBasedStateMachine):
         self.pool.check_invariants()
         assert self.pool.queued() == len(self.waiters)
         assert sum(self.out) + self.pool.available_memory() <= 50
-        assert all(waiter.deadline_ms > self.now_ms for waiter in self.waiters), "somebody waits for too long"
+        assert all(waiter.deadline_ms > self.now_ms for waiter in self.waiters), (
+            "an allocation waits beyond its deadline"
+        )
 
 
 TestPool = Pool.TestCase

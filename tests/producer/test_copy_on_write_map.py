@@ -1,4 +1,5 @@
-"""The order of Java's maps, where Kafka's producer goes by it. The sequences of tests/golden/producer/ stand on it."""
+"""The order of Java's maps, where Kafka's producer depends on it. The sequences of tests/golden/producer/ depend on it,
+too."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def test_numbers_are_walked_from_the_smallest_on() -> None:
     assert [key for key, _ in order.items()] == [0, 3, 12, 5], "by bucket: 12 and 5 are 4 and 5 of eight"
 
 
-def test_in_one_bucket_who_was_there_first_is_first() -> None:
+def test_keys_of_one_bucket_keep_the_order_of_insertion() -> None:
     order: CopyOnWriteMap[int, str] = CopyOnWriteMap(int)
     for key in (8, 0, 4):
         order.put_new(key, str(key))

@@ -1,4 +1,4 @@
-"""Which partition a record goes to, by release."""
+"""The partition of a record, by release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: when they expire, to the millisecond, and that they end once."""
+"""Batches: their expiry, to the millisecond, and that they end once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_batch_in_retry_is_measured_from_its_last_attempt(is_full: bool) -> No
 
 
 def test_a_batch_that_was_not_tried_is_not_measured_as_a_retry() -> None:
-    """Where lingering takes longer than backing off, that would be sooner."""
+    """The linger is longer than the back-off here, so a retry would expire sooner."""
     made, _ = batch()
     assert not made.maybe_expire(TIMEOUT_MS, 5, CREATED_MS + 50, 20, False)
     assert made.maybe_expire(TIMEOUT_MS, 5, CREATED_MS + 51, 20, False)
@@ -82,7 +82,7 @@ def test_it_says_from_what_its_time_was_reckoned() -> None:
 
 
 def test_a_full_batch_expires_by_its_creation_too() -> None:
-    """Whoever keeps appending keeps a batch from expiring by its last append only."""
+    """Each append extends the expiry of a batch by its last append only."""
     made, _ = batch()
     assert made.try_append(0, None, None, (), None, CREATED_MS + 35)
     assert not expires(made, 35, True)
@@ -153,7 +153,7 @@ def test_a_split_keeps_records_callbacks_age_and_sequences(closes_last: bool) ->
     ]
     assert [piece.base_sequence for piece in pieces] == [100, 102, 104]
     assert all(piece.created_ms == CREATED_MS and piece.is_split_batch for piece in pieces)
-    assert told == [], "nobody hears of it"
+    assert told == [], "a callback was called"
     for at, piece in enumerate(pieces):
         piece.complete(10 * at)
     assert [metadata.offset for metadata, _ in told if metadata is not None] == [0, 1, 10, 11, 20]

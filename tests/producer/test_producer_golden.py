@@ -1,6 +1,6 @@
-"""What Kafka's own accumulator, pool, sender and transaction manager did, done by ours.
+"""Scenarios of Kafka's own accumulator, pool, sender and transaction manager, repeated by ours.
 
-`make conformance-producer` asks Kafka; `tests/golden/producer/` has what it answered."""
+`make conformance-producer` runs Kafka's classes; `tests/golden/producer/` has their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accumulator of both generations: what always holds, and what a reader wants to see said once."""
+"""The accumulator of both generations: its invariants, and its main rules one by one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_full_batch_a_flush_and_an_end_do_not_linger(generation: str) -> None:
 
 
 @both
-def test_who_waits_for_memory_makes_everything_ready(generation: str) -> None:
+def test_with_an_append_that_waits_for_memory_all_batches_are_ready(generation: str) -> None:
     records = accumulator(generation, linger_ms=20, batch_size=100, buffer_memory=100)
     append(records, b"one")
     assert records.ready(METADATA, 0).ready_nodes == []
@@ -113,7 +113,7 @@ def test_in_2_0_a_throttled_partition_is_muted_until_its_time() -> None:
 
 @pytest.mark.parametrize(("generation", "last_ms"), [("2.0", 31), ("4.3", 30)])
 def test_expiry_of_a_muted_partition(generation: str, last_ms: int) -> None:
-    """2.0 spares it, KIP-91 does not."""
+    """The batch expires since KIP-91, and not in 2.0."""
     settings = {"request_timeout_ms": 30, "linger_ms": 0}
     if generation != "2.0":
         settings["delivery_timeout_ms"] = 30
@@ -145,7 +145,7 @@ def test_a_retry_waits_for_its_back_off_and_comes_first(generation: str) -> None
 
 
 def test_in_2_0_a_piece_before_another_batch_is_full() -> None:
-    """Though records could be added to it: it expires by its last append, and does not linger first."""
+    """Further records fit into the piece. It expires by its last append, and does not linger first."""
     records = accumulator("2.0", request_timeout_ms=30, linger_ms=50, batch_size=1_000)
     append(records, b"one")
     append(records, b"two")
@@ -195,7 +195,7 @@ def test_in_4_3_a_blocked_caller_gets_an_error_when_the_producer_is_closed() -> 
 
 
 @both
-def test_who_waited_and_finds_a_batch_gives_its_memory_back(generation: str) -> None:
+def test_an_append_that_finds_a_batch_after_its_wait_returns_its_memory(generation: str) -> None:
     records = accumulator(generation, batch_size=100, buffer_memory=200)
     append(records, b"x" * 100)  # more than a batch: all but a few bytes
     waits = [append(records, b"two", partition=1), append(records, b"three", partition=1)]
@@ -236,7 +236,7 @@ def test_records_of_a_partition_leave_in_their_order(generation: str, sent: list
 
 @both
 @given(st.integers(0, 2**32))
-def test_every_record_is_told_of_once_and_none_expires_early(generation: str, seed: int) -> None:
+def test_every_record_is_reported_once_and_none_expires_early(generation: str, seed: int) -> None:
     played = sequence(generation, seed)
     player = AccumulatorPlayer(generation, played["config"])
     told: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""AsyncProducer over real sockets: what its caller is told, and what the log holds."""
+"""AsyncProducer over real sockets: the results of its caller, and the log."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_is_sent_is_in_the_log_once_and_in_order(
 
 
 def consumed(kafka: FakeCluster, count: int) -> dict[tuple[int | None, int | None], bytes | None]:
-    """By partition and offset, read by librdkafka, which checks each batch."""
+    """Return the records by partition and offset, read by librdkafka, which checks each batch."""
     settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "check.crcs": True}
     consumer = Consumer(settings)
     consumer.assign([Place("t", at, 0) for at in range(3)])

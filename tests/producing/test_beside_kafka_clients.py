@@ -158,7 +158,8 @@ def fail_next_connection(fault: Any) -> Meanwhile:
 
 @pytest.mark.parametrize("fault", ["disconnect", {"error": 31}, {"error": 129}], ids=["ends", "refused", "misrouted"])
 def test_a_connection_that_fails_while_a_record_waits_for_metadata(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was to ask about the topic. The client begins anew from the first addresses, and asks once."""
+    """The connection was to carry the request for the topic. The client starts again from the bootstrap addresses, and
+    sends one request."""
     settings = PLAIN | {"acks": "1", "reconnect.backoff.ms": 300}
     tried = Program([PAUSE, *FIVE, FLUSH], settings, meanwhile=[fail_next_connection(fault)])
     theirs, ours = on_both(tried, monkeypatch)
@@ -246,7 +247,7 @@ def test_an_error_within_a_transaction(answer: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_transaction_over_three_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which partitions are led by whom, and who coordinates, is the same on both sides."""
+    """The leaders of partitions and the coordinator are the same on both sides."""
     steps = [do("init"), do("begin"), *EVERYWHERE, FLUSH, do("commit"), do("begin"), *EVERYWHERE, FLUSH, do("abort")]
     tried = Program(steps, {"transactional.id": "me"}, {"a": 5, "b": 5}, brokers=3)
     theirs, ours = on_both(tried, monkeypatch)
@@ -257,8 +258,8 @@ def test_a_transaction_over_three_brokers(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def drawn(seed: int) -> Program:
-    """With several partitions no batch is full before a flush: which of them travel together would depend on who is
-    faster."""
+    """Draw a program. Several partitions have no full batch before a flush: otherwise a race would decide which batches
+    share a request."""
     draw = random.Random(seed)
     topics = {"a": draw.randint(1, 4), "b": draw.randint(1, 4)} if draw.random() < 0.5 else {"a": 1}
     settings: dict[str, object] = {"acks": draw.choice(["0", "1", "all"]), "max.request.size": 1 << 24}

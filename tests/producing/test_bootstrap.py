@@ -1,4 +1,4 @@
-"""What `bootstrap.servers` may be."""
+"""Values of `bootstrap.servers`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def settings(kafka: FakeCluster, **more: object) -> dict[str, object]:
 
 
 async def cancelled(call: Coroutine[Any, Any, object]) -> None:
-    """It begins, and its caller goes."""
+    """Begin a call and cancel its caller."""
     task = asyncio.create_task(call)
     await asyncio.sleep(0)
     assert not task.done()
@@ -46,7 +46,8 @@ def test_a_flush_without_its_caller_still_flushes() -> None:
 
 
 def test_a_send_cancelled_while_it_waits_for_memory_leaves_no_record() -> None:
-    """As in Kafka: a thread that is interrupted in `send` takes the record back, and the next in the queue goes on."""
+    """Kafka does the same: a thread that is interrupted in `send` withdraws the record, and the next in the queue
+    continues."""
     full = {"buffer_memory": 1_000, "batch_size": 800, "linger_ms": 0, "acks": "all", "enable_idempotence": False}
     values = [letter * 700 for letter in (b"a", b"b", b"c")]
 
@@ -98,7 +99,7 @@ def test_a_commit_without_its_caller_still_commits() -> None:
             sender.begin_transaction()
             await sender.send("t", b"first", partition=0)
             await cancelled(sender.commit_transaction())
-            await sender.commit_transaction()  # as in Kafka, who asks again waits for the same
+            await sender.commit_transaction()  # as in Kafka, a second call waits for the same result
             sender.begin_transaction()
             await sender.send("t", b"second", partition=0)
             await sender.commit_transaction()

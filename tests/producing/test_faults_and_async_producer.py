@@ -37,7 +37,7 @@ def test_error_7_is_retried_and_copied_unless_the_producer_is_idempotent(generat
             future = await producer.send("t", b"x", partition=0)
             await until(lambda: produced(kafka) == 1, "the first request")
             await asyncio.to_thread(kafka.clock.advance, REQUEST_TIMEOUT_MS)
-            # Its own limit has not been reached: the broker's clock alone was moved. So it is told of error 7, and
+            # Its own limit has not been reached: the broker's clock alone was moved. So it gets error 7, and
             # the second request comes after the back-off, and not before.
             now_ms += 1
             producer.look_at_clock()
@@ -78,9 +78,9 @@ def test_each_record_is_once_in_the_log_when_brokers_die_and_leaders_move(genera
             for i in range(400):
                 futures.append(await producer.send("t", b"%d" % i, partition=0))
                 if i == 0:
-                    # Each replica knows the producer now. A leader that knows nothing of it takes any sequence first,
-                    # and Java's producer sends a new batch to a new leader while the old one has earlier batches:
-                    # those are OUT_OF_ORDER_SEQUENCE_NUMBER then until they expire.
+                    # Each replica knows the producer now. A leader that does not know it takes any sequence first.
+                    # Java's producer sends a new batch to a new leader while the old one has earlier batches. Those get
+                    # OUT_OF_ORDER_SEQUENCE_NUMBER then, until they expire.
                     await futures[0]
                 if i % 100 == 20:
                     await asyncio.to_thread(kafka.brokers[1].kill)

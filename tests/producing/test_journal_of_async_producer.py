@@ -17,7 +17,7 @@ OTHER_MACHINE_MS = 123_456_789
 
 
 def journals(kafka: FakeCluster) -> list[ProducerEvent]:
-    """Of a producer that has written a record."""
+    """Return the events of a producer that has written a record."""
     heard: list[ProducerEvent] = []
 
     async def work() -> list[ProducerEvent]:
@@ -105,7 +105,7 @@ def test_clocks_are_read_again_after_a_delay_between_them() -> None:
     true_ms, held_up_ms = 5, [7]
 
     def read(offset_ms: int) -> int:
-        """Either clock; who has read the first of them is held up."""
+        """Read either clock; a reader of the first one is delayed."""
         nonlocal true_ms
         told_ms = true_ms + offset_ms
         true_ms += held_up_ms.pop() if held_up_ms else 0

@@ -31,7 +31,7 @@ ONGOING, TIMED_OUT = "Ongoing", "transaction.timeout.ms is over"
 
 
 class Group:
-    """A group whose members come, die, stand still and leave. `silent_ms` tells since when one does not speak."""
+    """A group with members that join, die, pause and leave. `silent_ms` has the time since a member sends nothing."""
 
     def __init__(self, protocol: str) -> None:
         self.world = GroupWorld(brokers=3, partitions=3, protocol=protocol, check_every=CHECK_EVERY)
@@ -61,7 +61,7 @@ class Group:
         return [member for member in self.world.alive if member.member_id not in gone]
 
     def check(self) -> None:
-        """Who is out of the group has left it, or was silent for its session."""
+        """Check that each removed member has left, or was silent for its session."""
         events = list(self.world.journal)
         for event in events[self._seen :]:
             if isinstance(event, MemberJoined):

@@ -1,7 +1,8 @@
-"""A client that keeps a fetch session, against the same reads outside of all sessions.
+"""A client with a fetch session, compared with the same reads outside of all sessions.
 
-The oracle is a full, sessionless fetch of the same partitions at the same moment. What a session tells is that or less:
-a partition that is told is told as there, one that is left out is as the client was told last, and has nothing to read.
+The oracle is a full, sessionless fetch of the same partitions at the same moment. A response of a
+session has that or less. A partition in it is as in the oracle. An omitted partition is as in the last response that
+had it, and has nothing to read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ offsets = st.sampled_from([0, 2, 2, 4, 4, 9])
 
 
 class Told(NamedTuple):
-    """What a client knows of a partition."""
+    """The client's state of a partition."""
 
     error: int
     high_watermark: int
@@ -114,7 +115,7 @@ class FetchSessionMachine(RuleBasedStateMachine):
 
     @rule()
     def read_on(self) -> None:
-        """From the end of what is there, wherever there is anything."""
+        """Read from the end of the known records wherever there are more."""
         ends = {}
         for topic, index in self.wanted:
             found = self.simulation.cluster.metadata.find_partition(topic, index)
@@ -155,8 +156,8 @@ class FetchSessionMachine(RuleBasedStateMachine):
             self.session_id, self.wanted, self.known = 0, {}, {}
 
     @rule()
-    def everybody_has_a_turn(self) -> None:
-        """One batch a time: of n partitions with records n answers have each once, whoever comes first."""
+    def each_partition_has_a_turn(self) -> None:
+        """Read one batch at a time: of n partitions with records n responses have each once, in any order."""
         self._begin_session(dict.fromkeys(ALL, 0))
         readable = [place for place, told in self.known.items() if told.records]
         served = []

@@ -1,5 +1,5 @@
-"""Readers that wait for bytes, against a sum: each is answered once, by the append that gives it enough or by its time,
-with all that may be read at that moment and nothing above the watermark."""
+"""Parked fetches, compared with a sum: each gets one response, from the append that gives it enough or from its
+timeout. It has all that may be read at that moment, and nothing above the high watermark."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ readers = st.builds(
 
 
 class World(NamedTuple):
-    """When batches are appended, one at a time, and between which times the followers stand still."""
+    """The times of appends, one at a time, and the times between which the followers are frozen."""
 
     appends: list[int]
     frozen_ms: int
     thawed_ms: int
 
     def high_watermark(self, at_ms: int) -> int:
-        """In offsets; a batch has one. Appends come before readers and thawing at the same millisecond."""
+        """Return it as an offset; a batch has one. Appends come before readers and thawing at the same millisecond."""
         is_frozen = self.frozen_ms <= at_ms < self.thawed_ms
         return sum(1 for append in self.appends if append <= at_ms and (not is_frozen or append < self.frozen_ms))
 
@@ -59,7 +59,8 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def expected(world: World, reader: Reader) -> tuple[int, int, int]:
-    """When it is answered, with which error, and how many batches. Who is beyond what may be read is not kept waiting:
+    """Return when the reader gets its response, with which error, and how many batches. A reader beyond the readable
+    records is not parked:
     DelayedFetch takes that for a leader that was truncated (case F)."""
     at_ms = reader.start_ms
     if reader.offset > world.log_end(at_ms):

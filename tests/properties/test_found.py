@@ -1,4 +1,4 @@
-"""What the simulation found, in the broker or in itself, each as the shortest plan that showed it."""
+"""Bugs that the simulation found, in the broker or in itself, each as the shortest plan that showed it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ FOUND = {
         "cluster 3 300; topic 3 2 3 0; stop 2; recreate 1 1; stop 0; followers 6 0 -1 -1; produce 4 0 2000 2 1 0; "
         "start 0; produce 2 1 -1 27 1 0; stop 3; advance 1600"
     ),
-    # A new leader does not know the watermark before all in sync have fetched, and one of them stands still: what was
-    # acknowledged is there, and nobody may read it yet.
-    "what was acknowledged waits for who stands still": (
+    # A new leader does not know the high watermark before all in-sync replicas have fetched, and one of them is paused.
+    # The acknowledged record is there, and no consumer may read it yet.
+    "an acknowledged record is unreadable until a paused replica fetches": (
         "cluster 3 5000; topic 3 3 2 0; followers 3 0 2 1; produce 9 -1 7 4 1 0; pause 0; advance 250; move 5 0"
     ),
     # The same, when too few are in sync for the watermark to move.
-    "what was acknowledged waits for who is in sync": (
+    "an acknowledged record is unreadable below min.insync.replicas": (
         "cluster 4 1000; topic 3 3 3 0; followers 4 1 0 -1; followers 0 -1 0 1; produce 4 -1 700 463 2 0; pause 1; "
         "advance 1000; stop 0"
     ),
-    # The oracle had a consumer that waits at a broker that stands still hear of the new topic of the name.
+    # The oracle let a fetch that was parked at a paused broker see the new topic of the name.
     "a consumer hears of the topic that was deleted first": (
         "cluster 1 1000; topic 2 1 3 1; fetch 1 2 0 400; pause 1; recreate 1 3; resume 1"
     ),
@@ -47,13 +47,13 @@ FOUND = {
         "produce 5 -1 40 435 1 0; produce 6 -1 40 387 1 0; stop 0; advance 500"
     ),
     # The oracle blamed the broker for an order of two events that only the next request, taken in hand, told apart.
-    "whom the broker takes in hand tells in which order followers came": (
+    "the next request shows the order of two followers' fetches": (
         "cluster 4 300; topic 3 3 1 0; topic 2 1 3 0; recreate 0 2; followers 2 -1 0 -1; recreate 0 1; "
         "burst 1 -1 2000 2 6; followers 6 0 -1 -1; produce 3 -1 1 471 1 0; advance 1600"
     ),
-    # Who had everything stays in sync when it is killed, until its session is over; it is named leader meanwhile, and
-    # learns nothing. The first of 2,400 seeds with 20 million requests to show it.
-    "what was acknowledged waits for a leader of whom nobody knows that it is dead": (
+    # A replica with all records stays in sync when it is killed, until its session ends. It becomes the leader
+    # meanwhile, and does not know. The first of 2,400 seeds with 20 million requests to show it.
+    "an acknowledged record is unreadable until the session of a killed leader ends": (
         "cluster 3 1000; topic 1 3 1 0; kill 1; stream 6 -1 250 0 86; advance 1000; kill 2; advance 1600; stop 0"
     ),
 }

@@ -1,8 +1,8 @@
-"""One partition on three brokers, and anything that may happen to it: what was acknowledged by all is never lost.
+"""One partition on three brokers with arbitrary events: a record that acks=all has acknowledged is never lost.
 
-Elections are clean, min.insync.replicas is 1 or 2. After every step: the watermark has not fallen within a leadership
-and is not beyond anybody in the ISR; the logs of the replicas that are alive and in sync agree below it; every record
-that was acknowledged with acks=all is where its answer said.
+Elections are clean, min.insync.replicas is 1 or 2. These rules hold after every step. The high watermark has not fallen
+within a leadership, and is not beyond the log end of an in-sync replica. The logs of live in-sync replicas agree below
+it. Every record that was acknowledged with acks=all is at the offset of its response.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ReplicatedPartition(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "partition"):
-            # Whoever still waits is answered in the end, by the broker that has the request.
+            # Each parked request gets a response in the end, from the broker that has it.
             self.simulation.advance(4_000)
             self._read_answers()
             assert self.sent == []

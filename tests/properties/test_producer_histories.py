@@ -1,5 +1,5 @@
-"""Brokers stand still, die and come back, followers freeze, leaders move: what the table of errors says is never wrong,
-neither of who sends once nor of who sends again."""
+"""Brokers pause, die and restart, followers freeze, leaders move: the table of errors is right for producers with and
+without retries."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class World:
         return self.random.choice(sorted(self.simulation.listening))
 
     def write(self) -> None:
-        """Once, to anybody."""
+        """Send a record once, to any broker."""
         value, acks, partition = self.value(), self.random.choice((-1, -1, 1)), self.random.randrange(PARTITIONS)
         broker = self.leader(partition) if self.random.random() < 0.8 else self.running()
         client = self.simulation.connect(broker)
@@ -156,7 +156,7 @@ STEP = ("write", "write", "write", "produce", "produce", "freeze", "move", "proc
 
 
 def play(seed: int) -> Counter[tuple[Outcome, bool]]:
-    """How many records have which outcome, and stand in a log."""
+    """Return the number of records by outcome, and by whether a log has them."""
     world = World(seed)
     for _ in range(STEPS):
         getattr(world, world.random.choice(STEP))()

@@ -89,7 +89,7 @@ class ProducersModel(RuleBasedStateMachine):
 
     @rule()
     def the_follower_becomes_leader(self) -> None:
-        """And the old leader truncates to it and follows."""
+        """Elect the follower; the old leader truncates to its log and follows."""
         self.leader, self.follower = self.follower, self.leader
         self.written, self.replicated = self.replicated, self.written
         end = self.leader.log_end_offset
@@ -102,7 +102,7 @@ class ProducersModel(RuleBasedStateMachine):
     @precondition(lambda self: self.follower.log_end_offset > self.start)
     @rule(data=st.data())
     def delete_old(self, data: st.DataObject) -> None:
-        """What is deleted still counts. Only what is replicated may be."""
+        """Delete replicated records; they still count."""
         offset = data.draw(st.integers(self.start, self.follower.log_end_offset))
         for log in (self.leader, self.follower):
             log.update_high_watermark(self.follower.log_end_offset)

@@ -1,4 +1,4 @@
-"""Whatever the network does: each request ends at most once, and no connection before something took too long."""
+"""Arbitrary events of the network: each request ends at most once, and no connection ends before a timeout."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Operation(DelayedOperation):
         self.expirations = 0
 
     def try_complete(self) -> bool:
-        assert not self.is_completed(), "who is done is not asked again"
+        assert not self.is_completed(), "a completed operation was tried again"
         return self.satisfied.issuperset(self.keys) and self.force_complete()
 
     def on_complete(self) -> None:
@@ -67,7 +67,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS), is_satisfied=st.booleans())
     def change(self, key: TopicPartition, is_satisfied: bool) -> None:
-        """Something happened to a key; who waits under it is looked at again."""
+        """Change a key, and check the operations that are watched under it."""
         (self.satisfied.add if is_satisfied else self.satisfied.discard)(key)
         ready = [o for o in self.waiting if key in o.keys and self.satisfied.issuperset(o.keys)]
         assert self.purgatory.check_and_complete(key) == len(ready)
@@ -86,7 +86,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
     @rule()
     def forget_all_keys(self) -> None:
-        """Who waits is cancelled, not completed; what had no time at all is on its way already, and expires."""
+        """Cancel the operations of all keys, without a completion. An operation with no time left is already due, and
+        expires."""
         cancelled = [operation for key in KEYS for operation in self.purgatory.cancel_for_key(key)]
         assert {o for o in cancelled if not o.is_completed()} == self.waiting.keys()
         for operation in self.waiting:
@@ -106,7 +107,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self.little_is_left_over()
 
     def little_is_left_over(self) -> None:
-        """What is over stays on lists; after a watch and after an advance no more of it than the interval allows."""
+        """Completed operations stay on lists; after a watch and an advance there are at most as many as the interval
+        allows."""
         waiting = sum(len(operation.keys) for operation in self.waiting)
         assert waiting <= self.purgatory.watched() <= waiting + self.purge_interval * len(KEYS)
 

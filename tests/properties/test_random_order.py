@@ -34,7 +34,7 @@ def frame(number: int, value: bytes, timeout_ms: int = 4_000) -> bytes:
 
 
 def offsets(simulation: Simulation, values: list[bytes]) -> list[int]:
-    """Of one record of each connection, which all arrive at once, in this order."""
+    """Return the offsets of one record of each connection; all arrive at once, in this order."""
     clients = [simulation.connect() for _ in values]
     with simulation.together():
         for number, (client, value) in enumerate(zip(clients, values, strict=True)):
@@ -111,7 +111,7 @@ def test_answers_on_different_connections_come_in_any_order() -> None:
 
 
 def last_status(simulation: Simulation) -> bytes:
-    """An order is placed by one worker and paid by another one, at once; who reads the topic believes the last word."""
+    """Let one worker place an order and another one pay it, at once; return the last record of the topic."""
     values = [b"placed", b"paid"]
     stored = dict(zip(offsets(simulation, values), values, strict=True))
     return stored[max(stored)]
@@ -181,7 +181,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
 
 
 def order_over_sockets(seed: int, schedule: str, parked: int = 6) -> list[str | None]:
-    """Who comes when after those that all waited for the same: each has a second request behind the first."""
+    """Return the order of the clients' second requests; their first ones are parked under one key and complete."""
     with FakeCluster(brokers=2, schedule=schedule, seed=seed, clock="manual") as kafka, ExitStack() as stack:
         kafka.create_topic("t")
         kafka.followers.freeze("t")
@@ -199,7 +199,7 @@ def order_over_sockets(seed: int, schedule: str, parked: int = 6) -> list[str | 
     return [request.client_id for request in kafka.journal.requests(api="Produce")[parked:]]
 
 
-def test_over_sockets_who_waited_for_the_same_goes_on_in_the_drawn_order() -> None:
+def test_over_sockets_requests_parked_under_one_key_complete_in_the_drawn_order() -> None:
     came = [str(number) for number in range(6)]
     assert order_over_sockets(0, "first-come") == came
     orders = [order_over_sockets(seed, "random") for seed in range(4)]

@@ -128,7 +128,7 @@ class Machine:
         self.simulation.followers("instant")
         self.simulation.advance(60_000)
         if set(self.partition.adding) & set(self.partition.removing):
-            # Kafka's slip, kept: who is to come and to go at once holds it up until it is taken back.
+            # Kafka's bug, kept: a replica that is both added and removed delays the reassignment until it is cancelled.
             self.do("cancel", None)
             self.simulation.advance(1)
 

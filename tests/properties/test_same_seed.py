@@ -1,4 +1,4 @@
-"""The same seed gives the same history, byte for byte: tape and journal, in any process."""
+"""A seed gives one history, byte for byte: tape and journal, in any process."""
 
 from __future__ import annotations
 

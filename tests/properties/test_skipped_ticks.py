@@ -16,7 +16,7 @@ MINUTES = 25
 
 
 def history(seed: int, skips: bool) -> tuple[list[str], int]:
-    """What the broker decided, and how many ticks it ran. Between the steps half an hour goes by now and then."""
+    """Return the broker's decisions, and the number of ticks. Between some steps half an hour passes."""
     journal = Journal(100_000)
     run = Run(seed, journal=journal)
     for number, action in enumerate(random_plan(seed, STEPS)):

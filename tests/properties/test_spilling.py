@@ -1,4 +1,4 @@
-"""Histories in which nearly every append puts older records out of memory: nothing of what anybody sees is different.
+"""Histories in which nearly every append spills older records: no response is different.
 
 Seeds as in test_seeds.py, and the partition of test_partition_machine.py, where logs are truncated and leaders move.
 """
@@ -24,7 +24,7 @@ BOUNDS = {"log.memory.bytes": "0"}, {"log.memory.bytes": "700"}
 
 
 class SpillingRun(Run):
-    """With hardly any memory for its logs."""
+    """A run with hardly any memory for its logs."""
 
     def _new_side_by_side(self, brokers: int, config: dict[str, str], lag_max_ms: int) -> SideBySide:
         config = config | BOUNDS[self.seed % 2]
@@ -53,7 +53,7 @@ def test_the_seeds_hold_with_hardly_any_memory(part: int, simulated: Counter[str
 
 
 class SpillingPartition(ReplicatedPartition):
-    """The same, with hardly any memory."""
+    """A partition with hardly any memory for its log."""
 
     config = BOUNDS[0]
 

@@ -1,5 +1,5 @@
-"""Brokers are cut off, stand still, die and come back at random: the core's invariants hold all the time, what all in
-sync had is never lost, and in the end all logs are the same."""
+"""Brokers are cut off, pause, die and restart at random. The core's invariants hold all the time, records of all
+in-sync replicas are never lost, and in the end all logs are the same."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def acknowledged_by_all(journal: Journal) -> set[tuple[int, int]]:
 
 
 def play(seed: int) -> int:
-    """How many leaders did not know that they were deposed."""
+    """Return how many leaders did not know of their successor."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()

@@ -1,4 +1,4 @@
-"""Print the problems of the prose: `python -m tests.prose [--count] [PATH...]`.
+"""Print the problems of prose and names of tests: `python -m tests.prose [--count] [PATH...]`.
 
 The default is the paths that are clean. The exit status is 1 if there is a problem. `--count` prints the number of
 problems for each folder and each rule instead.
@@ -10,12 +10,16 @@ import sys
 from collections import Counter
 from pathlib import PurePosixPath
 
+from . import names
 from .lint import CLEAN, problems
 
 
 def main(argv: list[str]) -> int:
     paths = [argument for argument in argv if argument != "--count"] or list(CLEAN)
-    found = list(problems(paths))
+    named = [
+        problem for problem in names.problems() if any(PurePosixPath(problem.path).is_relative_to(p) for p in paths)
+    ]
+    found = [*problems(paths), *named]
     if "--count" in argv:
         counts = Counter((str(PurePosixPath(problem.path).parent), problem.rule) for problem in found)
         for (folder, rule), count in sorted(counts.items()):

@@ -24,6 +24,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "README.md",
     "build_backend.py",
     "conformance/clients/README.md",
+    "conformance/clients/exactly_once",
     "docs/README.md",
     "docs/adding-an-api.md",
     "docs/addresses.md",
@@ -118,6 +119,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "load",
     "load/README.md",
     "setup.py",
+    "tests",
     "tests/golden/README.md",
     "timingwheel",
     "timingwheel/README.md",
@@ -167,6 +169,7 @@ _LIST_ITEM: Final = re.compile(r"^\s*(?:[-*]|\d+\.)\s")
 _WORD: Final = re.compile(r"[\w'/-]+")
 _END: Final = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`\"(\d])|(?<=[:;])\s+")
 _LINK: Final = re.compile(r"\]\([^)]*\)")
+_EXAMPLES: Final = ("|", ">>>", "$", "python -m ")
 _DIRECTIVE: Final = re.compile(r"^#\s*(?:type:|noqa|pragma|fmt:|mypy:|!|-\*-)")
 
 
@@ -214,20 +217,21 @@ def docstrings(source: str) -> Iterator[Prose]:
 
 
 def comments(source: str) -> Iterator[Prose]:
-    """Return the comments; lines that follow each other are one."""
+    """Return the comments; lines that follow each other are one, except behind code and below it."""
     block: list[str] = []
-    start = last = 0
+    start = last = column = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT or _DIRECTIVE.match(token.string):
             continue
         line = token.start[0]
-        if block and line != last + 1:
+        is_behind_code = bool(token.line[: token.start[1]].strip())
+        if block and (line != last + 1 or token.start[1] != column or is_behind_code):
             yield Prose(start, "\n".join(block), False)
             block = []
         if not block:
             start = line
         block.append(token.string.lstrip("# "))
-        last = line
+        last, column = token.start
     if block:
         yield Prose(start, "\n".join(block), False)
 
@@ -277,13 +281,13 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for number, line in enumerate([*text.split("\n"), ""]):
         section = _SECTION.match(line.strip())
-        if not line.strip() or _LIST_ITEM.match(line) or section or line.lstrip().startswith(("|", ">>>", "$")):
+        if not line.strip() or _LIST_ITEM.match(line) or section or line.lstrip().startswith(_EXAMPLES):
             for sentence in _END.split(" ".join(paragraph)):
                 if sentence.strip():
                     yield start, sentence.strip()
             paragraph = []
         if section:
             line = line.strip()[section.end() :]
-        if line.strip() and not line.lstrip().startswith(("|", ">>>", "$")):
+        if line.strip() and not line.lstrip().startswith(_EXAMPLES):
             start = start if paragraph else number
             paragraph.append(line.strip())

@@ -38,6 +38,9 @@ def test_a_problem_is_found(source: str, rule: str) -> None:
         '"""Append records.\n\nSource   core/.../log/UnifiedLog.scala\nUnits    ' + "ms, " * 20 + '.\n"""',
         "x = 'Of a string that is no docstring, nobody is told'",
         "# type: ignore[import-untyped]\n",
+        "x = 1  # a b c d e f g h i j k l m\ny = 2  # n o p q r s t u v w x y z\n",
+        "x = 1  # a b c d e f g h i j k l m\n# n o p q r s t u v w x y z\n",
+        '"""Run it.\n\n    python -m a b c d e f g h i j k l m\n    python -m n o p q r s t u v w x y z\n"""',
         '"""Return both:\n\n- ' + "a b c d e f g h i j k l m n o p\n- " * 2 + 'q r s t u v w x y z"""',
     ],
 )

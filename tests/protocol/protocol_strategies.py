@@ -1,7 +1,7 @@
 """Generated values for the tests of the protocol, and the same values in the shapes of kio and of the declarations.
 
-The neutral shape is our own tuples. Each `*_as_kio` and `*_as_declared` spells out field by field what that value is
-for one version, so a mistake in one encoder cannot hide in another.
+The neutral shape is our own tuples. Each `*_as_kio` and `*_as_declared` gives the fields of a value for one version.
+So a mistake in one encoder cannot hide in another.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def request_as_kio(version: int, request: ProduceRequest) -> Any:
 def request_as_declared(
     version: int, request: ProduceRequest, tags: tuple[dict[str, object], ...] = ()
 ) -> dict[str, object]:
-    """`tags` are put into every tagged section of the body: fields that nobody knows."""
+    """Return the declared form; `tags` are unknown fields for every tagged section of the body."""
     return flexible_dict(
         version,
         tags,
@@ -155,7 +155,7 @@ def request_as_declared(
 
 
 def response_as_kio(version: int, response: ProduceResponse) -> Any:
-    """As kio wants it written."""
+    """Return the response in the form that kio writes."""
     kio = load_payload_module(0, version, EntityType.response)
     return of_version(
         kio.ProduceResponse,
@@ -252,7 +252,7 @@ def flexible_dict(version: int, tags: tuple[dict[str, object], ...], **values: o
 
 
 def plain(parsed: object) -> Any:
-    """What construct parsed, as dicts and lists without its own bookkeeping."""
+    """Return construct's result as dicts and lists without its own bookkeeping."""
     if isinstance(parsed, dict):
         return {name: plain(value) for name, value in parsed.items() if not name.startswith("_")}
     if isinstance(parsed, list):

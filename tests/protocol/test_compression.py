@@ -78,7 +78,7 @@ def test_a_bomb_does_not_go_off() -> None:
 
 @pytest.mark.parametrize("flags", [0x20, 0x40, 0x80, 0xE0])
 def test_unknown_gzip_flags_are_ignored(flags: int) -> None:
-    """As in java.util.zip (found by generated traffic)."""
+    """java.util.zip ignores them too (found by generated traffic)."""
     first, second = (bytearray(standard_gzip.compress(text, mtime=0)) for text in (b"one ", b"two"))
     first[3] |= flags
     second[3] |= flags

@@ -36,7 +36,7 @@ def lz4_frame(descriptor: int, blocks: bytes, flags: int = 0x60) -> bytes:
 
 
 def zstd_frame(blocks: bytes) -> bytes:
-    """With a window of 1 MiB."""
+    """Return a frame with a window of 1 MiB."""
     return bytes.fromhex("28 b5 2f fd 00 50") + blocks + b"\1\0\0"
 
 
@@ -132,7 +132,7 @@ def test_the_bound_stops_it_at_once(name: str) -> None:
 
 
 def test_a_raw_snappy_block_has_to_have_the_bytes_that_it_stands_for() -> None:
-    """Or else it would be given a place of up to 100 MB."""
+    """A wrong size would reserve up to 100 MB."""
     for claimed in (10_000_000, 90_000_000):
         size = bytearray()
         while claimed > 127:

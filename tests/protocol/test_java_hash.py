@@ -16,7 +16,7 @@ from fakebroker.protocol.java_hash import java_hash
         ("my-group", -1906497762),
         ("\u00e9", 233),
         ("\U0001f600", 1772899),
-        ("polygenelubricants", 0),  # the smallest int, whose absolute value is 0 to Kafka
+        ("polygenelubricants", 0),  # the smallest int; its absolute value is 0 to Kafka
     ],
 )
 def test_it_is_that_of_java(text: str, expected: int) -> None:

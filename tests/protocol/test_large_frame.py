@@ -25,7 +25,7 @@ def frames_of(lengths: list[int]) -> list[bytes]:
 
 
 def whole_frames(decoder: FrameDecoder, in_slices: bool) -> list[bytes]:
-    """Those that are there, put together at once or in slices."""
+    """Return the complete frames, put together at once or in slices."""
     found = []
     while (frame := decoder.next_in_parts() if in_slices else decoder.next_frame()) is not None:
         found.append(frame if isinstance(frame, bytes) else finish(frame.join_in_slices()))
@@ -70,8 +70,8 @@ def test_a_stream_gives_the_same_frames_wherever_it_is_received(
 
 
 def test_a_large_frame_is_received_in_its_place() -> None:
-    """Of a frame that is announced, and begun in earnest, the rest goes to one buffer after the other; none reaches
-    beyond the frame."""
+    """The rest of a large frame goes to one buffer after the other, once its length and a first part are there. No
+    buffer reaches beyond the frame."""
     decoder = FrameDecoder()
     decoder.feed((1_000_000).to_bytes(4, "big") + bytes(70_000))
     assert decoder.next_frame() is None
@@ -98,9 +98,9 @@ def test_a_client_that_only_announces_a_large_frame_gets_no_memory(begun: int) -
 
 
 def test_memory_is_held_in_proportion_to_what_has_come() -> None:
-    """Of many connections that each announce 100 MB, and of one whose frame grows."""
+    """Many connections announce 100 MB each, and the frame of one of them grows."""
     large_frame.LargeFrame([], 1).room()  # the first one of a process prepares the heap
-    large_frame._spare_blocks.clear()  # these are held whoever sends
+    large_frame._spare_blocks.clear()  # these are held for any connection
     tracemalloc.start()
     try:
         decoders = [FrameDecoder() for _ in range(50)]

@@ -40,7 +40,7 @@ def request(version: int, records: list[bytes], topics: int = 1, transactional_i
 
 
 def large(frame: bytes, given_bytes: int) -> LargeFrame:
-    """As the decoder has it: so much was there when its place was made, in two pieces."""
+    """Return the frame in the decoder's form: so many bytes were there when its buffer was made, in two pieces."""
     found = LargeFrame(
         [memoryview(frame)[: given_bytes // 2], frame[given_bytes // 2 : given_bytes]], len(frame) - given_bytes
     )
@@ -57,7 +57,8 @@ def fields(request: ProduceRequest) -> tuple[Any, ...]:
 
 
 def compare(version: int, frame: bytes, given_bytes: int) -> bool:
-    """Whether it was read in parts; then the general way reads the same, and so does the whole frame in any case."""
+    """Return True if the request was read in parts; check that the general way reads the same, and so does the whole
+    frame."""
     offset = decode_request_header(frame, version >= 9).body_offset
     parts = large(frame, given_bytes)
     found = read_by_hand(version, parts, offset)

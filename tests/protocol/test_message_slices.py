@@ -38,7 +38,7 @@ METADATA, SYNC_GROUP = 3, 14
 
 @pytest.fixture(params=[(1, 524_288), (3, 524_288), (128, 10)])
 def tiny_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that small messages are taken apart in every way: by elements, and by bytes."""
+    """Set short runs, so that small messages are split in every way: by elements, and by bytes."""
     run, large_bytes = request.param
     monkeypatch.setattr(decoder, "RUN", run)
     monkeypatch.setattr(long_reading, "RUN", run)
@@ -61,7 +61,7 @@ def read_in_slices(api_key: int, version: int, body: bytes, max_elements: int = 
 
 
 def body_of(request: Any) -> bytes:
-    """Its bytes, without the frame's length and header."""
+    """Return the bytes of the body, without the frame's length and header."""
     empty = encode_request(request, 1, None)
     kind = type(request)
     return empty[4 + 10 + bool(kind.__flexible__) :]
@@ -127,7 +127,7 @@ def test_large_elements_are_read_one_in_a_slice() -> None:
 
 
 def _lazy(struct: Any) -> Any:
-    """The same with each of its arrays of structs as it is built lazily."""
+    """Return the struct with each of its arrays of structs built lazily."""
     arrays = {}
     for field in fields(struct):
         items = getattr(struct, field.name)

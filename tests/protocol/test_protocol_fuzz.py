@@ -1,4 +1,4 @@
-"""Whatever a stranger sends is a message or a ProtocolError, soon and without much memory."""
+"""Arbitrary bytes are a message or a ProtocolError, soon and without much memory."""
 
 from __future__ import annotations
 

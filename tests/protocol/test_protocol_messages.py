@@ -109,7 +109,7 @@ def test_what_kio_lacks_is_the_next_version_and_no_other(api_key: int, version: 
 
 
 def test_the_bytes_of_what_kio_lacks() -> None:
-    """As Kafka's message definitions of 4.4 have them."""
+    """The bytes follow Kafka's message definitions of 4.4."""
     topic_id = UUID(int=5)
     partition = {"partition_index": 1, "committed_offset": 2, "committed_leader_epoch": 3, "committed_metadata": None}
     values: dict[str, Any] = {

@@ -211,7 +211,7 @@ def test_a_header_needs_its_bytes() -> None:
 
 
 def with_records(count: int, body: str) -> bytes:
-    """A batch of that many records, whose records are these bytes."""
+    """Return a batch with these bytes as its `count` records."""
     batch = bytearray(encode_batch([], base_timestamp_ms=0)) + bytes.fromhex(body)
     batch[8:12] = (len(batch) - LOG_OVERHEAD).to_bytes(4, "big")
     batch[57:61] = count.to_bytes(4, "big", signed=True)

@@ -25,7 +25,7 @@ timestamps = st.integers(-1, 2**45)
 
 
 def walked(data: bytes, count: int, base_timestamp_ms: int, full: bool) -> list[Seen] | int:
-    """What the walk finds, or the code that the leader makes of its error."""
+    """Return the records of the walk, or the error code of the leader."""
     try:
         summary = walk_records(data, 0, count, full)
     except OverlongSizeError:
@@ -104,7 +104,7 @@ def test_the_oracle_refuses_and_accepts() -> None:
     ("name", "body", "full", "skipping"),
     [
         ("whole", "0c 00 00 00 00 01 00", [Seen(0, 0, True)], [Seen(0, 0, True)]),
-        ("attributes that mean something to nobody", "0c 07 00 00 00 01 00", [Seen(0, 0, True)], [Seen(0, 0, True)]),
+        ("attributes with undefined bits", "0c 07 00 00 00 01 00", [Seen(0, 0, True)], [Seen(0, 0, True)]),
         ("claims a byte less than it has", "0a 00 00 00 00 01 00", 87, [Seen(0, 0, True)]),
         ("claims a byte more than there is", "0e 00 00 00 00 01 00", 87, [Seen(0, 0, True)]),
         ("claims a negative size", "01 00 00 00 00 01 00", 87, 87),

@@ -20,7 +20,7 @@ def test_finish_gives_what_the_work_ends_with() -> None:
     assert finish(_sum([])) == 0
 
 
-def test_finish_goes_on_where_somebody_has_stopped() -> None:
+def test_finish_continues_slices_that_have_begun() -> None:
     slices = _sum([1, 2, 3])
     next(slices)
     assert finish(slices) == 6

@@ -1,4 +1,4 @@
-"""Whoever sends valid traffic sends the same bytes as ever: the load, the simulation, the benchmarks, the cases."""
+"""Valid requests are the same bytes in the load, the simulation, the benchmarks and the cases."""
 
 from __future__ import annotations
 

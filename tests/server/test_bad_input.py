@@ -1,4 +1,4 @@
-"""What a real broker does with input that is wrong: Kafka's answer, or a closed connection and one line in the log.
+"""The responses to wrong input: Kafka's error, or a closed connection and one line in the log.
 
 Source   clients/.../network/NetworkReceive.java; core/.../network/SocketServer.scala; KafkaApis.scala @ 4.0.
 """
@@ -97,7 +97,7 @@ CLOSING = {
     "a header that ends early": (frame(pack(">hhi", PRODUCE, 9, 1)), "too short for its header"),
     "a client id that overruns": (frame(pack(">hhih", PRODUCE, 9, 1, 50) + b"abc"), "client id claims 50 bytes"),
     "header tags that overrun": (frame(pack(">hhih", PRODUCE, 9, 1, 0) + b"\x01\x00\x63"), "tagged field claims 99"),
-    "an API key nobody has": (frame(pack(">hhih", 9999, 0, 1, 0)), "API key 9999"),
+    "an unknown API key": (frame(pack(">hhih", 9999, 0, 1, 0)), "API key 9999"),
     "a negative API key": (frame(pack(">hhih", -1, 0, 1, 0)), "API key -1"),
     "an API of Kafka's that is not served": (frame(pack(">hhih", 52, 0, 1, 0)), "API key 52 (Vote)"),
     "a version above": (frame(pack(">hhih", PRODUCE, 14, 1, 0) + b"\0"), "Produce v14 is not served, only v3 to v13"),
@@ -141,7 +141,9 @@ def test_one_line_of_the_log_names_the_peer_and_the_reason(
 
 
 @pytest.mark.parametrize(("data", "reason"), CLOSING.values(), ids=CLOSING.keys())
-def test_everyone_else_is_served_on(kafka: FakeCluster, client: RawClient, data: bytes, reason: str) -> None:
+def test_bad_bytes_leave_other_connections_served(
+    kafka: FakeCluster, client: RawClient, data: bytes, reason: str
+) -> None:
     with RawClient(kafka.endpoints[0]) as other:
         client.send(data)
         client.is_closed_by_broker()
@@ -180,7 +182,7 @@ def test_a_client_that_leaves_between_frames_leaves_no_line(client: RawClient, l
 
 @pytest.fixture
 def strict() -> Iterator[RawClient]:
-    """A client of a broker that takes small requests only."""
+    """Return a client of a broker that accepts small requests only."""
     with (
         FakeCluster(brokers=1, config={"socket.request.max.bytes": MAX_REQUEST_BYTES}) as cluster,
         RawClient(cluster.endpoints[0]) as raw,
@@ -189,7 +191,7 @@ def strict() -> Iterator[RawClient]:
 
 
 def sized_metadata(size: int) -> bytes:
-    """A Metadata request of exactly that many bytes behind the length."""
+    """Return a Metadata request of exactly that many bytes behind the length."""
     empty = len(metadata([""], version=1)) - 4
     return metadata(["x" * (size - empty)], version=1)
 
@@ -240,7 +242,7 @@ GOOD = batch(b"a", b"b")
 
 
 def changed(offset: int, new: bytes) -> bytes:
-    """GOOD with some bytes overwritten and its CRC made right again."""
+    """Return GOOD with some bytes overwritten and a correct CRC."""
     data = bytearray(GOOD)
     data[offset : offset + len(new)] = new
     data[17:21] = pack(">I", compute_crc(data, 0, len(data)))
@@ -481,7 +483,7 @@ BAD_TOPICS: dict[str, tuple[dict[str, object], int]] = {
     "no replicas": ({"name": "n", "replication_factor": 0}, 38),
     "more replicas than brokers": ({"name": "n", "replication_factor": 2}, 38),
     "an unknown broker": ({"name": "n", "assignments": [{"partition_index": 0, "broker_ids": [9]}]}, 39),
-    "a setting nobody knows": ({"name": "n", "configs": [{"name": "no.such", "value": "1"}]}, 40),
+    "an unknown setting": ({"name": "n", "configs": [{"name": "no.such", "value": "1"}]}, 40),
     "a setting that is no number": ({"name": "n", "configs": [{"name": "min.insync.replicas", "value": "x"}]}, 40),
     "a setting that is null": ({"name": "n", "configs": [{"name": "min.insync.replicas", "value": None}]}, 40),
 }

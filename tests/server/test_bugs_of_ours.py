@@ -1,4 +1,4 @@
-"""A bug of the broker's own is loud: an error for the client, a traceback in the log, and no harm to anyone else."""
+"""A bug of the broker is loud: an error for the client, a traceback in the log, and no effect on other clients."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_connection_is_closed_when_not_even_an_error_can_be_answered(kafka: 
     assert client.is_closed_by_broker()
 
 
-def test_everyone_else_is_served_when_not_even_an_error_can_be_answered(kafka: FakeCluster, client: RawClient) -> None:
+def test_other_connections_are_served_when_an_error_response_fails(kafka: FakeCluster, client: RawClient) -> None:
     break_api(kafka, METADATA, handle=fails, error_response=fails)
     client.send(metadata(["t"]))
     client.is_closed_by_broker()

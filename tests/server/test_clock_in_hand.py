@@ -1,4 +1,4 @@
-"""`kafka.clock`: a clock that stands still until the test moves it, over real sockets."""
+"""`kafka.clock`: a clock that only the test moves, over real sockets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def kafka() -> Iterator[FakeCluster]:
-    """With a frozen topic "t"."""
+    """Return a cluster with a frozen topic "t"."""
     with FakeCluster(clock="manual", config=LONG_LAG) as cluster:
         cluster.create_topic("t")
         cluster.followers.freeze("t")
@@ -67,7 +67,7 @@ def events(kafka: FakeCluster, kind: type) -> int:
 
 
 def received_without_waiting(client: RawClient) -> bytes:
-    """What has arrived, as a frame; b"" if nothing has."""
+    """Return the frame that has arrived; b"" if there is none."""
     client.socket.setblocking(False)
     try:
         return client.socket.recv(65_536)[4:]
@@ -77,7 +77,7 @@ def received_without_waiting(client: RawClient) -> bytes:
         client.socket.settimeout(LIMIT_S)
 
 
-def test_time_stands_still(kafka: FakeCluster, client: RawClient) -> None:
+def test_a_manual_clock_does_not_move_while_requests_are_handled(kafka: FakeCluster, client: RawClient) -> None:
     park(kafka, client, produce("t", timeout_ms=1))
     for _ in range(20):
         with RawClient(kafka.endpoints[0]) as other:
@@ -136,7 +136,7 @@ def test_a_lag_of_0_needs_no_advance(kafka: FakeCluster, client: RawClient) -> N
 
 
 def test_the_next_deadline_is_that_of_what_is_pending(kafka: FakeCluster, client: RawClient) -> None:
-    """Not that of the ISR check, which comes every half of replica.lag.time.max.ms."""
+    """The next deadline is not that of the ISR check, which comes every half of replica.lag.time.max.ms."""
     with FakeCluster(clock="manual", config={"replica.lag.time.max.ms": 1_000}) as other:
         other.create_topic("t", configs={"min.insync.replicas": 3})
         other.followers.freeze("t")
@@ -187,7 +187,7 @@ def test_wall_time_goes_along(kafka: FakeCluster) -> None:
     assert kafka.clock.wall_ms == before_ms + 5_000
 
 
-def test_records_from_ahead_of_a_clock_that_stands_still_are_refused(kafka: FakeCluster, client: RawClient) -> None:
+def test_records_with_timestamps_ahead_of_a_manual_clock_are_refused(kafka: FakeCluster, client: RawClient) -> None:
     """message.timestamp.after.max.ms, an hour: by the broker's clock."""
     invalid_timestamp = 32
     an_hour_ms = 3_600_000
@@ -218,7 +218,8 @@ def test_a_request_that_comes_after_an_advance_has_its_whole_time(kafka: FakeClu
 
 
 def test_requests_that_arrive_during_advances_lose_no_time(kafka: FakeCluster) -> None:
-    """One thread produces, another lets time pass in small steps: each waits exactly its timeout or a step longer."""
+    """One thread produces, another advances the clock in small steps: each request waits exactly its timeout or a step
+    longer."""
     answered = threading.Event()
 
     def work() -> None:
@@ -280,7 +281,7 @@ def test_a_month_may_pass(kafka: FakeCluster, client: RawClient) -> None:
     assert Produced(client.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
 
 
-def test_nobody_moves_the_real_clock() -> None:
+def test_the_real_clock_cannot_be_moved() -> None:
     before_s, before_wall_s = monotonic(), time()
     with FakeCluster() as cluster:
         for move in (lambda: cluster.clock.advance(1), cluster.clock.advance_to_next_deadline):

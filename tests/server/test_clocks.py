@@ -1,4 +1,4 @@
-"""The three clocks, with the operating system's in the test's hand."""
+"""The three clocks, with an operating system's clock that the test moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START_WALL_NS = 1_800_000_000_000 * NS_PER_MS + 900_000
 
 
 class System:
-    """What the operating system says."""
+    """The clocks of the operating system."""
 
     def __init__(self) -> None:
         self.passed_ns = 0
@@ -69,7 +69,7 @@ def test_the_real_clock_is_the_systems(system: System) -> None:
     assert not clock.can_move
 
 
-def test_a_manual_clock_stands_still(system: System) -> None:
+def test_a_manual_clock_does_not_move_by_itself(system: System) -> None:
     clock = ManualClock()
     system.pass_ms(1_000_000)
 

@@ -1,4 +1,4 @@
-"""`advertised_host="dialled"`: clients are told to find all brokers at the address that they use themselves."""
+"""`advertised_host="dialled"`: clients get the address that they use themselves for all brokers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_answer_that_names_a_broker(kafka: FakeCluster, address: str) -> N
     assert (leader.node_id, (leader.host, leader.port)) == (2, ports[2])
 
 
-def test_who_is_not_connected_is_told_what_the_host_says(kafka: FakeCluster) -> None:
+def test_without_a_connection_endpoints_have_the_address_of_the_host(kafka: FakeCluster) -> None:
     assert {endpoint.host for endpoint in kafka.endpoints} == {"127.0.0.1"}
     assert kafka.bootstrap_servers.startswith("127.0.0.1:")
 

@@ -79,7 +79,7 @@ def ask(endpoint: NodeEndpoint, frame: bytes) -> bytes:
 
 
 def produced(endpoint: NodeEndpoint, partition: int = 0, topic: str = "t", timeout_ms: int = 50) -> tuple[int, int]:
-    """(error, base offset) of an acks=all produce on a connection of its own."""
+    """Return (error, base offset) of an acks=all produce on a separate connection."""
     return Produced(ask(endpoint, produce(topic, partition, timeout_ms=timeout_ms))).partitions[partition]
 
 
@@ -180,7 +180,7 @@ def test_a_cluster_that_does_not_run_says_so(kind: type, use: Callable[[Any], ob
 
 
 def answer_to(kafka: FakeCluster, size: int) -> int:
-    """What a record of so many bytes is answered."""
+    """Return the error code of the response to a record of so many bytes."""
     with RawClient(kafka.endpoints[0]) as client:
         ((error, _),) = Produced(client.ask(produce("t", records=batch(bytes(size))))).partitions.values()
     return error
@@ -413,7 +413,7 @@ def test_settings_may_be_numbers_and_booleans(new_loop: NewLoop) -> None:
 
 @pytest.fixture
 def frozen_in(kafka: FakeCluster) -> Callable[[str], list[bool]]:
-    """Whether acks=all times out, for each partition of topic "t" or "u"."""
+    """Return a function that says for each partition of topic "t" or "u" whether acks=all times out."""
     kafka.create_topic("t", partitions=3)
     kafka.create_topic("u", partitions=3)
     endpoints = kafka.endpoints
@@ -566,7 +566,7 @@ SMALL_BYTES = 4 << 20
 
 
 def held_for_clients(kafka: FakeCluster) -> int:
-    """Bytes that wait in the broker, in the thread of the broker: to be handled, and to be sent."""
+    """Return the bytes of unhandled requests and unsent responses, in the thread of the broker."""
     server = kafka._cluster._running
     return kafka._call(
         lambda: sum(
@@ -577,7 +577,7 @@ def held_for_clients(kafka: FakeCluster) -> int:
 
 
 def send_until_it_is_not_taken(client: RawClient, frame: bytes, limit_bytes: int) -> int:
-    """Send until the broker has read nothing for a while; the bytes that went."""
+    """Send until the broker has read nothing for a while; return the bytes that were sent."""
     sent = 0
     client.socket.settimeout(0.3)
     try:
@@ -652,7 +652,7 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
     slow: list[threading.Thread] = []
 
     class Loop(asyncio.SelectorEventLoop):
-        """The call of the slow thread comes after the last turn, if nothing else prevents that."""
+        """A loop in which the slow thread's call comes after the last turn, unless that is prevented."""
 
         def call_soon_threadsafe(
             self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None

@@ -27,7 +27,7 @@ class Raw:
         self.socket.sendall(b"".join(frames))
 
     def answer(self) -> dict[int, tuple[int, int]]:
-        """(error, offset) by partition."""
+        """Return (error, offset) by partition."""
         size = int.from_bytes(self._take(4), "big")
         return Produced(self._take(size)).partitions
 
@@ -94,7 +94,7 @@ def test_a_fault_that_never_fired_is_logged_at_the_end(caplog: pytest.LogCapture
         assert [fault.id for fault in kafka.faults.unfired()] == ["f1"]
 
 
-def test_of_very_many_unfired_faults_the_first_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_first_of_many_unfired_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with FakeCluster(brokers=1) as kafka:
         for _ in range(500):
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")

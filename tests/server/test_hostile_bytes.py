@@ -1,4 +1,4 @@
-"""Whatever a stranger sends, in whatever pieces: no bug of ours, no hang, and everyone else is served on.
+"""Arbitrary bytes in arbitrary pieces cause no bug and no hang, and other connections are served.
 
 The cluster runs in virtual time; `Simulation` fails on any InternalError and checks the invariants at every step.
 """
@@ -27,7 +27,7 @@ changes = st.lists(
 
 
 def changed(data: bytes, places: list[tuple[int, bytes]]) -> bytes:
-    """With some bytes overwritten, or put in between, or with what comes behind a place cut off."""
+    """Return the data with some bytes overwritten, inserted, or cut off at the end."""
     for place, what in places:
         place %= len(data) + 1
         if not what:
@@ -61,7 +61,7 @@ def cluster(followers: str) -> Simulation:
 
 
 def assert_served(running: Simulation) -> None:
-    """A stranger who comes now is served."""
+    """Check that a new connection is served."""
     other = running.connect()
     running.followers("instant")
     if running.cluster.metadata.topic("t") is None:

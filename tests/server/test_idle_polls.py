@@ -1,4 +1,4 @@
-"""Which polls of consumers are idle, by what the cluster tells its listeners."""
+"""Idle polls of consumers, by the events that the cluster gives to its listeners."""
 
 from __future__ import annotations
 

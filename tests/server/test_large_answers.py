@@ -1,4 +1,4 @@
-"""Answers larger than what a socket takes at once, over real sockets, on both event loops."""
+"""Responses larger than a socket takes at once, over real sockets, on both event loops."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def records_of(answer: bytes) -> bytes:
 
 
 def unwritten(kafka: FakeCluster) -> int:
-    """What the broker has in hand of answers, of all connections."""
+    """Return the bytes of responses that the broker has not written, of all connections."""
     driver = kafka._cluster._running
     return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in driver.transports.values()))
 
@@ -76,7 +76,7 @@ def test_a_large_response_that_is_not_read_takes_little_memory(kafka: FakeCluste
     finally:
         for client in clients:
             client.socket.close()
-    wait_until(lambda: unwritten(kafka) == 0, "the end of what nobody reads")
+    wait_until(lambda: unwritten(kafka) == 0, "the end of the unread response")
 
 
 def test_a_broker_stops_although_no_client_reads(kafka: FakeCluster) -> None:

@@ -1,4 +1,4 @@
-"""Requests larger than what is read at once, over real sockets, on both event loops."""
+"""Requests larger than one read, over real sockets, on both event loops."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_large_request_that_drips_in(kafka: FakeCluster, client: RawClient, pi
 
 
 def test_large_and_small_requests_without_a_journal() -> None:
-    """Then other classes do the work."""
+    """Other classes do the work without a journal."""
     sent = [batch(LARGE), batch(b"small"), batch(LARGE)]
     with FakeCluster(brokers=1, journal=0) as kafka:
         kafka.create_topic("t")
@@ -106,8 +106,8 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
 
 @pytest.mark.parametrize("version", [3, 9, 13])
 def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client: RawClient, version: int) -> None:
-    """Two partitions in one request, of which one is not there; and a tagged field that is longer than what is there of
-    a large frame when it is given its place."""
+    """One of two partitions in the request does not exist. A tagged field is longer than the part of a large frame that
+    was there when its buffer was made."""
     topic = topic_of(kafka._cluster._running.cluster)
     name = topic.topic_id if version >= 13 else "t"
     records = batch(bytes(500_000))
@@ -131,7 +131,7 @@ def test_a_large_request_that_is_no_produce(client: RawClient) -> None:
 
 
 def test_the_journal_knows_the_sizes_of_large_requests(kafka: FakeCluster, client: RawClient) -> None:
-    """And with them when what follows had arrived."""
+    """The journal also has the arrival time of each request."""
     frames = [produce("t", records=batch(LARGE)), produce("t"), produce("t", records=batch(LARGE)), produce("t")]
     client.send(*frames)
     for _ in frames:

@@ -1,4 +1,4 @@
-"""What a client may keep of a cluster, and what the next cluster at the same address gives: no id is given twice."""
+"""Ids that clients may keep: the next cluster at the same address repeats none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOPICS = ("a", "b")
 
 @dataclass
 class Given:
-    """What one life gave to clients that asked each of its brokers."""
+    """The ids that one life of a cluster gave to clients of each of its brokers."""
 
     ids: set[object] = field(default_factory=set)
     """Cluster id, topic ids, producer ids, member ids and ids of fetch sessions."""
@@ -54,7 +54,7 @@ def given_by(endpoints: list[NodeEndpoint]) -> Given:
 
 
 def _member_id(client: RawClient) -> str | None:
-    """The id that the coordinator gives to a new member; None from a broker that is not, or not yet."""
+    """Return the id that the coordinator gives to a new member; None from a broker that is no coordinator yet."""
     asked = {"key_type": 0, "coordinator_keys": ["g"]}
     client.ask(request(FIND_COORDINATOR, 4, asked))  # which makes __consumer_offsets
     values: dict[str, Any] = {"group_id": "g", "member_id": "", "group_instance_id": None, "protocol_type": "consumer"}
@@ -71,7 +71,7 @@ def with_topics(kafka: FakeCluster) -> list[NodeEndpoint]:
 
 
 def the_first_thing(kafka: FakeCluster) -> list[NodeEndpoint]:
-    """As the first test of a suite does it: the topics in another order, and leaders move."""
+    """Act like the first test of a suite: create the topics in another order, and move leaders."""
     for topic in reversed(TOPICS):
         kafka.create_topic(topic, partitions=1, replication_factor=3)
     for broker in (2, 3, 2):
@@ -214,7 +214,7 @@ def cluster_id(kafka: FakeCluster) -> str:
 
 
 def meant(kafka: FakeCluster, cluster: str, node: int) -> int:
-    """The error that a client is answered which means this broker."""
+    """Return the error of a client that names this broker."""
     with RawClient(kafka.endpoints[0]) as client:
         frame = client.ask(api_versions(5, cluster_id=cluster, node_id=node))
     return int.from_bytes(frame[4:6], "big")

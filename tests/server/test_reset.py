@@ -1,4 +1,4 @@
-"""`reset()`: as new, on the same ports."""
+"""`reset()`: a new cluster on the same ports."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_no_thread_file_or_connection_is_left(kafka: FakeCluster) -> None:
 
 
 def test_a_client_that_connects_while_it_is_reset_is_served_or_closed(kafka: FakeCluster) -> None:
-    """Never forgotten: its connection is of the new cluster, or closed."""
+    """The connection belongs to the new cluster, or is closed."""
     endpoint = kafka.endpoints[0]
     over = threading.Event()
     outcomes: list[str] = []
@@ -189,7 +189,7 @@ def test_the_written_journal_goes_on(tmp_path: Path) -> None:
     assert not [event for event in events if isinstance(event, ConnectionClosed)]
 
 
-def test_it_waits_for_who_stops_a_broker_and_for_who_stops_the_cluster() -> None:
+def test_a_reset_waits_for_the_stop_of_a_broker_and_of_the_cluster() -> None:
     async def work() -> None:
         async with AsyncFakeCluster() as kafka:
             await asyncio.gather(kafka.brokers[1].stop(), kafka.reset(), kafka.brokers[3].stop(), kafka.reset())
@@ -198,13 +198,14 @@ def test_it_waits_for_who_stops_a_broker_and_for_who_stops_the_cluster() -> None
             assert [endpoint.node_id for endpoint in kafka.endpoints] == [1, 2, 3]
             results = await asyncio.gather(kafka.stop(), kafka.reset(), return_exceptions=True)
             assert results[0] is None
-            assert results[1] is None or "not running" in str(results[1])  # whoever came first
+            assert results[1] is None or "not running" in str(results[1])  # either may be first
 
     asyncio.run(work())
 
 
 def test_the_last_reset_costs_what_the_first_did() -> None:
-    """Nothing adds up: the CPU time of the last is that of the first, or a few times as much on a busy machine."""
+    """The cost does not accumulate: the CPU time of the last reset is that of the first, or a few times as much on a
+    busy machine."""
     costs: list[float] = []
     with FakeCluster() as kafka:
         for _ in range(200):
@@ -217,7 +218,7 @@ def test_the_last_reset_costs_what_the_first_did() -> None:
 
 
 @pytest.mark.parametrize("what", ["kill", "pause", "kill and start", "pause and kill"])
-def test_a_broker_that_died_or_stands_still_runs_again(kafka: FakeCluster, what: str) -> None:
+def test_a_reset_restarts_killed_and_paused_brokers(kafka: FakeCluster, what: str) -> None:
     endpoints = kafka.endpoints
     for step in what.split(" and "):
         getattr(kafka.brokers[2], step)()
@@ -228,6 +229,6 @@ def test_a_broker_that_died_or_stands_still_runs_again(kafka: FakeCluster, what:
     for _ in range(2):
         _, answer = decode_response(METADATA, 12, ask(endpoints[1], metadata([])))
         assert len(answer.brokers) == 3
-        kafka.clock.advance(60_000)  # what was under way is not: no session ends, nobody registers
+        kafka.clock.advance(60_000)  # the requests in progress are gone: no session ends, no broker registers
     kafka.create_topic("t")
     assert error_of(kafka, "t") == (0, 0)

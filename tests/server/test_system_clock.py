@@ -1,4 +1,4 @@
-"""Rounding: what happens is stamped late, what is reached is told early, so a timeout never ends before its time."""
+"""Rounding: events are stamped late, and reached time is rounded down, so a timeout never ends early."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ moments_ns = st.integers(0, 2**63) | st.integers(0, 5 * NS_PER_MS)
 
 
 class Clocks:
-    """The operating system's clocks, in the test's hand."""
+    """The operating system's clocks, which the test moves."""
 
     def __init__(self) -> None:
         self.mono_ns = 0
@@ -98,7 +98,7 @@ def test_both_carry_the_wall_clock_rounded_down(clocks: Clocks, mono_ns: int, wa
 
 
 @pytest.mark.parametrize("read", [stamp, reached])
-def test_whoever_is_held_up_between_the_clocks_reads_them_again(
+def test_a_delay_between_the_two_clocks_makes_both_be_read_again(
     monkeypatch: pytest.MonkeyPatch, read: Callable[[], Now]
 ) -> None:
     true_ns, held_up_ns = 5 * NS_PER_MS, [7 * NS_PER_MS, 0, 0]
@@ -114,7 +114,7 @@ def test_whoever_is_held_up_between_the_clocks_reads_them_again(
     assert read() == Now(12, 1_012)
 
 
-def test_whoever_is_always_held_up_gets_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_delay_at_each_read_the_last_pair_of_times_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     true_ns = 0
 
     def wall_ns() -> int:

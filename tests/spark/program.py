@@ -20,7 +20,7 @@ spark.sparkContext.setLogLevel("OFF")
 
 
 class Crash(Exception):
-    """What the program does to itself."""
+    """A crash that the program causes."""
 
 
 def report(job: str, **found: Any) -> None:
@@ -56,7 +56,7 @@ def drain(writer: DataStreamWriter, name: str) -> int:
 
 
 def places(frame: DataFrame) -> list[list[int]]:
-    """How many records of each partition, and their first and last offset."""
+    """Return the number of records of each partition, and their first and last offset."""
     found = frame.groupBy("partition").agg({"*": "count", "offset": "max"}).orderBy("partition").collect()
     first = {row[0]: row[1] for row in frame.groupBy("partition").agg({"offset": "min"}).collect()}
     return [[row[0], row["count(1)"], first[row[0]], row["max(offset)"]] for row in found]
@@ -94,7 +94,7 @@ def headers() -> None:
 
 
 def files() -> None:
-    """To files, which a log of Spark's makes exactly-once: the stream is started again and goes on where it was."""
+    """Write to files, which Spark's own log makes exactly-once: the stream is restarted and continues."""
     table = FOLDER / "files"
 
     def again() -> int:
@@ -118,7 +118,8 @@ def files() -> None:
 
 
 def crash() -> None:
-    """To a table, by batch: the program dies after it wrote a batch and before Spark knows; that batch comes again."""
+    """Write to a table, by batch. The program dies after it wrote a batch and before Spark knows; that batch comes
+    again."""
     table = FOLDER / "crash"
     seen: list[tuple[int, int]] = []
     dies = [True]
@@ -150,7 +151,7 @@ def crash() -> None:
 
 
 def through() -> None:
-    """From a topic to a topic, and counted by a window of keys that is kept in the stream's state."""
+    """Copy a topic to another one, and count by a window of keys in the stream's state."""
     write(rows(0, 90), "in")
     loaded = source("in").load()
     sink = loaded.selectExpr("key", "upper(CAST(value AS STRING)) AS value").writeStream.format("kafka")

@@ -25,7 +25,7 @@ def jars() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def told(jars: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What the program reported, by job. It runs once: starting Spark takes most of the time."""
+    """Return the program's report, by job. It runs once: starting Spark takes most of the time."""
     folder = tmp_path_factory.mktemp("spark")
     topics = [f"--topic={topic}" for topic in TOPICS]
     with Serving("--port", "0", "--no-auto-create-topics", *topics) as serving:

@@ -1,1 +1,1 @@
-"""What several tests share: requests as bytes, a blocking raw client, the cluster in virtual time."""
+"""Code that several tests share: requests as bytes, a blocking raw client, the cluster in virtual time."""

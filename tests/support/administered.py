@@ -1,4 +1,4 @@
-"""What tests of administrators begin with, and how they wait for brokers that learn a moment later."""
+"""The set-up of tests of administrators, and waits for brokers that learn a moment later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def administered(brokers: Brokers, group: str) -> Administered:
 
 
 def becomes(look: Callable[[], object], expected: object) -> None:
-    """What is there is as expected, now or soon: a broker of Kafka learns a moment later what another was told."""
+    """Wait until the result is as expected: a broker of Kafka may learn a moment later than another."""
 
     def is_so() -> bool:
         try:

@@ -92,7 +92,7 @@ BY_TYPE: dict[str, st.SearchStrategy] = {
 
 
 def served() -> Iterator[tuple[registry.Api, int]]:
-    """Every API with each of its versions."""
+    """Return every API with each of its versions."""
     for api in registry.load().values():
         for version in range(api.min_version, api.max_version + 1):
             yield api, version
@@ -126,7 +126,7 @@ def _values(field: Any) -> st.SearchStrategy[Any]:
         strategy = st.lists(_value(element, field), max_size=3).map(tuple)
     else:
         strategy = _value(kind, field)
-    # A tagged field whose default is not None has no null on the wire.
+    # A tagged field with a default other than None has no null on the wire.
     if nullable and ("tag" not in field.metadata or field.default is None):
         return st.none() | strategy
     return strategy

@@ -1,4 +1,4 @@
-"""Groups for assignors: members with subscriptions, and with what they had before."""
+"""Groups for assignors: members with subscriptions, and with earlier partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker.core.groups.consumer.state.member import Assignment
 
 @st.composite
 def groups(draw: st.DrawFn, is_homogeneous: bool = False) -> GroupSpec:
-    """Each partition was with one member or with nobody; some with members that are not subscribed any more."""
+    """Draw a group: one member or none had each partition before; some had members that are not subscribed any more."""
     counts = {UUID(int=topic): draw(st.integers(1, 9)) for topic in draw(st.sets(st.integers(1, 6), min_size=1))}
     ids = [f"m{number}" for number in range(draw(st.integers(1, 8)))]
     topics = sorted(counts)
@@ -37,7 +37,7 @@ def groups(draw: st.DrawFn, is_homogeneous: bool = False) -> GroupSpec:
 
 
 def owners(target: dict[str, Assignment]) -> dict[tuple[UUID, int], str]:
-    """Who has each partition. Nobody shares one."""
+    """Return the owner of each partition. Each has at most one."""
     found: dict[tuple[UUID, int], str] = {}
     for member_id, assignment in target.items():
         for topic, partitions in assignment.items():
@@ -52,7 +52,7 @@ def sizes(target: dict[str, Assignment], group: GroupSpec) -> dict[str, int]:
 
 
 def check_everything_is_assigned(target: dict[str, Assignment], group: GroupSpec) -> None:
-    """Every partition once, to a subscriber; nothing else, and no empty topics."""
+    """Check that a subscriber has each partition once, and that there is nothing else, and no empty topics."""
     found = owners(target)
     assert found.keys() == {(topic, index) for topic, count in group.partition_counts.items() for index in range(count)}
     for (topic, _), member_id in found.items():

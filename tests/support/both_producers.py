@@ -1,4 +1,4 @@
-"""The same program on kafka-clients and on AsyncProducer, each with a cluster of its own that is like the other's."""
+"""One program on kafka-clients and on AsyncProducer, with two clusters that are alike."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.watchdog import LIMIT_S, run, wait_until
 
 START_MS = 1_700_000_000_000
 GENERATION = "4.4"  # of the kafka-clients that Client.java runs
-# What has a bearing on time is left to the program: whoever lingers for long sends when it flushes.
+# The program decides about time: with a long linger it sends when it flushes.
 SETTINGS = {"linger.ms": 30_000, "delivery.timeout.ms": 300_000, "client.id": "producer"}
 JAVA_ONLY = {"enable.metrics.push": False}  # KIP-714, which AsyncProducer has not
 
@@ -67,8 +67,8 @@ _KNOW = do("know")  # wait until the cluster has been heard of
 
 @dataclass
 class Program:
-    """`steps` come after a pause in which the producer gets to know the cluster; `meanwhile`: what is done at each
-    further pause. `topics`: how many partitions each has."""
+    """A program. `steps` come after a pause in which the producer gets its metadata. `meanwhile` are the actions at
+    each further pause. `topics` has the number of partitions of each."""
 
     steps: Sequence[Step]
     settings: dict[str, object] = field(default_factory=dict)
@@ -87,8 +87,8 @@ class Outcome:
     connections: list[list[Request]]
 
     def requests(self, *api_keys: int) -> list[list[Request]]:
-        """Those of these keys alone, by connection, without their numbers: where brokers are drawn for Metadata, they
-        say nothing, nor does the order of connections: they are sorted, by broker and then by what they sent."""
+        """Return the requests with these keys, by connection, without correlation ids. The order of
+        connections depends on the random broker for Metadata, so they are sorted, by broker and then by requests."""
         chosen = [
             [request._replace(correlation_id=0) for request in requests if request.api_key in api_keys]
             for requests in self.connections
@@ -97,7 +97,7 @@ class Outcome:
 
 
 def on_both(tried: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, Outcome]:
-    """What kafka-clients did, and what AsyncProducer did. Skips where Java's program cannot be had."""
+    """Return the outcomes of kafka-clients and of AsyncProducer. Skips where Java's program cannot be had."""
     tap = RequestTap(monkeypatch)
     found = []
     for play in (_theirs, _ours):
@@ -105,7 +105,7 @@ def on_both(tried: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, O
             for topic, partitions in tried.topics.items():
                 kafka.create_topic(topic, partitions, replication_factor=min(tried.brokers, 3))
             results = play(tried, kafka, tap)
-            if str(tried.settings.get("acks")) == "0":  # nobody has waited for what is on its way
+            if str(tried.settings.get("acks")) == "0":  # no call waited for the records in flight
                 sends = sum(step["do"] == "send" for step in tried.steps)
                 wait_until(partial(_has_appended, kafka, sends), "the last record's arrival")
             found.append(Outcome(results, tap.take()))
@@ -122,7 +122,7 @@ def _settings(tried: Program) -> dict[str, object]:
 
 
 def _await_start(tried: Program, tap: RequestTap) -> None:
-    """Until it has asked all that it asks of itself: nothing after that depends on who is faster."""
+    """Wait until the client has sent all requests of its start: nothing after that depends on a race."""
     wanted = {API_VERSIONS, METADATA}
     if _settings(tried).get("enable.idempotence", True) and "transactional.id" not in tried.settings:
         wanted.add(INIT_PRODUCER_ID)
@@ -130,7 +130,7 @@ def _await_start(tried: Program, tap: RequestTap) -> None:
 
 
 def _meanwhile(tried: Program, kafka: FakeCluster, tap: RequestTap) -> list[Callable[[], None]]:
-    """What is to be done at each pause."""
+    """Return the actions at each pause."""
     return [lambda: _await_start(tried, tap), *(partial(one, kafka, tap) for one in tried.meanwhile)]
 
 

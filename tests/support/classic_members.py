@@ -1,4 +1,4 @@
-"""Members of classic groups, as the coordinator of a GroupHarness sees them: what they ask, and what they are told."""
+"""Members of classic groups, from the view of a GroupHarness's coordinator: requests and responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REBALANCE_MS = 300_000
 
 
 class Asked(Generic[T]):
-    """What was answered; None while it waits."""
+    """A pending operation, and its response; None while it waits."""
 
     def __init__(self) -> None:
         self.answers: list[T] = []
@@ -45,7 +45,7 @@ class Asked(Generic[T]):
 
 
 class ClassicMembers:
-    """Of one group of the harness."""
+    """Members of one group of the harness."""
 
     def __init__(self, harness: GroupHarness, group_id: str = "g") -> None:
         self.harness = harness
@@ -68,7 +68,7 @@ class ClassicMembers:
         knows_ids: bool = False,
         skips: bool = True,
     ) -> Asked[JoinAnswer]:
-        """`knows_ids`: as of v4 and later, a new member is told its id first."""
+        """Join. `knows_ids`: from v4 on, a new member gets its id first."""
         asked: Asked[JoinAnswer] = Asked()
         request = JoinRequest(
             self.group_id,
@@ -104,7 +104,7 @@ class ClassicMembers:
         return self.send_heartbeat(member_id, generation, instance_id).told
 
     def send_heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> Asked[ErrorCode]:
-        """It waits while something is written that is not committed."""
+        """Send a heartbeat. The response waits for the commit of pending writes."""
         asked: Asked[ErrorCode] = Asked()
         request = HeartbeatRequest(self.group_id, generation, member_id, instance_id)
         heartbeat(self.harness.coordinator(self.group_id), request, asked.answers.append)
@@ -119,7 +119,7 @@ class ClassicMembers:
         return asked
 
     def stable(self, count: int = 1, **values: int) -> list[str]:
-        """A stable group of so many, who have joined in the order of these ids; the first one leads."""
+        """Return a stable group of so many members, which joined in the order of these ids; the first one leads."""
         asked = [self.join(**values) for _ in range(count)]  # type: ignore[arg-type]
         while any(each.answer is None for each in asked):
             self.harness.advance(

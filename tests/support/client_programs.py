@@ -15,8 +15,8 @@ _WITHOUT: dict[str, str] = {}  # why, by the name of a folder: a registry that d
 
 
 def built(folder: Folder) -> Path:
-    """Where the programs of a folder are, built if need be, by one process at a time. Skips the test, with the reason,
-    where a tool is missing or what they need cannot be fetched."""
+    """Return the folder with the programs of `folder`, built if need be, by one process at a time. Skips the test, with
+    the reason, if a tool is missing or a dependency cannot be fetched."""
     if folder.name in _WITHOUT:
         pytest.skip(_WITHOUT[folder.name])
     cache = cache_folder()
@@ -31,6 +31,6 @@ def built(folder: Folder) -> Path:
 
 
 def program(client: Client) -> tuple[list[str], Path]:
-    """The command that starts it, and in which folder. Skips as `built` does."""
+    """Return the command that starts it, and its folder. Skips as `built` does."""
     folder = built(client.folder)
     return started(client, folder), folder

@@ -1,7 +1,7 @@
 """A member of a consumer group as a client has it (KIP-848), and a group's coordinator to talk to, without requests.
 
-A client takes at once what it is given, and gives up what it is told to give up when its user has let go (`let_go`).
-It says what it holds whenever that has changed since it was last answered.
+A client takes new partitions at once. It revokes a partition when its user has released it (`let_go`). It reports its
+partitions whenever they have changed since the last response.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FENCED = (ErrorCode.fenced_member_epoch, ErrorCode.unknown_member_id, ErrorCode.
 
 
 class ConsumerHarness(GroupHarness):
-    """`harness.heartbeat("m", 0, **JOIN)` is answered, or raises."""
+    """A harness: `harness.heartbeat("m", 0, **JOIN)` returns the response, or raises."""
 
     def topic(self, name: str, partitions: int) -> UUID:
         self.simulation.topic(name, partitions=partitions, replicas=1)
@@ -51,7 +51,7 @@ class ConsumerHarness(GroupHarness):
         return self.read(lambda shard, offset: shard.consumer_groups.describe(group_id, offset), group_id).value
 
     def group(self, group_id: str = "g") -> ConsumerGroup:
-        """As it is, committed or not."""
+        """Return the group's current state, committed or not."""
         found = self.shard(group_id).groups.get(group_id)
         assert isinstance(found, ConsumerGroup)
         return found
@@ -63,7 +63,7 @@ def held(answer: HeartbeatAnswer) -> set[Place]:
 
 
 class ModelMember:
-    """A client. `holds` is what its user works on."""
+    """A client. `holds` are the partitions that its user works on."""
 
     def __init__(
         self, harness: ConsumerHarness, member_id: str, topics: Sequence[str], regex: str | None = None
@@ -80,11 +80,11 @@ class ModelMember:
         self._must_say_all = True
 
     def let_go(self) -> None:
-        """The user has finished what is to be given up, and begun what is new."""
+        """Release the partitions to be revoked, and begin with the new ones."""
         self.holds = set(self.wanted)
 
     def beat(self, is_answer_lost: bool = False) -> None:
-        """One heartbeat. If its answer is lost, the next one says everything."""
+        """Send one heartbeat. If its response is lost, the next one has all fields."""
         outcome = self._harness.beat(self.member_id, self.epoch, **self._says())
         assert outcome.is_done
         if is_answer_lost:
@@ -106,7 +106,7 @@ class ModelMember:
         self.fall_out()
 
     def fall_out(self) -> None:
-        """It gives up all, and joins anew the next time."""
+        """Drop all partitions, and join anew with the next heartbeat."""
         self.holds, self.wanted = set(), set()
         self.epoch, self.is_in = 0, False
         self._said, self._must_say_all = None, True
@@ -124,7 +124,7 @@ class ModelMember:
 
 
 def error_of(outcome: Outcome[Any]) -> KafkaError:
-    """What an operation was refused with."""
+    """Return the error of a refused operation."""
     [answer] = outcome.answers
     assert isinstance(answer, KafkaError)
     return answer

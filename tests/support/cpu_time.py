@@ -1,4 +1,4 @@
-"""What a process did with its time: it ran, it waited for a core, or it slept. A verdict never uses the wall clock.
+"""The time of a process: it ran, waited for a core, or slept. A verdict never uses the wall clock.
 
 Theory   A slow or busy machine makes a process run for longer in wall time, and lets it wait for a core. It does not
          make it use more CPU time, apart from cold caches and a shared core: for that there is a control, a fixed piece
@@ -38,7 +38,7 @@ def control_ms() -> float:
 
 
 class Slowness:
-    """The control, taken again and again beside what is measured."""
+    """A control measurement, repeated next to the measured work."""
 
     def __init__(self) -> None:
         self._taken_ms: list[float] = []
@@ -52,7 +52,7 @@ class Slowness:
 
 
 class ProcessTimes:
-    """What a process has done since this was made. Call `look` to take the figures of a process that will end."""
+    """The times of a process since this was created. Call `look` to take the figures of a process that will end."""
 
     def __init__(self, pid: int | None = None) -> None:
         self._pid = os.getpid() if pid is None else pid

@@ -1,4 +1,4 @@
-"""Requests that are cut off or have wrong bytes, and what is said of them."""
+"""Requests that are cut off or have wrong bytes, and the messages about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ damages = st.tuples(
 
 
 def damaged(frame: bytes, offset: int, damage: Damage) -> bytes:
-    """The frame whose body starts there."""
+    """Return the frame with damage to the body, which starts at `offset`."""
     cut, changes = damage
     changed = bytearray(frame)
     for place, value in changes:
@@ -28,7 +28,7 @@ def damaged(frame: bytes, offset: int, damage: Damage) -> bytes:
 
 
 def told(call: Callable[[], object]) -> object:
-    """What it gives, or what it says is wrong."""
+    """Return the result of the call, or its error message."""
     try:
         return call()
     except ProtocolError as problem:

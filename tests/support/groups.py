@@ -37,14 +37,14 @@ class Brokers:
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
 
     def topic(self, partitions: int) -> str:
-        """A new topic."""
+        """Create a topic."""
         name = f"topic-{uuid.uuid4()}"
         for future in self.admin.create_topics([NewTopic(name, partitions, 3)]).values():
             future.result(LIMIT_S)
         return name
 
     def produce(self, topic: str, partitions: int, each: int, what: str = "value") -> set[str]:
-        """Records for each partition; gives their values."""
+        """Produce records to each partition; return their values."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0})
         values = set()
         for partition in range(partitions):
@@ -57,7 +57,7 @@ class Brokers:
 
 
 class Member:
-    """A member in a process of its own, while the block lasts."""
+    """A member in a separate process, while the block lasts."""
 
     def __init__(
         self,
@@ -98,25 +98,25 @@ class Member:
                 self.told.append(json.loads(line))
 
     def kill(self) -> None:
-        """It dies, without leaving its group."""
+        """Kill the member, without a LeaveGroup."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
 
     def close(self) -> None:
-        """It leaves its group in order."""
+        """Close the member, which leaves its group."""
         self._process.send_signal(signal.SIGTERM)
         self.await_end()
 
     def await_end(self) -> None:
-        """It ends by itself."""
+        """Wait until the member ends by itself."""
         assert self._process.wait(LIMIT_S) == 0
         self._reader.join()
         assert self.told[-1] == {"closed": True}
 
     @property
     def assignments(self) -> list[list[int]]:
-        """One after the other."""
+        """Return the assignments in order."""
         return [each["assigned"] for each in self.told if "assigned" in each]
 
     @property
@@ -136,7 +136,7 @@ class Member:
 def members(
     count: int, client: str, brokers: Brokers, group: str, topic: str, settings: Mapping[str, Any]
 ) -> Iterator[list[Member]]:
-    """Several at once."""
+    """Run several members at once."""
     made = [Member(client, brokers, group, topic, settings) for _ in range(count)]
     try:
         yield [member.__enter__() for member in made]
@@ -146,7 +146,7 @@ def members(
 
 
 def await_shares(parties: list[Member], sizes: list[int]) -> None:
-    """Until each partition has one owner, and members have so many of them."""
+    """Wait until each partition has one owner, and members have so many of them."""
 
     def is_so() -> bool:
         owned = [partition for member in parties for partition in member.assigned]
@@ -160,5 +160,5 @@ def await_shares(parties: list[Member], sizes: list[int]) -> None:
 
 
 def await_values(parties: list[Member], values: set[str]) -> None:
-    """Until these are read."""
+    """Wait until these values are read."""
     wait_until(lambda: values <= {value for each in parties for value in each.values}, "the last record")

@@ -1,4 +1,4 @@
-"""A request whose handler is driven by hand, slice by slice."""
+"""A request with a handler that the test drives, slice by slice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def received(simulation: Simulation, frame: bytes) -> tuple[registry.Api, Reques
 
 
 class Handling:
-    """A request to the first broker. `slices` is what its handler has to do."""
+    """A request to the first broker. `slices` is the work of its handler."""
 
     def __init__(self, simulation: Simulation, api_key: int, version: int, values: dict[str, Any]) -> None:
         api, context, message = received(simulation, request(api_key, version, values)[4:])
@@ -53,7 +53,7 @@ class Handling:
             next(self.slices)
 
     def answer(self) -> Any:
-        """What comes of it, once all the rest is done."""
+        """Finish the handler and return the response."""
         finish(self.slices)
         [effect] = [effect for effect in self._cluster.take_effects() if isinstance(effect, Send)]
         data = effect.data if isinstance(effect.data, bytes) else b"".join(effect.data)

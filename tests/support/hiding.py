@@ -9,11 +9,11 @@ import pytest
 
 
 def hide(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To processes that are started, this package is not installed."""
+    """Hide this package from processes that are started."""
     (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')\n")
     come_first(folder, monkeypatch)
 
 
 def come_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that are started look into this folder before all others."""
+    """Let started processes look into this folder before all others."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH")))))

@@ -1,4 +1,4 @@
-"""What a client may send that no one expects: strings that no UTF-8 has, numbers of thousands of digits, odd headers.
+"""Odd input of a client: strings that no UTF-8 has, numbers of thousands of digits, odd headers.
 
 Shape    `values(schema)` draws a value of a JSON schema in which any part may be something else; `encode` writes it as
          JSON. `HEADERS` are headers of a request, as bytes.
@@ -105,7 +105,7 @@ def _members(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> st.Search
 
 
 def encode(value: Any) -> bytes:
-    """The value as JSON, lone surrogates as escapes."""
+    """Return the value as JSON, lone surrogates as escapes."""
     return _RAW.sub(r"\1", json.dumps(value)).encode()
 
 
@@ -158,7 +158,7 @@ def calls(draw: st.DrawFn, operations: Sequence[Operation]) -> Call:
 
 @dataclass
 class Operation:
-    """What may be called: schemas of the parameters by name, and of the body."""
+    """An operation of the API: schemas of the parameters by name, and of the body."""
 
     method: str
     path: str

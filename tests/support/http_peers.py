@@ -13,7 +13,7 @@ from fakebroker.control.service import Service
 
 
 class Client(asyncio.Transport):
-    """A client that has sent `request`, and reads nothing of what is beyond a buffer unless it `reads`."""
+    """A client that has sent `request`, and reads nothing beyond a buffer unless it `reads`."""
 
     def __init__(self, service: Service, request: bytes, *, reads: bool = True) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
@@ -79,14 +79,14 @@ def get(path: str) -> bytes:
 
 
 async def work() -> None:
-    """Let everybody do what can be done now."""
+    """Let all peers do what can be done now."""
     for _ in range(200):
         await asyncio.sleep(0)
 
 
 @asynccontextmanager
 async def a_service() -> AsyncIterator[Service]:
-    """A service with a cluster of one broker, whose clock is manual."""
+    """Run a service with a cluster of one broker and a manual clock."""
     async with AsyncFakeCluster(brokers=1, clock="manual") as kafka:
         service = Service(kafka, "127.0.0.1", None)
         service.listen()

@@ -1,4 +1,4 @@
-"""What Apache Kafka answered, read once for all test modules of a process."""
+"""Apache Kafka's responses, read once for all test modules of a process."""
 
 from __future__ import annotations
 

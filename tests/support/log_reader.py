@@ -1,4 +1,4 @@
-"""What is in a partition's log, read over a raw connection: the truth that a client library cannot colour."""
+"""The content of a partition's log, read over a raw connection without a client library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.requests import FETCH, METADATA, fetch, metadata
 
 
 def leader_of(kafka: FakeCluster, topic: str, partition: int = 0) -> NodeEndpoint:
-    """Where the partition's leader listens, as Metadata tells it."""
+    """Return the address of the partition's leader, by Metadata."""
     endpoints = {endpoint.node_id: endpoint for endpoint in kafka.endpoints}
     with RawClient(kafka.endpoints[0]) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata([topic], allow_auto_topic_creation=False)))
@@ -20,7 +20,7 @@ def leader_of(kafka: FakeCluster, topic: str, partition: int = 0) -> NodeEndpoin
 
 
 def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[int, bytes | None]]:
-    """(offset, value) of every record that a consumer can see, in the order of the log."""
+    """Return (offset, value) of every record that a consumer can see, in the order of the log."""
     records: list[tuple[int, bytes | None]] = []
     with RawClient(leader_of(kafka, topic, partition)) as client:
         while True:
@@ -34,7 +34,7 @@ def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[i
 
 
 def read_values(kafka: FakeCluster, topic: str, partition: int = 0) -> list[bytes | None]:
-    """The values of every record that a consumer can see; their offsets must be 0, 1, 2..."""
+    """Return the values of every record that a consumer can see; their offsets must be 0, 1, 2..."""
     records = read_log(kafka, topic, partition)
     assert [offset for offset, _ in records] == list(range(len(records)))
     return [value for _, value in records]

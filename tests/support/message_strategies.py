@@ -40,7 +40,7 @@ VALUES: dict[str, st.SearchStrategy] = {
 
 @cache
 def messages(kind: type) -> st.SearchStrategy:
-    """Instances of one message class."""
+    """Return instances of one message class."""
     return st.builds(kind, **{field.name: values(field) for field in fields(kind)})
 
 
@@ -51,7 +51,7 @@ def values(field: Field[Any]) -> st.SearchStrategy:
         strategy = st.lists(value(element, field), max_size=2).map(tuple)
     else:
         strategy = value(kind, field)
-    # A tagged field whose default is not None has no null on the wire.
+    # A tagged field with a default other than None has no null on the wire.
     if nullable and ("tag" not in field.metadata or field.default is None):
         return st.none() | strategy
     return strategy
@@ -79,7 +79,7 @@ damages = st.lists(
 
 
 def damaged(encoded: bytes, places: list[tuple[int, bytes]]) -> bytes:
-    """With some bytes overwritten, or put in between, or with what comes behind a place cut off."""
+    """Return the data with some bytes overwritten, inserted, or cut off at the end."""
     for place, what in places:
         place %= len(encoded) + 1
         if not what:

@@ -1,4 +1,4 @@
-"""How far a test file is from the file that it mirrors."""
+"""The distance of a test file from the file that it mirrors."""
 
 from __future__ import annotations
 

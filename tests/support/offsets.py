@@ -1,4 +1,4 @@
-"""Requests about committed offsets, as for the newest version, and a cluster whose coordinator is there."""
+"""Requests about committed offsets, in the form of the newest version, and a cluster with a group coordinator."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def commit(
     version: int = 9,
     **values: Any,
 ) -> dict[tuple[str, int], int]:
-    """The error of each partition."""
+    """Return the error of each partition."""
     answer = ask(client, OFFSET_COMMIT, version, **commit_values(simulation, group_id, offsets, **values))
     return errors_of(simulation, answer, version)
 
@@ -85,7 +85,7 @@ def name_of(simulation: Simulation, topic: Any) -> str:
 def fetch_values(
     simulation: Simulation, groups: dict[str, list[tuple[str, int]] | None], version: int, **values: Any
 ) -> dict[str, Any]:
-    """Partitions by group; None: all of them."""
+    """Return the fields of a request for these partitions by group; None: all of them."""
     asked = []
     for group_id, partitions in groups.items():
         by_topic: dict[str, list[int]] = {}
@@ -110,7 +110,7 @@ def fetch(
     version: int = 8,
     **values: Any,
 ) -> dict[str, Any]:
-    """By group: its error's code, or by (topic, partition): (offset, leader epoch, metadata), or an error's code."""
+    """Return by group its error code, or by (topic, partition): (offset, leader epoch, metadata), or an error code."""
     answer = ask(client, OFFSET_FETCH, version, **fetch_values(simulation, groups, version, **values))
     return fetched(simulation, answer, version, next(iter(groups), ""))
 

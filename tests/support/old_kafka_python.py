@@ -1,4 +1,4 @@
-"""kafka-python 2.0.2, unmodified, in a process of its own, with its clock in the test's hand."""
+"""kafka-python 2.0.2, unmodified, in a separate process, with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OldKafkaPython:
         self._process = process
 
     def send(self, key: str, size: int = 10, partition: int = 0) -> None:
-        """Does not wait."""
+        """Send without a wait."""
         self._ask(f"orders {partition} {key} {size}")
 
     def advance(self, ms: int) -> list[str]:
@@ -36,7 +36,7 @@ class OldKafkaPython:
         return self._until("clock")
 
     def await_retry(self, partition: int) -> None:
-        """Until what was sent there is in the queue again."""
+        """Wait until the batch of the partition is in the queue again."""
         self._ask(f"retried orders {partition}")
         assert self._until("retried") == []
 
@@ -59,7 +59,7 @@ class OldKafkaPython:
 
 @contextmanager
 def old_kafka_python(kafka: FakeCluster, **settings: object) -> Iterator[OldKafkaPython]:
-    """It has sent its first record. Skips where it cannot be had."""
+    """Run a producer that has sent its first record. Skips where kafka-python 2.0.2 cannot be had."""
     folder = _fetch()
     given = json.dumps({"bootstrap_servers": kafka.bootstrap_servers, "api_version_auto_timeout_ms": 10_000} | settings)
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Ports for tests that must name one, which nobody listens on."""
+"""Free ports for tests that must name one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ APART = 60
 
 
 def free_ports(count: int) -> int:
-    """The first of some ports in a row. Processes look at different places, so that two of them find none in common."""
+    """Return the first of some ports in a row. Processes search different ranges, so that two of them find no port in
+    common."""
     begin = os.getpid() * APART % (HIGHEST - LOWEST)
     for offset in range(0, HIGHEST - LOWEST, count):
         first = LOWEST + (begin + offset) % (HIGHEST - LOWEST)
@@ -26,7 +27,7 @@ def free_ports(count: int) -> int:
 
 
 def can_listen(address: str) -> bool:
-    """Whether this system has the address."""
+    """Return True if this system has the address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         socket.create_server((address, 0), family=family).close()

@@ -9,7 +9,8 @@ event_lists = st.lists(st.tuples(steps, st.integers(0, 10**9).map(float)), min_s
 
 
 def model(events: list[tuple[int, float]], samples: int, window_ms: int) -> tuple[float, int]:
-    """Rate and window at the last event, from the whole list: who is in which sample, and which samples count."""
+    """Return rate and window at the last event, from the whole list: the sample of each event, and the samples that
+    count."""
     groups: list[list[tuple[int, float]]] = []
     for event in events:
         if not groups or event[0] - groups[-1][0][0] >= window_ms:

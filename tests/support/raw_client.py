@@ -29,7 +29,7 @@ class RawClient:
         self.socket.sendall(b"".join(frames))
 
     def receive(self) -> bytes:
-        """The next frame, without its length; raises EOFError if the broker closed the connection."""
+        """Return the next frame, without its length; raises EOFError if the broker closed the connection."""
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)
 
@@ -38,7 +38,7 @@ class RawClient:
         return self.receive()
 
     def is_closed_by_broker(self) -> bool:
-        """Whether the broker closes without another byte (waits for it, at most LIMIT_S)."""
+        """Return True if the broker closes without another byte (waits for it, at most LIMIT_S)."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:

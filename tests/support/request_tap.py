@@ -23,7 +23,7 @@ _MAX_RECORDS = 1 << 24
 
 
 class Request(NamedTuple):
-    """`broker_id`: whom it reached. `body`: all after the correlation id, the client's name among it."""
+    """A request. `broker_id` is its broker; `body` has all after the correlation id, the client id included."""
 
     broker_id: int
     api_key: int
@@ -32,8 +32,8 @@ class Request(NamedTuple):
     body: bytes
 
     def decompressed(self) -> tuple[object, ...]:
-        """The same of a Produce, with its records as they were before they were compressed. What depends on how well
-        that was done is left out: lengths and checksums."""
+        """Return a Produce request with its records decompressed. Lengths and checksums are left out, since they depend
+        on the compression."""
         if self.api_key != PRODUCE:
             return self
         frame = struct.pack(">hhi", self.api_key, self.version, self.correlation_id) + self.body
@@ -64,12 +64,12 @@ class RequestTap:
         monkeypatch.setattr(Driver, "received", tapped)
 
     def take(self) -> list[list[Request]]:
-        """Those of each connection, in the order in which connections first said something; it forgets them."""
+        """Return and forget the requests of each connection, in the order in which connections first sent something."""
         found, self._received = self._received, defaultdict(list)
         return [_requests(connection, parts) for connection, parts in found.items()]
 
     def seen(self) -> list[Request]:
-        """All until now, connection by connection."""
+        """Return all requests until now, connection by connection."""
         received = list(self._received.items())
         return [request for connection, parts in received for request in _requests(connection, parts)]
 

@@ -1,9 +1,9 @@
 """The asserts of the test modules are rewritten once, and not once per process.
 
 Theory   pytest rewrites the asserts of each test module when it is imported, and keeps the result beside the bytecode.
-         On a fresh checkout the processes of xdist import the same modules in the same order at the same time, so each
-         of them would rewrite all. Instead each first rewrites its share and keeps it; importing finds most of them
-         there. The modules of the package were tried as well: it made no difference.
+         On a fresh checkout the processes of xdist import the same modules in the same order at the same time. So each
+         of them would rewrite all. Instead each first rewrites its share and keeps it, and later finds most of the
+         others. The modules of the package were tried as well: it made no difference.
 Source   _pytest/assertion/rewrite.py, AssertionRewritingHook.exec_module. These functions are not public: if they have
          gone, nothing is rewritten ahead.
 """

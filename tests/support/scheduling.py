@@ -1,4 +1,4 @@
-"""The order of the tests, and how xdist deals them to its processes."""
+"""The order of the tests, and their distribution to the processes of xdist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """Each test goes to whoever is free, and those of files with the marker `spark` all go to one process."""
+    """A scheduler that gives each test to a free process, and those of files with the marker `spark` to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         return "spark" if uses_spark(nodeid.partition("::")[0]) else nodeid

@@ -11,7 +11,7 @@ FROZEN = "frozen"
 
 
 def make_frozen_topic(simulation: Simulation) -> None:
-    """Its Produce requests time out: an ISR that has shrunk is too small."""
+    """Make a topic with an ISR that has shrunk below the minimum, so that Produce requests time out."""
     simulation.topic(FROZEN, 1, 3, min_insync_replicas=3)
 
 

@@ -1,4 +1,4 @@
-"""Work that is done in slices, watched."""
+"""Measured work in slices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def count_slices(slices: Slices[T]) -> tuple[T, int]:
-    """What comes of it, and how many slices it took."""
+    """Return the result, and how many slices it took."""
     count = 1
     while True:
         try:

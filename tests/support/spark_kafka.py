@@ -28,7 +28,7 @@ _SETTINGS = {
 
 
 def connector_jars() -> list[Path]:
-    """The jars of the connector; the test is skipped, with the reason, where they cannot be had."""
+    """Return the jars of the connector; the test is skipped, with the reason, if they cannot be fetched."""
     reasons = []
     for connector, helper in VERSIONS:
         versions = {"connector": connector, "token-provider": helper}
@@ -42,7 +42,7 @@ def connector_jars() -> list[Path]:
 
 
 def spark_submit(program: Path, *arguments: str, folder: Path) -> str:
-    """What an unmodified PySpark program prints."""
+    """Return the output of an unmodified PySpark program."""
     jars = connector_jars()
     try:
         java = make_java_home(find_java(), folder / "java")

@@ -1,5 +1,4 @@
-"""For each API that changes something: a cluster in which a request of it does, and all that clients can see of what is
-there."""
+"""A cluster for each API that changes something: a request of the API has an effect, and clients read the state."""
 
 from __future__ import annotations
 
@@ -32,19 +31,19 @@ class Stage:
         self.member_id = ""
 
     def broker_of(self, frame: bytes) -> int:
-        """Whom a request is for."""
+        """Return the broker of a request."""
         key, _ = _key_and_version(frame)
         if key not in _COORDINATED:
             return 1
         return self.kafka.partition(0, GROUPS if key in _OF_GROUPS else TRANSACTIONS).leader_id
 
     def ask(self, frame: bytes) -> Any:
-        """The answer."""
+        """Return the response."""
         return decode_response(*_key_and_version(frame), self.raw(frame))[1]
 
     def raw(self, frame: bytes) -> bytes:
-        """Its bytes, without their length; nothing if none comes within ten seconds. On a connection of its own: what
-        is not answered keeps nobody else waiting."""
+        """Return the bytes of the response without their length; nothing if none comes within ten seconds. The request
+        has its own connection, so that it delays no other."""
         return self._answer(self.kafka.connect(self.broker_of(frame)), frame)
 
     def _read(self, frame: bytes) -> bytes:
@@ -62,7 +61,7 @@ class Stage:
         return b"".join(client.frames)
 
     def state(self) -> dict[str, str]:
-        """What can be read, and where each log ends."""
+        """Return all that can be read, and the end of each log."""
         found = {str(index): self._read(frame).hex() for index, frame in enumerate(_READS)}
         for topic in ("t", "u", GROUPS, TRANSACTIONS):
             for index in range(3):

@@ -1,6 +1,6 @@
 """A member of a classic group that behaves as stock clients do: joins, syncs, sends heartbeats, joins again if told to.
 
-Whatever it asks is answered once, or nobody listens any more. What it owns it tells a witness.
+Each request gets one response, or its connection is closed. A witness gets the partitions that the member owns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ID_IS_LOST = {ErrorCode.unknown_member_id, ErrorCode.illegal_generation}
 
 
 class Witness:
-    """Who was told to own what, in which generation."""
+    """The owners of partitions by generation."""
 
     def __init__(self, partitions: Sequence[int]) -> None:
         self.partitions = partitions
@@ -27,7 +27,7 @@ class Witness:
         self.last_generation = 0
 
     def told(self, generation: int, who: str, owned: bytes) -> None:
-        """One owner of each partition in each generation: a member, or whoever comes under an instance id."""
+        """Check that each partition has one owner in each generation: a member, or the member of an instance id."""
         for partition in owned:
             owner = self.owners.setdefault((generation, partition), who)
             assert owner == who, f"{partition} is owned by {owner} and {who} in generation {generation}"
@@ -35,7 +35,7 @@ class Witness:
 
 
 class StockMember:
-    """`instance_id`: it is static, and comes back under that."""
+    """A stock member; with an `instance_id` it is static, and comes back under that."""
 
     def __init__(self, members: ClassicMembers, witness: Witness, instance_id: str | None = None) -> None:
         self._members = members
@@ -58,18 +58,18 @@ class StockMember:
         return f"StockMember({self.member_id!r}, instance {self.instance_id}, alive {self.is_alive}, told {said})"
 
     def crash(self) -> None:
-        """It is gone, and nobody is told."""
+        """Drop the member without a LeaveGroup."""
         self.is_alive = False
 
     def leave(self) -> None:
-        """In order, unless it waits: then its connection is not read, and it can only go."""
+        """Send a LeaveGroup, unless a request is pending: then the connection is not read, and is closed."""
         self.is_alive = False
         waits = (self._joining, self._syncing, self._beating) != (None, None, None)
         if self.member_id and not waits:
             self.asked.append(self._members.leave(self.member_id))
 
     def act(self, now_ms: int) -> bool:
-        """Take what was answered, and do what is due; whether there was anything."""
+        """Read the responses, and do what is due; return whether there was anything."""
         if not self.is_alive or self.is_fenced:
             return False
         if self._joining is not None:

@@ -1,5 +1,5 @@
-"""A program that sends what it is told, and says what each record was called back with: on kafka-clients of a version,
-unmodified, and on `AsyncProducer` as the client of a generation."""
+"""A program that sends given records, and reports their callbacks: on unmodified kafka-clients of a version, and on
+`AsyncProducer` of the same generation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ OURS = "ours "  # before a generation
 
 
 class Sends(Protocol):
-    """`send` does not wait; the program has one thread, whose calls wait for each other. A partition of -1 is none, and
-    a key that begins with "-" is a name only: the record has none."""
+    """`send` does not wait; the program has one thread, in which calls wait for each other. A partition of -1 is none.
+    A record with a key that begins with "-" has no key: the text is only its name."""
 
     def send(self, key: str, size: int = 10, partition: int = 0, topic: str = "orders") -> None: ...
 
     def told(self) -> str:
-        """The next that it says: a key, and an offset, or an error's class and text, or how long a call took."""
+        """Return the next report: a key with an offset or an error's class and text, or the duration of a call."""
         ...
 
 
@@ -52,7 +52,7 @@ class _Stock:
 
 
 class _Ours:
-    """In a thread, as the other one is in a process."""
+    """Our producer in a thread; the other one is in a process."""
 
     def __init__(self, generation: str, settings: dict[str, str], tells_calls: bool) -> None:
         self._generation = generation
@@ -114,8 +114,8 @@ def _text(error: BaseException) -> str:
 
 @contextmanager
 def sends(version: str, kafka: FakeCluster, tells_calls: bool = False, /, **settings: object) -> Iterator[Sends]:
-    """A producer of that version ("4.4.0", or "ours 4.4") that has sent its first record. Skips where it cannot be
-    had."""
+    """Start a producer of that version ("4.4.0", or "ours 4.4") that has sent its first record. Skips where it cannot
+    be had."""
     values = {"bootstrap.servers": kafka.bootstrap_servers} | {
         name.replace("_", "."): str(value) for name, value in settings.items()
     }

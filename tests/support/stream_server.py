@@ -13,8 +13,8 @@ _TURNS: Final = 5  # of the loop; asyncio takes three from accept to the first c
 
 @asynccontextmanager
 async def stream_server(serve: Serve) -> AsyncIterator[int]:
-    """Its port. At the end all connections are closed: those too that `serve` has not seen yet, which asyncio forgets
-    with the task that was to serve them. Raises what `serve` raised, but for connections that ended."""
+    """Yield the port. At the end all connections are closed, also those that `serve` has not seen yet: asyncio forgets
+    them with the task that was to serve them. Raises the errors of `serve`, except for connections that ended."""
     serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -59,21 +59,22 @@ class Address:
         self._begin()
 
     def _begin(self) -> None:
-        """The topic that was first is second, and led by another broker; another test is at work already."""
+        """Begin the next life: the first topic is the second one now, with another leader, and another test runs
+        already."""
         self.kafka.create_topic("b", partitions=1, replication_factor=3)
         self.kafka.create_topic("a", partitions=1, replication_factor=3)
         self.send("b", [b"of b"] * 2 * len(OTHERS))
         self.send("a", OTHERS)
 
     def send(self, topic: str, values: list[bytes]) -> None:
-        """As an idempotent producer of its own, which is given a producer id of this life."""
+        """Send with a separate idempotent producer, which gets a producer id of this life."""
         with RawClient(leader_of(self.kafka, topic)) as client:
             producer_id = init_producer_id(client)
             records = batch(*values, producer_id=producer_id, producer_epoch=0, base_sequence=0)
             assert Produced(client.ask(produce(topic, records=records))).partitions[0][0] == 0
 
     def ask_for_transactions(self) -> None:
-        """As another transactional producer, with which __transaction_state comes."""
+        """Use another transactional producer, so that __transaction_state is created."""
 
         def is_there() -> bool:
             with RawClient(self.kafka.endpoints[0]) as client:
@@ -87,7 +88,7 @@ class Address:
         return any(isinstance(event, MemberJoined) for event in self.kafka.journal)
 
     def refused(self) -> list[str | None]:
-        """The errors that Produce requests of this life were answered."""
+        """Return the errors of the responses to Produce requests of this life."""
         return [entry.error for entry in self.kafka.journal.produce(topic="a") if entry.error != "NONE"]
 
 
@@ -95,6 +96,6 @@ WAYS = {"reset": Address.reset, "started again": Address.start_again, "another":
 
 
 def nightly_but_reset(way: str, *values: object) -> Any:
-    """A reset stands for all ways by day."""
+    """Run only the reset by day, and all ways at night."""
     marks = [] if way == "reset" else [pytest.mark.nightly]
     return pytest.param(WAYS[way], *values, id="-".join([way, *map(str, values)]), marks=marks)

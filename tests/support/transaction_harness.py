@@ -1,6 +1,7 @@
-"""Transaction coordinators of a simulated cluster without requests: one for each broker, marks go from hand to hand.
+"""Transaction coordinators of a simulated cluster without requests: one for each broker. Transaction markers are passed
+directly.
 
-`__transaction_state` has one partition, so every id is coordinated by whoever leads it, broker 1 at first.
+`__transaction_state` has one partition, and its leader is the coordinator of every id, broker 1 at first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TRANSACTIONAL = 0x10
 
 
 class _Channel:
-    """Marks are written at once, where the leader's broker runs; what is to be sent again waits for `retry`."""
+    """A channel that writes markers at once where the leader's broker runs; failed ones wait for `retry`."""
 
     def __init__(self, harness: TransactionHarness) -> None:
         self._harness = harness
@@ -60,7 +61,7 @@ class _Channel:
 
 
 class TransactionHarness:
-    """`version` is that of transactions; `deaf` brokers are sent no marks."""
+    """A harness for one `version` of transactions; `deaf` brokers get no markers."""
 
     def __init__(
         self, brokers: int = 1, version: int = 2, followers: str = "instant", config: dict[str, str] | None = None
@@ -93,7 +94,7 @@ class TransactionHarness:
         return self._coordinators[self.state_partition.leader_id]
 
     def elect(self) -> None:
-        """Whoever leads coordinates."""
+        """Make the coordinator of each leader active."""
         partition = self.state_partition
         for broker_id, coordinator in self._coordinators.items():
             if broker_id != partition.leader_id:
@@ -122,7 +123,7 @@ class TransactionHarness:
         )
 
     def retry(self) -> None:
-        """What was to be done in a moment."""
+        """Run the retries that are due in a moment."""
         later, self.later = self.later, []
         for action in later:
             action()

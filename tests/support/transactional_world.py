@@ -1,4 +1,5 @@
-"""A cluster in virtual time, transactional producers whose callers wait, and what read_committed sees of them."""
+"""A cluster in virtual time, transactional producers with callers that wait, and a read_committed view of the
+records."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _MAX_BLOCK_MS = 5_000
 
 
 class World:
-    """A cluster, and producers with one transactional id each. `told`: what became of each record."""
+    """A cluster, and producers with one transactional id each. `told` has the result of each record."""
 
     def __init__(self, generation: str, seed: int = 0, brokers: int = 3) -> None:
         self.generation = generation

@@ -28,14 +28,14 @@ from support.requests import Produced, api_versions, produce
 from support.serving import Serving
 from support.watchdog import LIMIT_S
 
-STALL_LIMIT_MS = 100.0  # of a quiet client, whoever attacks
+STALL_LIMIT_MS = 100.0  # of a quiet client during the attack
 END_LIMIT_MS = 2_000.0  # from SIGTERM to the end of the process, of work; and as long of sleep
 WATCHED_S = 1.0  # for so long an attack is looked at
 ATTEMPTS = 3
 PAUSE_S = 0.002
 CHUNK = 1 << 20
 MIB = 1 << 20
-SLOW, CALM = "slow", "calm"  # a topic with frozen followers; one that nobody attacks
+SLOW, CALM = "slow", "calm"  # a topic with frozen followers; one that is not attacked
 
 
 def broker_ms(pid: int) -> float:
@@ -59,7 +59,7 @@ class Stall:
 
 
 class UnderAttack(Serving):
-    """A running broker with a quiet client; in the end it must be as it should."""
+    """A running broker with a quiet client; all its limits are checked at the end."""
 
     def __init__(self, *topics: str, brokers: int = 1, arguments: Sequence[str] = ()) -> None:
         named = [option for topic in (*topics, f"{SLOW}:1:{brokers}", f"{CALM}:1:1") for option in ("--topic", topic)]
@@ -104,7 +104,7 @@ class UnderAttack(Serving):
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
     def peak_bytes(self) -> int:
-        """The most since `forget_peak`."""
+        """Return the peak since `forget_peak`."""
         (line,) = [each for each in Path(f"/proc/{self.pid}/status").read_text().splitlines() if "VmHWM" in each]
         return int(line.split()[1]) * 1024
 
@@ -148,7 +148,7 @@ class UnderAttack(Serving):
     # How it serves on, and how it ends.
 
     def assert_serves_on(self) -> None:
-        """Connect as a new client, and be served."""
+        """Check that a new client connects and is served."""
         stall = Stall(self.pid)
         with self.client(CALM) as client:
             answer = Produced(client.ask(produce(CALM, acks=1)))
@@ -162,8 +162,8 @@ class UnderAttack(Serving):
 
 
 class Attackers:
-    """So many connections on which the same bytes are sent, again and again unless told otherwise, as fast as they are
-    taken; one thread for all, so that whoever measures in this process is hardly held up."""
+    """Connections that send the same bytes as fast as they are taken, repeatedly unless `once`. One thread serves all,
+    so that measurements in this process are hardly delayed."""
 
     def __init__(self, sockets: Sequence[socket.socket], data: bytes, reads: bool, once: bool) -> None:
         self._data = memoryview(data)
@@ -219,7 +219,7 @@ class Attackers:
 def attack(
     broker: UnderAttack, data: bytes, connections: int = 1, *, topic: str = "", reads: bool = True, once: bool = False
 ) -> Iterator[None]:
-    """While the block runs."""
+    """Attack while the block runs."""
     with ExitStack() as stack:
         clients = [stack.enter_context(broker.client(topic)) for _ in range(connections)]
         attackers = Attackers([client.socket for client in clients], data, reads, once)
@@ -242,12 +242,12 @@ def hold(
 ) -> None:
     """Attack a broker, and check what is promised.
 
-    While the attack runs, a quiet client stalls for at most `stall_ms`, the broker takes at most so many MiB more than
+    While the attack runs, a quiet client stalls for at most `stall_ms`. The broker takes at most so many MiB more than
     before, and it serves new clients. SIGTERM ends it with status 0, after at most two seconds of work and two of
     sleep.
 
-    A hypervisor that takes the processor away may show as CPU time of the broker. What the broker does wrong it does
-    each time: a stall that is too long fails the test if three attacks in a row show one. Memory, the end and its
+    A hypervisor that takes the processor away may show as CPU time of the broker. A bug of the broker
+    shows each time: a stall that is too long fails the test if three attacks in a row show one. Memory, the end and its
     status must be right every time.
     """
     stalls: list[float] = []
@@ -282,7 +282,7 @@ def hold(
 
 
 def prepare(broker: UnderAttack, target: str, fill: Sequence[bytes], unanswered: bool) -> None:
-    """Requests that come before the attack, in one stream; done when the last is answered."""
+    """Send requests before the attack, in one stream; return when the last one has its response."""
     if not fill:
         return
     with broker.client(target) as client:

@@ -1,4 +1,4 @@
-"""How much clients have sent that a broker has not worked on: where a paused broker leaves it."""
+"""The bytes that clients have sent and a paused broker has not handled."""
 
 from __future__ import annotations
 

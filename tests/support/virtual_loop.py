@@ -1,4 +1,4 @@
-"""An event loop whose time is virtual."""
+"""An event loop with virtual time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Where asyncio would wait for a timer, time jumps instead; waiting for ever is an error."""
+    """A loop that jumps in time where asyncio would wait for a timer; waiting for ever is an error."""
 
     _selector: Any  # asyncio's own
     _scheduled: list[asyncio.TimerHandle]

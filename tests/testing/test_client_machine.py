@@ -1,4 +1,4 @@
-"""The machine that users subclass: faults as rules, over real sockets, on a clock that stands still."""
+"""The machine that users subclass: faults as rules, over real sockets, on a clock that only the test moves."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Producer:
 
 
 class Idempotent(ClientMachine):
-    """Whatever happens to the cluster, nothing is lost or doubled."""
+    """A machine that checks that no record is lost or duplicated."""
 
     topic_config: ClassVar[dict[str, int]] = {"min.insync.replicas": 2}
 

@@ -141,7 +141,7 @@ def test_lost_by_an_unclean_election() -> None:
 def test_what_a_leader_in_name_only_lacks_is_there_again(
     instead: tuple[bytes, ...], found: list[tuple[str, int]]
 ) -> None:
-    """Nobody has cut anything off while it stood still. If it leads in fact, that is lost, and then its own."""
+    """No log is truncated while the elected broker is paused. Otherwise record b is lost, and later its own."""
     made, journal = simulation()
     Writer(made).write(b"a")
     made.followers("frozen")
@@ -227,7 +227,7 @@ def test_a_journal_that_has_dropped_events_cannot_tell() -> None:
 
 
 def test_a_journal_with_a_gap_cannot_tell() -> None:
-    """As it is read from a pipe whose reader was too slow."""
+    """A journal from a pipe with a slow reader has gaps."""
     made, journal = simulation()
     Writer(made).write(b"a", b"b")
     events = list(journal)
@@ -243,7 +243,7 @@ def test_a_journal_on_disk_tells_the_same() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_simulations_lose_only_by_unclean_elections_and_have_no_gaps(seed: int) -> None:
-    """Their non-idempotent clients do double and reorder: they retry error 7."""
+    """Non-idempotent clients of simulations do duplicate and reorder: they retry error 7."""
     journal = Journal(1_000_000)
     plan = [step for step in random_plan(seed, 150) if step.name not in ("delete", "recreate")]
     plan = [step._replace(arguments=(*step.arguments[:3], 0)) if step.name == "topic" else step for step in plan]

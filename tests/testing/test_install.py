@@ -1,4 +1,4 @@
-"""What the check of a fresh install reads in the example's output."""
+"""The check of a fresh install reads the example's output."""
 
 from __future__ import annotations
 

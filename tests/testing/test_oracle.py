@@ -63,7 +63,7 @@ def run_to(oracle: Oracle, at_ms: int) -> None:
 
 
 def test_stuck_requests_time_out_one_after_the_other() -> None:
-    """From the reference: N pipelined requests with timeout T on a stuck partition are answered at T, 2T, 3T."""
+    """Reference: N pipelined requests with timeout T on a stuck partition are completed at T, 2T, 3T."""
     oracle = frozen_cluster()
     oracle.send(1, *(Produce(number, -1, 100, ((KEY, Batch(b"%d" % number)),)) for number in (1, 2, 3)))
     for at_ms in (100, 200, 300):
@@ -74,8 +74,8 @@ def test_stuck_requests_time_out_one_after_the_other() -> None:
 
 
 def test_below_the_minimum_the_watermark_stands_and_appends_are_refused() -> None:
-    """From the reference, Kafka 3.7 and later: when the ISR drops below min after the append, 7 at the timeout; a later
-    acks=-1 is refused with 19."""
+    """Reference, Kafka 3.7 and later: if the ISR drops below the minimum after the append, the error is 7 at the
+    timeout. A later acks=-1 is refused with 19."""
     oracle = frozen_cluster()
     oracle.send(1, Produce(1, -1, 5_000, ((KEY, Batch(b"a")),)), Produce(2, -1, 5_000, ((KEY, Batch(b"b")),)))
     oracle.handle(1)

@@ -1,4 +1,4 @@
-"""What `fakebroker.testing` offers, and what it says without Hypothesis."""
+"""The names of `fakebroker.testing`, and its error without Hypothesis."""
 
 from __future__ import annotations
 

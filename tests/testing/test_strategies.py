@@ -1,4 +1,4 @@
-"""What the strategies draw means something: topologies can be built, faults happen, and acks=all survives them."""
+"""Values of the strategies are useful: topologies can be built, faults fire, and acks=all survives them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def sent(text: str) -> int:
 
 @pytest.mark.parametrize("client", [PIPELINING, WELL_BEHAVED])
 @pytest.mark.parametrize("acks", [-1, 1, 0])
-def test_all_of_it_is_sent_where_everybody_answers(client: int, acks: int) -> None:
+def test_with_all_brokers_up_every_record_of_the_stream_is_sent(client: int, acks: int) -> None:
     assert sent(f"{HEALTHY}; stream {client} {acks} 700 0 103") == 103
 
 
@@ -34,12 +34,12 @@ def test_it_ends_with_the_burst_that_waits(client: int, burst: int) -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 0])
-def test_nothing_piles_up_at_a_broker_that_stands_still(acks: int) -> None:
+def test_a_paused_broker_gets_a_bounded_number_of_requests(acks: int) -> None:
     assert sent(f"{HEALTHY}; pause 0; stream {PIPELINING} {acks} 700 0 103; stream {PIPELINING} {acks} 700 0 9") == 5
 
 
 def test_it_ends_with_its_connection() -> None:
-    """The burst that found nobody is sent again twice."""
+    """A burst without a listener is sent again twice."""
     assert sent(f"{HEALTHY}; stream {PIPELINING} 1 700 0 5; kill 0; stream {PIPELINING} 1 700 0 103") == 5 + 5 * 3
 
 

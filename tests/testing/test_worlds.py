@@ -31,7 +31,7 @@ def shown(value: object) -> object:
 
 
 def changing(value: object) -> dict[int, object]:
-    """What can be changed in it, itself included, by identity."""
+    """Return the mutable objects in it, itself included, by identity."""
     found: dict[int, object] = {}
     left = [value]
     while left:

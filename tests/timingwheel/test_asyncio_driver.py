@@ -1,4 +1,4 @@
-"""The driver for event loops: exactly, on a loop whose time is virtual; and briefly, on the real ones."""
+"""The driver for event loops: exactly, on a loop with virtual time, and briefly, on the real ones."""
 
 from __future__ import annotations
 

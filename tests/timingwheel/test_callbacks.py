@@ -1,4 +1,4 @@
-"""What callbacks may do to the timer that runs them, limits, and exceptions."""
+"""Actions of callbacks on the timer that runs them, limits, and exceptions."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_cancel_takes_effect_at_once_in_every_place_a_task_can_be() -> None:
         assert task.cancel()
         assert timer.size == left
         timer.check_invariants()
-    assert timer.next_deadline_ms() is None, "nobody is woken for cancelled tasks"
+    assert timer.next_deadline_ms() is None, "the timer woke up for cancelled tasks"
     assert timer.advance_clock(10**13) == 0
     assert log == []
 

@@ -1,8 +1,8 @@
 """The timer against a sorted list, under anything a program can do to it.
 
-The model keeps (deadline, order of adding) of every pending task. Of a timer with tick T, started anywhere,
-it says: an advance to `now` runs exactly the tasks that were pending when it began and whose deadline lies in the
-tick of `now` or before, in the order of the list, except those that a callback took away meanwhile.
+The model keeps (deadline, order of adding) of every pending task. A timer has the tick T and starts anywhere. An
+advance to `now` must run exactly the tasks that were pending when it began, with a deadline in or before the tick of
+`now`. They run in the order of the list, except for those that a callback removed meanwhile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ picks = st.integers(0, 1_000)
 
 
 class Action(NamedTuple):
-    """What a callback does: one word, which task it concerns, and with what delay."""
+    """The action of a callback: a word, the task that it concerns, and the delay."""
 
     word: str
     pick: int
@@ -53,7 +53,7 @@ programs = st.one_of(st.just(()), st.lists(actions, max_size=3).map(tuple))
 
 
 class Told(Exception):
-    """Raised by a callback whose program says so."""
+    """An exception that the program of a callback raises."""
 
 
 class Task(TimerTask):
@@ -200,7 +200,7 @@ class TimerModel(RuleBasedStateMachine):
             if self.may_answer_early and limit is not None and self.expected:
                 next_ms = self.timer.next_deadline_ms()
                 assert next_ms is not None
-                assert next_ms <= self.now_ms, "a due task was left, and nobody will come for it"
+                assert next_ms <= self.now_ms, "a due task was left without a wake-up"
             else:
                 assert count == limit or not self.expected, "a due task was left"
         finally:
@@ -241,7 +241,7 @@ class TimerModel(RuleBasedStateMachine):
 
 
 class CrowdedModel(TimerModel):
-    """With so little work allowed per advance that buckets are left half moved."""
+    """A model with so little work allowed per advance that buckets are left half moved."""
 
     may_answer_early = True
 

@@ -124,7 +124,7 @@ def test_plain_python_is_never_measured_as_the_compiled_copy(tmp_path: Path) -> 
     assert note.endswith("wheel.py is plain Python")
 
 
-def test_what_is_still_being_built_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_a_library_that_is_still_being_built_does_not_delay_the_others(tmp_path: Path) -> None:
     from benchmarks import wheel
 
     bench = wheel.Bench(tmp_path, quick=True)

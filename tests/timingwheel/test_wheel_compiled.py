@@ -1,4 +1,4 @@
-"""The same tests against the wheel compiled by mypyc. Takes a C compiler and a while: HYPOTHESIS_PROFILE=thorough."""
+"""Tests of the wheel, compiled by mypyc. They take a C compiler and a while: HYPOTHESIS_PROFILE=thorough."""
 
 from __future__ import annotations
 

@@ -5,18 +5,21 @@
 
 Each bundled scenario is run once with few requests. Then N mutants are drawn by seed, half of them judged three ways
 and half of them two ways. A mutant is found if the verdict is red and names the changed row by its connection or its
-partition. Otherwise it is not judged, if no rule judges the field, or excused, if the table of facts (docs/facts.md) or
-listed.toml names this kind of change and the changed rows are of those that it names it for. What is neither survives.
---runs keeps the runs in a folder, or takes them from there, so that the same seed draws the same mutants again.
+partition. Otherwise it is not judged, if no rule judges the field. It is excused if the table of facts (docs/facts.md)
+or listed.toml names this kind of change, for such rows. All others survive.
+
+--runs keeps the runs in a folder, or takes them from there. So the same seed draws the same mutants again.
 --singly judges so many of the mutants once more, each alone, and compares.
 
 --wire alters messages instead: between load and broker, one thing of one message in each of N short runs. It is a field
-by the codec's definitions, an element of an array, a field of a batch or a record, or the whole frame, which is
-dropped, doubled or delayed. Each run is judged three ways and two ways. A mutant is also found if the load ends with an
-error, and a load or a verdict that fails with a traceback is a survivor.
+by the codec's definitions, an element of an array, or a field of a batch or a record. Or the whole frame is dropped,
+doubled or delayed.
+
+Each run is judged three ways and two ways. A mutant is also found if the load ends with an error. A load or a
+verdict that fails with a traceback is a survivor.
 
 Exit status 0: no survivor; 1: survivors;
-3: a run without a change was not confirmed, or a mutant was judged otherwise when it was alone: nothing was measured.
+3: nothing was measured, since a run without a change was not confirmed, or a mutant alone was judged otherwise.
 """
 
 from __future__ import annotations
@@ -82,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def in_records(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
-    """Change one row of honest runs, and yield what came of each stack. Raises NotMeasured."""
+    """Change one row of honest runs, and yield the results of each stack. Raises NotMeasured."""
     scenarios, runs = options.scenario or bundled(), options.runs or work / "runs"
     task = bar.add_task("honest runs", total=len(scenarios))
     for _ in recorded(scenarios, runs):
@@ -99,7 +102,7 @@ def in_records(bar: Progress, options: argparse.Namespace, work: Path) -> Iterat
 
 
 def on_the_wire(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
-    """Alter one message of each run, and yield what came of each stack. Raises NotMeasured."""
+    """Alter one message of each run, and yield the results of each stack. Raises NotMeasured."""
     task = bar.add_task("altered messages", total=options.count)
     with processes() as pool, spark_session(settings=FOR_FEW_ROWS) as spark:
         catalogues = list(pool.map(catalogue_of, SCENARIOS, [work / name for name in SCENARIOS]))

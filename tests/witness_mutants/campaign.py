@@ -28,7 +28,8 @@ class NotMeasured(Exception):
 
 
 class Tried(NamedTuple):
-    """What came of a mutant: one of OUTCOMES. `said` is what the verdict says, `why` why it may stay unnoticed."""
+    """The result of a mutant: one of OUTCOMES. `said` is the verdict's finding, `why` the reason why it may stay
+    unnoticed."""
 
     scenario: str
     ways: int
@@ -52,7 +53,7 @@ def mutant_of(rows: Rows, seed: int, ways: int, number: int) -> Mutant:
 
 
 def tried(spark: SparkSession, runs: Sequence[Rows], seed: int, count: int, folder: Path) -> Iterator[list[Tried]]:
-    """Judge so many mutants of these runs, evenly and in both ways, and yield what came of each stack. Raises
+    """Judge so many mutants of these runs, evenly and in both ways, and yield the results of each stack. Raises
     NotMeasured."""
     whole = [(rows, WAYS[number % 2], number // 2) for number in range(-(-count // len(runs))) for rows in runs]
     for start in range(0, count, STACK):

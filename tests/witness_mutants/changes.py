@@ -1,4 +1,4 @@
-"""What can be changed in one run: a cell, a row, a whole column, or a clock. Each change is made once.
+"""Changes of one run: a cell, a row, a whole column, or a clock. Each change is made once.
 
 Shape    `draw_mutant` gives a Mutant: the table that it changes, and what was changed there.
 Units    A time is far off if it is off by FAR_S, which is more than any limit of lateness allows.
@@ -42,7 +42,7 @@ Table = tuple[Mapping[int, Row | None], list[Row]]  # rows in the place of other
 
 
 class Kind(NamedTuple):
-    """What is changed: `thing` and `field` as in the table of facts, or ROW or CLOCK in the place of a field."""
+    """A kind of change: `thing` and `field` as in the table of facts, or ROW or CLOCK in the place of a field."""
 
     thing: str
     field: str
@@ -63,7 +63,7 @@ class Mutant(NamedTuple):
 
     @property
     def changed(self) -> list[tuple[Row, Row | None]]:
-        """Each changed row as it was, and as it is; None for one that is gone."""
+        """Yield each changed row before and after the change; None for a deleted one."""
         return list(zip_longest(self.before, self.after)) if len(self.after) <= len(self.before) else []
 
     def told(self) -> str:
@@ -146,7 +146,7 @@ def draw_mutant(rows: Rows, kind: Kind, draw: random.Random) -> Mutant | None:
 
 
 def _order(table: Sequence[Row], changed: Mapping[int, Row | None]) -> list[int]:
-    """The places of the rows in the order of their events; one that has lost its place comes first."""
+    """Return the places of the rows in the order of their events; a moved row without a place comes first."""
     seqs = [(changed.get(at) or row)[ORDER] for at, row in enumerate(table)]
     return sorted(range(len(table)), key=lambda at: -1 if seqs[at] is None else seqs[at])
 
@@ -186,7 +186,7 @@ def _changed_value(kind: Kind, value: Any, others: list[Any], draw: random.Rando
 
 
 def _another_value(kind: Kind, value: Any, others: list[Any], draw: random.Random) -> Any:
-    """One of another row, one that there may be, or one that there is nowhere."""
+    """Return another value: one of another row, another valid one, or one that occurs nowhere."""
     choices = [other for other in others if other is not None]
     if kind.field == "outcome":
         choices += map(str, Outcome)
@@ -264,7 +264,7 @@ def _row_change(rows: Rows, kind: Kind, draw: random.Random) -> Table | None:
 
 
 def _cause_of(rows: Rows, event: str, row: Row) -> tuple[int, Row] | None:
-    """The event without which this one would not be: of the same request, or of the same partition."""
+    """Return the event that caused this one: of the same request, or of the same partition."""
     if event not in rows.places:
         return None
     earlier = [(at, other) for at, other in rows.of(event) if other["seq"] < row["seq"]]
@@ -287,19 +287,19 @@ def _moved_client(rows: Rows, at: int, row: Row, draw: random.Random) -> Table |
 
 
 def _moved_record(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
-    """To the end of its log."""
+    """Move the record to the end of its log."""
     ends = [other["offset"] for _, other in rows.of(RECORDS) if _place(other) == _place(row)]
     return {at: row | {"offset": max(ends) + 1}}, []
 
 
 def _moved_partition(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
-    """As if it had been looked at when it had one record more."""
+    """Change the partition as if it had been read with one record more."""
     names = [name for name in ("start_offset", "readable_offset", "end_offset") if row[name] is not None]
     return {at: row | {name: row[name] + 1 for name in names}}, []
 
 
 def _moved_event(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
-    """To the beginning or the end of the journal."""
+    """Move the event to the beginning or the end of the journal."""
     seqs = [each["seq"] for each in rows.all[JOURNAL_PARQUET]]
     sign = draw.choice((-1, 1))
     seq = max(seqs) + 1 if sign > 0 else min(seqs) - 1

@@ -95,8 +95,8 @@ AFTERWARDS: Mapping[str, Condition] = {
 
 
 def is_met(rows: Rows, condition: str, row: Row, after: Row | None) -> bool:
-    """Whether a changed row meets it; `after` is None for a row that is gone. Raises KeyError for a condition that
-    there is not."""
+    """Return True if a changed row meets the condition; `after` is None for a row that is gone. Raises KeyError for an
+    unknown condition."""
     if condition in AFTERWARDS:
         return after is not None and AFTERWARDS[condition](rows, after)
     return CONDITIONS[condition](rows, row)

@@ -1,8 +1,8 @@
-"""Which changes may stay unnoticed, and why: by the table of facts, and by listed.toml for what is no single cell.
+"""Changes that may stay unnoticed, and why: by the table of facts, and by listed.toml for changes of more than a cell.
 
-Theory   A field that no rule judges is listed, as is one whose rule needs the journal where there is none. Of a field
-         that a rule judges, the table says which kinds of change the rule does not see, and of which rows (`unseen`):
-         such a change is excused. Any other change must be found.
+Theory   A field that no rule judges is listed. So is a field with a rule that needs the journal, if there is none. For
+         a field that a rule judges, the table says which kinds of change the rule does not see, and of which rows
+         (`unseen`): such a change is excused. Any other change must be found.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ WAYS = (3, 2)
 
 @dataclass(frozen=True)
 class Recording:
-    """A run: its entry of run.json, and its rows by the name of their folder."""
+    """A run: its entry in run.json, and its rows by the name of their folder."""
 
     name: str
     entry: dict[str, Any]
@@ -59,7 +59,7 @@ class Recording:
 
     @property
     def ways(self) -> tuple[int, ...]:
-        """In how many ways it can be judged."""
+        """Return the numbers of ways in which the run can be judged."""
         return WAYS if has_journal(self.entry) else WAYS[1:]
 
 

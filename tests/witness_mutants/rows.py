@@ -86,7 +86,7 @@ class Rows:
         ]
 
     def request_of(self, row: Row) -> Row | None:
-        """The request of the load that a row is of; of an event of Kafka's producer it is not known."""
+        """Return the request of a row; unknown for an event of Kafka's producer."""
         if "seq" in row:
             found = self._asked.get(row["request"], [])
             place = row["topic"], row["partition"]
@@ -96,19 +96,20 @@ class Rows:
         return self._sent.get((row["connection"], row["sequence"])) if "connection" in row else None
 
     def is_in_log(self, asked: Row) -> bool:
-        """Whether the record of a request can be read back."""
+        """Return True if the record of a request can be read back."""
         return (asked["connection"], asked["sequence"]) in self._in_log
 
     def is_last(self, asked: Row) -> bool:
-        """Whether no request of its connection comes behind it."""
+        """Return True if no later request of its connection exists."""
         return bool(asked["correlation_id"] == self._last[asked["connection"]])
 
     def is_given_again(self, row: Row) -> bool:
-        """Whether the readers of a group were given this record more than once."""
+        """Return True if the readers of a group got this record more than once."""
         return self._given[_given(row)] > 1
 
     def is_in_order(self, row: Row) -> bool:
-        """Whether an event with this `seq` still stands behind the causes of its request, and before what follows."""
+        """Return True if an event with this `seq` still comes after the causes of its request and before their
+        consequences."""
         others = [each for each in self._of_request.get(row["request"], ()) if each["event"] != row["event"]]
         at = IN_ORDER.index(row["event"])
         return row["seq"] is not None and all(
@@ -116,8 +117,8 @@ class Rows:
         )
 
     def is_before_its_answers(self, row: Row) -> bool:
-        """Whether a watermark with this `seq` comes before each answer of acks=all about the records that it covers
-        first."""
+        """Return True if a high watermark with this `seq` comes before each acks=all response about the records that it
+        covers first."""
         place = row["topic"], row["partition"]
         marks = [each["high_watermark"] for _, each in self.of("watermark_moved") if _place(each) == place]
         first = max((mark for mark in marks if mark < row["high_watermark"]), default=0)
@@ -132,12 +133,12 @@ class Rows:
         )
 
     def has_twin(self, place: Place) -> bool:
-        """Whether the log of another partition of the topic begins and ends at the same offsets."""
+        """Return True if the log of another partition of the topic begins and ends at the same offsets."""
         extents = {at: tuple(row[name] for name in EXTENT) for at, row in self.parts.items() if at[0] == place[0]}
         return list(extents.values()).count(extents[place]) > 1
 
     def whose(self, row: Row) -> tuple[int | None, tuple[str, int] | None]:
-        """The connection and the partition that a row is about."""
+        """Return the connection and the partition of a row."""
         place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
         if "seq" not in row:
             return row.get("connection"), place
@@ -147,11 +148,11 @@ class Rows:
         return asked["connection"], place or (asked["topic"], asked["partition"])
 
     def things(self, ways: int) -> list[str]:
-        """What there is a row of, in so many ways: two lack the journal."""
+        """Return the kinds of rows that exist with so many ways: two ways lack the journal."""
         return [thing for thing, found in self.places.items() if found and (ways == 3 or thing not in COLUMNS)]
 
     def fields(self, thing: str) -> list[str]:
-        """What can be changed of such a row. `run` tells the copies apart."""
+        """Return the fields of such a row that can be changed. `run` tells the copies apart."""
         if thing in COLUMNS:
             return list(COLUMNS[thing])
         if thing != READINGS:
@@ -183,7 +184,7 @@ RESULT_FIELDS = [
 
 
 def table_of(thing: str) -> str:
-    """The folder that has its rows."""
+    """Return the folder with its rows."""
     return {REQUESTS: PARQUET, READINGS: PARQUET, RECORDS: LOG_PARQUET, PARTITIONS: PARTS_PARQUET}.get(
         thing, JOURNAL_PARQUET
     )

@@ -38,7 +38,7 @@ class Copy(NamedTuple):
 
 @dataclass
 class Found:
-    """What the verdict says of one copy: rows of mismatches, and what is said of whole groups, by group."""
+    """The verdict about one copy: rows of mismatches, and findings about whole groups, by group."""
 
     mismatches: list[dict[str, Any]] = field(default_factory=list)
     of_groups: dict[str, list[str]] = field(default_factory=dict)
@@ -95,9 +95,9 @@ def _entry(copy: Copy) -> dict[str, Any]:
 
 
 def is_named(found: Found, mutant: Mutant, rows: Rows) -> bool:
-    """Whether the verdict names a row that was changed, by its connection or its partition; by its group, if what the
-    scenario says of the group was changed, or the number of its rows. What changes a whole column or a clock has no
-    row to name."""
+    """Return True if the verdict names a row that was changed, by its connection or its partition. If a setting of a
+    group or its number of rows was changed, the group must be named. A change of a whole column or a clock has no row
+    to name."""
     if len(mutant.before) > 2:
         return found.is_red
     changed = (*mutant.before, *mutant.after)

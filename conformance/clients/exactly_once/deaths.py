@@ -1,12 +1,12 @@
-"""Brokers that die within a transaction, and marks that cannot be written.
+"""Brokers that die within a transaction, and transaction markers that cannot be written.
 
-Deaths   Three brokers have one part each: the coordinator of transactions, the leader of a partition, the coordinator
-         of groups. One is killed (SIGKILL, or what is the same for us) while a request or its answer is held; it comes
-         back when the input is done. Nobody is told of its death before its session is over, three seconds later.
-Marks    A follower of one partition stands still, and no coordinator needs it. A transaction is committed: its decision
-         is written, and the mark of that partition waits for the follower, in vain: for longer than the 30 s that a
-         coordinator gives a broker for that. Meanwhile the next transaction is begun. Then once more, and as soon as
-         the decision is written its coordinator is killed.
+Deaths   Three brokers have one role each: transaction coordinator, leader of a partition, group coordinator. One is
+         killed (SIGKILL, or its equivalent here) while a request or its response is held; it restarts when the input is
+         done. The cluster notices its death when its session ends, three seconds later.
+Marks    A follower of one partition is paused, and no coordinator needs it. A transaction is committed: its decision is
+         written, and the marker of that partition waits for the follower. That takes longer than the 30 s that a
+         coordinator gives a broker. Meanwhile the next transaction begins. All this is repeated, and the coordinator is
+         killed as soon as the decision is written.
 Source   what Kafka 4.4 was seen to do, beside us, by `python -m conformance.clients.exactly_once --kafka`.
 """
 
@@ -32,7 +32,7 @@ from conformance.transactions.awaited import await_transaction
 
 SILENT_S = 90.0  # a client may well wait for so long
 PROGRAM_S = 1_800.0
-_SESSION_S = 4.0  # who comes back before the session of his last life is over is refused by Kafka
+_SESSION_S = 4.0  # Kafka refuses a broker that comes back before the session of its last life has ended
 _BLOCKED_S = 33.0
 
 Strike = tuple[Point, str, Callable[[], object]]
@@ -86,7 +86,7 @@ def deaths(cluster: OnTarget, chain: Chain) -> Generator[Strike]:
 
 
 class Marks:
-    """What is seen while marks wait is in `notes`, of each point by its name."""
+    """Delays of transaction markers. `notes` has the observations at each point, by its name."""
 
     def __init__(self, cluster: OnTarget, chain: Chain) -> None:
         self._cluster = cluster
@@ -108,8 +108,8 @@ class Marks:
             self._pause()
             began_s.append(time.monotonic())
 
-        yield _BEFORE_END, "a follower stands still", pause
-        self._note("while it stands")
+        yield _BEFORE_END, "a follower is paused", pause
+        self._note("while the follower is paused")
 
         def resume() -> None:
             time.sleep(max(began_s[0] + _BLOCKED_S - time.monotonic(), 0))
@@ -119,29 +119,29 @@ class Marks:
         yield _BEFORE_END, "the next transaction", lambda: None
         waited_s = time.monotonic() - began_s[0]
         self.notes["the next transaction"] = (
-            f"it is done {'after' if waited_s > _BLOCKED_S else 'before'} the follower goes on"
+            f"it completed {'after' if waited_s > _BLOCKED_S else 'before'} the follower resumed"
         )
         self._join(thread)
         self._whole()
-        self._note("when it goes on", with_marks=True)
+        self._note("after the follower resumed", with_marks=True)
         threads: list[threading.Thread] = []
 
         def pause_and_kill() -> None:
             self._pause()
             threads.append(self._later(self._kill_once_decided))
 
-        yield _BEFORE_END, "a follower stands still, and the coordinator is killed", pause_and_kill
+        yield _BEFORE_END, "a follower is paused, and the coordinator is killed", pause_and_kill
         for each in threads:
             self._join(each)
         self._whole()
-        self._note("when both are back")
+        self._note("after the follower and the coordinator are back")
 
     def _kill_once_decided(self) -> None:
         cluster = self._cluster
         await_transaction(cluster.target, AwaitTransaction(self._chain.transactional_id, "PrepareCommit", broker=2))
         cluster.brokers[1].kill()
         self._killed = True
-        self._note("when the coordinator is dead")
+        self._note("after the coordinator was killed")
         time.sleep(_SESSION_S)
         self.heal()
 
@@ -150,7 +150,7 @@ class Marks:
         self._paused = True
 
     def heal(self) -> None:
-        """Who stands still goes on, who is dead comes back."""
+        """Resume the paused broker, and restart the killed one."""
         if self._paused:
             self._cluster.brokers[3].resume()
         if self._killed:
@@ -161,14 +161,14 @@ class Marks:
         self._cluster.balance({(self._chain.outputs, 0): 2, (TRANSACTIONS, 0): 1})
 
     def _note(self, when: str, *, with_marks: bool = False) -> None:
-        """How much of `out` is read by who reads what is committed, and by who reads all."""
+        """Note the number of records of `out` for read_committed and for read_uncommitted."""
         servers, topic = self._servers(), self._chain.outputs
         committed, everything = (
             {partition: len(values) for partition, values in read.items()}
             for read in (read_values(servers, topic, committed=each, to_its_end=False) for each in (True, False))
         )
-        told = f"committed {committed}, all {everything}"
-        self.notes[when] = f"{told}, marks {count_marks(servers, topic)}" if with_marks else told
+        told = f"read_committed {committed}, read_uncommitted {everything}"
+        self.notes[when] = f"{told}, markers {count_marks(servers, topic)}" if with_marks else told
 
     def _servers(self) -> str:
         """The second broker's: nothing happens to it."""

@@ -1,7 +1,7 @@
-"""What came of it on each side, kept as JSON; and where the two differ, point by point.
+"""The results of each side, kept as JSON, and their differences, point by point.
 
-Compared   Was the point met, what does read_committed see, what read_uncommitted, how many programs consumed the input,
-           what were programs told; what was seen on the way.
+Compared   Whether the point was met, the records for read_committed and for read_uncommitted, the number of programs
+           that consumed the input, their errors, and the notes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,42 @@ from conformance.clients.exactly_once.kinds import Result
 OURS, KAFKA = "fakebroker", "Apache Kafka"
 VERSIONS = (2, 1)  # of transactions
 
+# Names in results that were kept by an earlier version, and what they are called now.
+_EARLIER = {
+    "programs die": "programs crash",
+    "workers come and go": "workers join and crash",
+    "brokers go": "leaders move and restart",
+    "marks wait": "transaction markers are delayed",
+    "before the answer to": "before the response to",
+    "the coordinator of groups": "the group coordinator",
+    "the coordinator of transactions": "the transaction coordinator",
+    "a follower stands still": "a follower is paused",
+    "while it stands": "while the follower is paused",
+    "it is done after the follower goes on": "it completed after the follower resumed",
+    "it is done before the follower goes on": "it completed before the follower resumed",
+    "when it goes on": "after the follower resumed",
+    "when both are back": "after the follower and the coordinator are back",
+    "when the coordinator is dead": "after the coordinator was killed",
+    '"committed {': '"read_committed {',
+    "}, all {": "}, read_uncommitted {",
+    "}, marks {": "}, markers {",
+}
+
 
 class Kept:
-    """Of all runs the last one of its kind, in a file."""
+    """A file with the last result of each kind."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
     def _all(self) -> dict[str, Any]:
-        return dict(json.loads(self._path.read_text())) if self._path.exists() else {}
+        if not self._path.exists():
+            return {}
+        text = self._path.read_text()
+        for earlier, name in _EARLIER.items():
+            text = text.replace(earlier, name)
+        return dict(json.loads(text))
 
     def put(self, side: str, client: str, version: int, kind: str, result: Result) -> None:
         inputs = [
@@ -58,7 +84,7 @@ class Kept:
 
 @dataclass
 class _Kept(Outcome):
-    """An outcome whose point is not known any more."""
+    """An outcome that was kept without its point."""
 
     was_right: bool = False
 
@@ -78,7 +104,7 @@ def _key(side: str, client: str, version: int, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one point; `reason` says why it may be."""
+    """A difference at one point; `reason` says why it is allowed."""
 
     where: str
     what: str
@@ -92,7 +118,7 @@ class Difference:
 
 
 def differences(client: str, kind: str, ours: Result, kafka: Result) -> Iterator[Difference]:
-    """Of results of the same client, version and kind."""
+    """Yield the differences of two results of the same client, version and kind."""
     if ours.broken or kafka.broken:
         if ours.broken != kafka.broken:
             yield Difference(kind, "broken", ours.broken or "no", kafka.broken or "no", None)
@@ -112,14 +138,14 @@ _COMPARED: dict[str, Callable[[Outcome], object]] = {
     "read_committed": lambda each: each.seen,
     "read_uncommitted": lambda each: each.written,
     "consumed": lambda each: each.consumed,
-    "told": lambda each: each.errors,
+    "errors": lambda each: each.errors,
 }
 
 
 def reason(client: str, kind: str, what: str) -> str | None:
-    """Why that may differ."""
-    if client == "librdkafka" and kind == "the coordinator of groups restarts":
-        return "by chance it waits for ever for a broker that it has given up, on either side"
-    if client == "librdkafka" and kind == "programs die" and what == "read_uncommitted":
-        return "when it dies before its request is sent, or right behind it, is a race"
+    """Return the reason why that may differ, or None."""
+    if client == "librdkafka" and kind == "the group coordinator restarts":
+        return "on both sides it may wait forever for a broker that it has given up"
+    if client == "librdkafka" and kind == "programs crash" and what == "read_uncommitted":
+        return "it dies before or after its request is sent: a race"
     return None

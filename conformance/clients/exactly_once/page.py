@@ -1,4 +1,4 @@
-"""docs/exactly-once.md: what came of it on both sides, from what is kept."""
+"""Write docs/exactly-once.md: the kept results of both sides."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from conformance.targets.kafka_box import kafka_version
 
 PAGE = Path(__file__).parents[3] / "docs" / "exactly-once.md"
 
-_KINDS = """\
-| what | |
+_PARTS = """\
+| part | what happens |
 |---|---|
-| programs die | after each of their steps; before a broker has a request, or they have the answer |
-| workers come and go | two of one group: one joins within a transaction of the other, then each dies and comes back |
-| brokers go | each leader that a transaction needs moves, or stops and starts, before and after each request |
-| the coordinator of groups restarts | five times; programs that are silent for 75 s after that are killed |
-| brokers are killed | the coordinators and the leader of `out`, by SIGKILL, while a request or its answer is held |
-| marks wait | a follower is paused for 33 s from a commit on; then the coordinator is killed as well |
+| programs crash | after each of their steps; before a broker gets a request, or they a response |
+| workers join and crash | one of two workers joins during a transaction of the other; each crashes and restarts |
+| leaders move and restart | each leader of a transaction moves, or stops and starts, before and after each request |
+| the group coordinator restarts | five times; a program that is silent for 75 s is killed |
+| brokers are killed | the coordinators and the leader of `out` get SIGKILL while a request or its response is held |
+| transaction markers are delayed | a follower is paused for 33 s from a commit on; then the coordinator is killed too |
 """
 
 
@@ -27,25 +27,31 @@ def write_page(kept: Kept, names: Sequence[str]) -> None:
     PAGE.write_text("\n".join(_lines(kept, names)) + "\n")
 
 
-def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
-    yield from (
-        "# Exactly once, beside Apache Kafka",
+def head() -> list[str]:
+    """Return the lines before the results."""
+    return [
+        "# Exactly once, compared with Apache Kafka",
         "",
-        "`python -m conformance.clients.exactly_once --kafka` has stock clients consume, transform and produce, while",
-        f"programs and brokers die, here and on Apache Kafka {kafka_version()}: three brokers, a controller apart,",
-        "the same settings, the same strikes at the same requests",
-        "([what is done](../conformance/clients/README.md#exactly-once)). In the end read_committed must see the",
-        "effect of each input once. This page is written by it, with `--page`, from what is kept.",
+        "`python -m conformance.clients.exactly_once --kafka` has stock clients consume, transform and produce,",
+        f"while programs and brokers crash, on fakebroker and on Apache Kafka {kafka_version()}. Both have three",
+        "brokers, a separate controller, the same settings, and the same faults at the same requests",
+        "([all parts](../conformance/clients/README.md#exactly-once)). At the end a read_committed consumer must",
+        "see the effect of each input once. `--page` writes this page from the results that were kept.",
         "",
-        *_KINDS.splitlines(),
+        *_PARTS.splitlines(),
         "",
-        "Pairs are here, and on Kafka; a dash was not run. Places are points at which something was done. Aborted",
-        "records are visible to read_uncommitted only. A program gave up with an error, or was silent and was killed.",
+        "The first number of a pair is fakebroker's, the second Apache Kafka's. A dash means: not run. A point",
+        "counts if the program reached it. Aborted records are visible to read_uncommitted only. A failed program",
+        "ended with an error, or was silent and was killed.",
         "",
-        "| client | transactions | what | places | leave aborted records | programs gave up | not exactly once "
-        "| points that differ | without a reason |",
+        "| client | transaction version | part | points | points with aborted records | failed programs "
+        "| not exactly once | points that differ | without a reason |",
         "|---|---|---|---|---|---|---|---|---|",
-    )
+    ]
+
+
+def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
+    yield from head()
     differing: list[tuple[str, list[Difference]]] = []
     notes: list[tuple[str, Result, Result | None]] = []
     not_run: dict[tuple[str, int], list[str]] = {}
@@ -68,20 +74,20 @@ def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
                 cells = " | ".join(f"{mine}, {other}" for mine, other in columns)
                 yield f"| {client} | {version} | {kind.name} | {cells} | {points} | {unexplained} |"
     if not_run:
-        yield from ("", "Not run on either side, or not kept:", "")
+        yield from ("", "Not run, or the result was not kept:", "")
         for (client, version), kinds in sorted(not_run.items()):
             yield f"- {client}, version {version}: {', '.join(kinds)}"
     yield from (
         "",
-        "## While transaction markers wait",
+        "## Delayed transaction markers",
         "",
-        "Records and transaction markers in each partition of `out`.",
+        "The number of records in each partition of `out`, by isolation level, and of transaction markers:",
         "",
     )
     for what, ours, theirs in notes:
         for when, note in ours.notes.items():
             other = None if theirs is None else theirs.notes.get(when)
-            both = f"{note}, on both" if other == note else f"{note} here, {other or 'not run'} on Kafka"
+            both = f"{note}, on both" if other == note else f"{note} on {OURS}, {other or 'not run'} on {KAFKA}"
             yield f"- {what}, {when}: {both}"
     yield from ("", "## Points that differ", "")
     for what, found in differing:

@@ -106,7 +106,7 @@ BY_JOURNAL: Final = (
 _MISMATCH: Final = (
     RUN,
     Column("kind", TEXT, "kind of mismatch, such as lost, early, altered"),
-    Column("problem", TEXT, "what is wrong, as in the tables of [the load](../load/README.md#what-the-log-is-asked)"),
+    Column("problem", TEXT, "what is wrong, as in the tables of [the load](../load/README.md#findings-from-the-log)"),
     Column("group", TEXT, "group of the request; null: it is of no request, as are the next three"),
     Column("connection", INT, "connection of the request"),
     Column("sequence", INT, "sequence of the request"),

@@ -64,7 +64,7 @@ def test_it_may_be_asked_between_other_requests(client: SimulatedClient) -> None
 def test_a_client_that_names_another_cluster_or_broker_gets_an_error(
     client: SimulatedClient, cluster: str | None, node: int, error: int
 ) -> None:
-    """And is served on."""
+    """The connection stays open."""
     nothing = {"topics": [], "include_topic_authorized_operations": False}
     here = ask(client, METADATA, 12, **nothing).cluster_id
     values: dict[str, Any] = {"cluster_id": here if cluster == "here" else cluster, "node_id": node}
@@ -88,7 +88,7 @@ def test_features_are_those_of_what_is_served(client: SimulatedClient, version: 
     assert (supported["metadata.version"], finalized["metadata.version"]) == ((7, 33), 33)
     assert ("group.version" in finalized) == (68 in registry.load())
     assert ("transaction.version" in finalized) == (26 in registry.load() and registry.load()[26].serves(5))
-    # Those whose lowest level is 0 are told from v4 on.
+    # Features with a lowest level of 0 are in the response from v4 on.
     assert supported.keys() == (finalized.keys() if version >= 4 else {"metadata.version"})
 
 

@@ -1,4 +1,4 @@
-"""What Metadata answers to whom: ids before names, errors as a KRaft cluster tells them, and the small print."""
+"""Rules of the Metadata response: ids before names, errors as in KRaft mode, and details of each version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ask(
     create: bool = True,
     operations: bool = False,
 ) -> Any:
-    """The answer to one Metadata request; topics are (name, id)."""
+    """Return the response to one Metadata request; topics are (name, id)."""
     values = {
         "topics": None if topics is None else [{"name": name, "topic_id": id_} for name, id_ in topics],
         "allow_auto_topic_creation": create,
@@ -111,7 +111,7 @@ def test_a_name_is_answered_once_in_the_order_of_the_request(simulation: Simulat
 def test_only_the_name_decides_how_an_unknown_topic_is_answered(
     version: int, name: str, error: int, create: bool
 ) -> None:
-    # A replication factor that no topic can have: every creation fails, and nobody hears of it.
+    # A replication factor that no topic can have: every creation fails, and the response does not show it.
     simulation = Simulation(brokers=2, config={"default.replication.factor": "3"})
     simulation.topic("a.b", replicas=1)
     for _ in range(2):

@@ -45,7 +45,7 @@ def test_the_level_that_it_has(client: SimulatedClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", served_versions(UPDATE_FEATURES))
-def test_what_nobody_supports(client: SimulatedClient, version: int) -> None:
+def test_an_unsupported_feature_is_refused(client: SimulatedClient, version: int) -> None:
     answer = update(client, ("metadata.version", 33), ("nobody", 1), version=version)
     assert answer.error_code == INVALID_UPDATE_VERSION
     assert answer.error_message.endswith(

@@ -182,7 +182,7 @@ def test_the_minimum_is_one_for_all_brokers_while_leaders_may_be_eligible(
 
 
 def test_connections_of_one_broker(simulation: Simulation, client: SimulatedClient) -> None:
-    """What one broker sets counts for its own connections."""
+    """A broker's own settings apply to its own connections."""
     assert incremental(client, (BROKER, "1", [("max.connections", SET, "1")])) == [0]
     quotas = simulation.cluster.sockets.connections.quotas
     assert not quotas[1].connection_slot_available()

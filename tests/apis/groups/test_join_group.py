@@ -84,7 +84,7 @@ def test_a_member_that_disconnects_during_a_join_does_not_disturb_the_others(sim
     client = simulation.connect()
     client.send(request(JOIN_GROUP, 0, REQUEST))
     client.disconnect()
-    simulation.advance(10_101)  # the delay, and his session
+    simulation.advance(10_101)  # the delay, and the session of the member
     assert simulation.cluster.brokers[1].groups is not None
 
 

@@ -98,7 +98,9 @@ class TestRequireStable:
         answer = fetched(simulation, decode_response(OFFSET_FETCH, version, frame)[1], version, "g")
         assert answer == {"g": {("u", 0): (8, -1, "")}}
 
-    def test_but_not_for_ever(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
+    def test_offset_fetch_of_stable_offsets_times_out(
+        self, simulation: Simulation, client: SimulatedClient, version: int
+    ) -> None:
         simulation.followers("frozen", "__consumer_offsets")
         client.send(request(OFFSET_COMMIT, 9, commit_values(simulation, "g", {("u", 0): 8})))
         reader = simulation.connect()
@@ -111,7 +113,8 @@ class TestRequireStable:
 
 
 def test_a_topic_made_anew_has_no_offsets(simulation: Simulation, client: SimulatedClient) -> None:
-    """By id: those of the topic before it are not its own, even where they are still there."""
+    """Offsets are kept by topic id: those of a deleted topic are not those of its successor, even where they still
+    exist."""
     commit(simulation, client, "g", {("u", 0): 6}, 10)
     simulation.followers("frozen", "__consumer_offsets")
     simulation.delete_topic("u")

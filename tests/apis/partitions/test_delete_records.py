@@ -21,7 +21,7 @@ SESSION_MS = 9_000  # of a broker
 
 
 def filled(followers: str = "instant", journal: Journal | None = None) -> tuple[Simulation, SimulatedClient]:
-    """Three batches of a record each, on all three replicas."""
+    """Return a cluster with three batches of a record each, on all three replicas."""
     simulation = Simulation(brokers=3, journal=journal)
     simulation.topic("t")
     client = simulation.connect()
@@ -44,7 +44,7 @@ def result(answer: Any) -> tuple[int, int]:
 
 
 def answers(client: SimulatedClient) -> list[tuple[int, tuple[int, int]]]:
-    """When, and what."""
+    """Return the times and contents of the responses."""
     return [(at, result(decode_response(DELETE_RECORDS, 2, frame)[1])) for at, frame in client.answers]
 
 

@@ -1,4 +1,4 @@
-"""Who answers what, for requests that are refused in part or as a whole (Kafka's handleProduceRequest)."""
+"""Responses to Produce requests that are refused in part or as a whole (Kafka's handleProduceRequest)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_record_set_that_is_refused(records: bytes, version: int, expected: in
 
 
 def failures(*frames: bytes) -> list[dict[int, tuple[int, str | None]]]:
-    """(error, message) of each partition, for each request to a topic of four partitions."""
+    """Return (error, message) of each partition, for each request to a topic of four partitions."""
     simulation = Simulation()
     simulation.topic("t", partitions=4)
     client = simulation.connect()
@@ -100,7 +100,8 @@ def test_a_batch_without_room_for_a_producer_id_fails_the_whole_request() -> Non
 
 
 def test_a_transactional_batch_that_ends_behind_its_sequence_has_a_producer() -> None:
-    """With 57 bytes the coordinator is asked for its producer; with 56 the sequence is not whole."""
+    """The batch of 57 bytes has a complete sequence, so its coordinator gets the producer; with 56 bytes it has
+    none."""
     asked = b"\0" * 8 + (45).to_bytes(4, "big") + transactional()[12:57]
     short = b"\0" * 8 + (44).to_bytes(4, "big") + transactional()[12:56]
     assert [

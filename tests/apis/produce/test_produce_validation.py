@@ -1,7 +1,8 @@
-"""What a produce request is answered whose records are bad: one row for each rule, in Kafka's order.
+"""The response to a produce request with bad records: one row for each rule, in Kafka's order.
 
-Each row: what is sent, to a topic of which settings, and the partition's error code, log start offset, record errors
-and error message. base_offset and log_append_time are -1 on every error, and nothing is appended.
+A row has the records, the settings of the topic, and the response for the partition. These are its error code, log
+start offset, record errors and error message. base_offset and log_append_time are -1 on every error, and nothing is
+appended.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Row(NamedTuple):
 
 
 def too_small(size: int) -> bytes:
-    """A whole batch of fewer bytes than a header has."""
+    """Return a whole batch of fewer bytes than a header has."""
     return keyed()[:8] + (size - 12).to_bytes(4, "big") + keyed()[12:size]
 
 

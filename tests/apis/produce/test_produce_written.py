@@ -1,4 +1,4 @@
-"""What good records become in the log: one row for each rule of what a leader writes.
+"""Good records in the log: one row for each rule of what a leader writes.
 
 Source   LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed,
          buildRecordsAndAssignOffsets; DefaultRecordBatch.setMaxTimestamp @ 4.0.
@@ -168,12 +168,12 @@ def test_a_rebuilt_batch_has_the_same_records() -> None:
         ("03 02 76 00", "01 02 76 00"),  # a key of size -2
         ("83 6b 01 00", "01 01 00"),  # a key and a value that are null
         ("82 00 6b 82 00 76 80 00", "02 6b 02 76 00"),  # sizes of two bytes where one would do
-        ("01 01 02 04 61 ff 00", "01 01 02 08 61 ef bf bd 00"),  # a header whose key is no text
+        ("01 01 02 04 61 ff 00", "01 01 02 08 61 ef bf bd 00"),  # a header with a key that is no text
         ("01 01 02 02 61 05", "01 01 02 02 61 01"),  # a header of size -3
     ],
 )
 def test_fields_are_written_anew_when_a_batch_is_recompressed(fields: str, written: str) -> None:
-    """DefaultRecord.writeTo: what means the same is the same bytes."""
+    """DefaultRecord.writeTo: records with the same meaning become the same bytes."""
     start = b"\0\0\0"
     body = start + bytes.fromhex(fields)
     simulation = Simulation()

@@ -1,4 +1,4 @@
-"""Fetch, every version, as a consumer meets it (apis/reading/fetch.py)."""
+"""Fetch, every version, for a consumer (apis/reading/fetch.py)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BATCH_BYTES = len(BATCH)
 
 
 class Read(NamedTuple):
-    """What a partition answered: its error, watermark, and (first, last) offset of each batch."""
+    """The response for a partition: its error, high watermark, and (first, last) offset of each batch."""
 
     error: int
     high_watermark: int
@@ -50,7 +50,7 @@ def wanted(partition: int = 0, offset: int = 0, max_bytes: int = 1 << 20) -> dic
 
 
 class Consumer:
-    """Fetches on a connection of its own, in one version, by name or by id as the version has it."""
+    """A consumer that fetches on a separate connection, in one version, by name or by id as the version has it."""
 
     def __init__(self, simulation: Simulation, version: int, broker_id: int = 1) -> None:
         self._simulation = simulation
@@ -344,9 +344,7 @@ def test_a_partition_that_is_not_there_has_no_aborted_transactions_where_others_
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_does_not_lead_says_so_to_consumers_that_do_not_tell_where_they_are(
-    simulation: Simulation, version: int
-) -> None:
+def test_before_v11_a_follower_refuses_the_fetch_of_a_consumer(simulation: Simulation, version: int) -> None:
     # From v11 on any replica may be read (KIP-392), up to the watermark that it knows.
     expected = Read(NOT_LEADER, -1, []) if version < 11 else NOTHING
     assert Consumer(simulation, version, broker_id=2).read() == [expected]
@@ -415,7 +413,7 @@ def test_a_limit_is_kept_but_for_the_first_batch(
 @pytest.mark.parametrize("more", [0, 1, BATCH_BYTES // 2, BATCH_BYTES - 1, BATCH_BYTES])
 @pytest.mark.parametrize("of", ["partition", "request"])
 def test_the_last_batch_is_cut_at_the_limit(simulation: Simulation, more: int, of: str) -> None:
-    """LogSegment.read gives a piece of the file, wherever its end is."""
+    """LogSegment.read returns a part of the file, wherever its end is."""
     append(simulation, 3)
     consumer = Consumer(simulation, 11)
     whole = consumer.ask().responses[0].partitions[0].records
@@ -452,7 +450,7 @@ def test_a_negative_limit_is_an_error_where_there_is_something_to_read(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_of_a_partition_that_is_named_twice_the_last_counts(simulation: Simulation, version: int) -> None:
+def test_the_last_entry_of_a_partition_that_is_named_twice_counts(simulation: Simulation, version: int) -> None:
     append(simulation, 2)
     reads = Consumer(simulation, version).read(wanted(offset=0), wanted(1), wanted(offset=2), wanted(9), wanted(9))
 
@@ -462,7 +460,7 @@ def test_of_a_partition_that_is_named_twice_the_last_counts(simulation: Simulati
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_partitions_of_a_topic_that_follow_each_other_are_told_together(simulation: Simulation, version: int) -> None:
-    """FetchResponse.toMessage; who is not known comes last."""
+    """FetchResponse.toMessage puts unknown partitions last."""
     append(simulation)
     answer = Consumer(simulation, version).ask(wanted(9), wanted(0), wanted(8))
 
@@ -470,7 +468,7 @@ def test_partitions_of_a_topic_that_follow_each_other_are_told_together(simulati
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_isolation_level_that_nobody_has_fails_the_request(simulation: Simulation, version: int) -> None:
+def test_an_unknown_isolation_level_fails_the_request(simulation: Simulation, version: int) -> None:
     """IsolationLevel.forId."""
     append(simulation)
     answer = Consumer(simulation, version).ask(isolation_level=2)
@@ -482,7 +480,8 @@ def test_an_isolation_level_that_nobody_has_fails_the_request(simulation: Simula
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_aborted_transactions_are_none_or_not_told(simulation: Simulation, version: int) -> None:
-    """Null where nobody looked for them: below read committed, and where the log was not read."""
+    """The field is null where the broker does not collect them: below read_committed, and where the log was not
+    read."""
     append(simulation)
     consumer = Consumer(simulation, version)
 
@@ -535,7 +534,7 @@ def test_reading_does_not_disturb_producing(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_fetch_that_fails_as_a_whole_is_told_for_each_partition_up_to_v12(version: int) -> None:
-    """FetchRequest.getErrorResponse: each partition up to v12, and the code of the whole from v7 on."""
+    """FetchRequest.getErrorResponse: an error for each partition up to v12, and for the whole response from v7 on."""
     simulation = Simulation()
     simulation.topic("t", partitions=2)
 

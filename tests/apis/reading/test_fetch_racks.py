@@ -1,4 +1,4 @@
-"""A consumer that says in which rack it is (KIP-392; core/replication/preferred_replica.py)."""
+"""A consumer that sends its rack (KIP-392; core/replication/preferred_replica.py)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cluster(selector: str | None = KAFKAS_SELECTOR) -> Simulation:
 
 
 def fetched(simulation: Simulation, rack: str, offset: int = 0, broker: int = 1, **values: Any) -> tuple[int, int, int]:
-    """The preferred replica, the error, and how many bytes were read."""
+    """Return the preferred replica, the error, and the number of bytes read."""
     asked = {"replica_id": -1, "max_wait": timedelta(0), "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
     part = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     session = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": (), "rack_id": rack}
@@ -41,16 +41,18 @@ SIZE = len(batch(b"a"))
     ("selector", "expected"),
     [(None, -1), (KAFKAS_SELECTOR, 4), ("RackAwareReplicaSelector", 4), ("org.example.Mine", -1)],
 )
-def test_who_selects(selector: str | None, expected: int) -> None:
+def test_the_setting_of_the_replica_selector_decides_the_preferred_read_replica(
+    selector: str | None, expected: int
+) -> None:
     assert fetched(cluster(selector), "c") == (expected, 0, 0 if expected > 0 else SIZE)
 
 
 @pytest.mark.parametrize("rack", ["", "a", "nowhere"])
-def test_who_stays_reads(rack: str) -> None:
+def test_without_a_better_replica_the_leader_serves_the_fetch(rack: str) -> None:
     assert fetched(cluster(), rack) == (-1, 0, SIZE)
 
 
-def test_of_two_the_one_with_more_is_preferred() -> None:
+def test_the_replica_with_more_records_is_preferred() -> None:
     simulation = cluster()
     simulation.followers("frozen", broker=3)
     simulation.connect().send(produce("t", acks=1, records=batch(b"b")))

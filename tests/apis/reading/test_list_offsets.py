@@ -1,4 +1,4 @@
-"""ListOffsets: what is the first, the last, the one at a time; and after an election."""
+"""ListOffsets: the first offset, the last one, and the one at a time; also after an election."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listed(
     topic: str = "t",
     isolation: int = 0,
 ) -> list[tuple[int, int, int, int]]:
-    """(error, timestamp, offset, leader epoch) of each partition."""
+    """Return (error, timestamp, offset, leader epoch) of each partition."""
     answer: Any = ask(
         simulation.connect(broker),
         LIST_OFFSETS,
@@ -139,7 +139,7 @@ def test_at_log_append_time_the_first_record_of_a_batch_is_found() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_isolation_level_that_nobody_has_fails_the_request(simulation: Simulation, version: int) -> None:
+def test_an_unknown_isolation_level_fails_the_request(simulation: Simulation, version: int) -> None:
     """IsolationLevel.forId; v1 has no levels."""
     found = listed(simulation, LATEST, version, isolation=2, partitions=(0, 9))
     if version == 1:
@@ -182,7 +182,9 @@ def test_consumers_see_what_is_committed_and_followers_all(
         (1, -1, -2, NONE),  # a debugging consumer may ask any replica
     ],
 )
-def test_who_may_be_asked(simulation: Simulation, broker: int, epoch: int, replica_id: int, error: int) -> None:
+def test_list_offsets_checks_leader_and_leader_epoch(
+    simulation: Simulation, broker: int, epoch: int, replica_id: int, error: int
+) -> None:
     simulation.move_leader(2)
     ((got, *_),) = listed(simulation, LATEST, broker=broker, epoch=epoch, replica_id=replica_id)
     assert got == error

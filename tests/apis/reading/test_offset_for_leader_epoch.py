@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ends, and who may be asked."""
+"""OffsetForLeaderEpoch: the end of an epoch, and the brokers that respond."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def test_where_an_epoch_ends(
     [(3, 2, 0, NONE), (3, 1, 0, FENCED), (3, 3, 0, UNKNOWN_EPOCH), (1, 2, 0, NOT_LEADER), (1, 1, 0, FENCED),
      (3, -1, 9, UNKNOWN_TOPIC)],
 )  # fmt: skip
-def test_who_may_be_asked(simulation: Simulation, broker: int, current: int, partition: int, error: int) -> None:
+def test_offset_for_leader_epoch_checks_leader_and_leader_epoch(
+    simulation: Simulation, broker: int, current: int, partition: int, error: int
+) -> None:
     got, *found = asked(simulation, 4, 0, broker=broker, current=current, partition=partition)
     assert got == error
     assert found == ([0, 2] if error == NONE else [-1, -1])

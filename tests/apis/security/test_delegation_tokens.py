@@ -1,4 +1,4 @@
-"""Delegation tokens, every version, over PLAINTEXT: nobody gets one (apis/security/)."""
+"""Delegation tokens, every version, over PLAINTEXT: none is issued (apis/security/)."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def client() -> SimulatedClient:
 
 
 @pytest.mark.parametrize("version", served_versions(CREATE))
-def test_none_is_made_for_who_asks(client: SimulatedClient, version: int) -> None:
+def test_no_token_is_created_for_the_requester(client: SimulatedClient, version: int) -> None:
     answer = ask(client, CREATE, version, **TOKEN)
     assert (answer.error_code, answer.token_id, answer.hmac) == (NOT_ALLOWED, "", b"")
     assert (answer.principal_type, answer.principal_name) == ("User", "ANONYMOUS")
     assert getattr(answer, "token_requester_principal_name", "ANONYMOUS") == "ANONYMOUS"
 
 
-def test_none_is_made_for_somebody_else(client: SimulatedClient) -> None:
+def test_no_token_is_created_for_another_owner(client: SimulatedClient) -> None:
     answer = ask(client, CREATE, 3, **TOKEN | {"owner_principal_type": "User", "owner_principal_name": "u"})
     assert (answer.principal_name, answer.token_requester_principal_name) == ("u", "ANONYMOUS")
 
 
 @pytest.mark.parametrize("version", served_versions(RENEW))
-def test_none_is_renewed_or_expired(client: SimulatedClient, version: int) -> None:
+def test_no_token_is_renewed_or_expired(client: SimulatedClient, version: int) -> None:
     assert ask(client, RENEW, version, hmac=b"x", renew_period=DAY).error_code == NOT_ALLOWED
     assert ask(client, EXPIRE, version, hmac=b"x", expiry_time_period=DAY).error_code == NOT_ALLOWED
 

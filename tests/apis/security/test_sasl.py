@@ -23,7 +23,7 @@ def test_no_mechanism_is_spoken_and_the_connection_goes_on(client: SimulatedClie
 
 
 @pytest.mark.parametrize("version", served_versions(SASL_AUTHENTICATE))
-def test_everybody_is_in_already(client: SimulatedClient, version: int) -> None:
+def test_on_plaintext_a_sasl_authenticate_is_an_illegal_sasl_state(client: SimulatedClient, version: int) -> None:
     for _ in range(2):
         answer = ask(client, SASL_AUTHENTICATE, version, auth_bytes=b"\0u\0p")
         assert answer.error_code == ILLEGAL_SASL_STATE

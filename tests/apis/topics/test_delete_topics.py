@@ -133,7 +133,7 @@ def test_a_topic_of_many_partitions_is_deleted_in_slices() -> None:
 
 
 def test_a_topic_is_gone_before_its_partitions_are_cleaned_up() -> None:
-    """It can be made again meanwhile; what is deleted is the old one."""
+    """The topic can be created again meanwhile; only the old one is deleted."""
     running = Simulation()
     running.topic("many", partitions=300)
     handling = Handling(

@@ -30,7 +30,7 @@ def test_all_or_none(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_is_not_it(version: int) -> None:
+def test_add_partitions_refuses_another_producer_id_or_epoch(version: int) -> None:
     client = with_coordinator().connect()
     _, producer_id, epoch = init(client)
     assert add(client, (producer_id + 1, epoch), 0, version=version) == {0: MAPPING}
@@ -63,7 +63,7 @@ def test_brokers_ask_for_many(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_what_is_verified_is_told_in_the_order_in_which_it_was_asked(version: int) -> None:
-    """And not in that of a set, which is another one in each process (PYTHONHASHSEED)."""
+    """The order is not that of a set, which differs between processes (PYTHONHASHSEED)."""
     simulation = with_coordinator()
     client = simulation.connect()
     _, producer_id, epoch = init(client)

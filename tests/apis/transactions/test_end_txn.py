@@ -24,7 +24,7 @@ def test_a_transaction_ends(version: int, committed: bool) -> None:
 
 
 @pytest.mark.parametrize("version", served_versions(END))
-def test_who_is_not_it(version: int) -> None:
+def test_end_txn_refuses_another_producer_id_or_epoch(version: int) -> None:
     client = with_coordinator().connect()
     _, producer_id, epoch = init(client)
     add(client, (producer_id, epoch), 0)

@@ -1,4 +1,4 @@
-"""Transactions that hang: a partition has records of one, its coordinator knows nothing of it, and nobody ends it."""
+"""Hanging transactions: a partition has records of one that its coordinator does not have, so it never ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_since(client: SimulatedClient) -> list[int]:
 
 
 def abort(client: SimulatedClient, producer: tuple[int, int]) -> int:
-    """As kafka-transactions.sh abort does."""
+    """Abort the transaction like kafka-transactions.sh abort."""
     marker: dict[str, Any] = {
         "producer_id": producer[0],
         "producer_epoch": producer[1],
@@ -38,7 +38,7 @@ def abort(client: SimulatedClient, producer: tuple[int, int]) -> int:
     return int(answer.markers[0].topics[0].partitions[0].error_code)
 
 
-def test_it_is_made_where_nobody_asks_and_is_aborted_by_hand() -> None:
+def test_without_verification_a_transaction_hangs_and_an_admin_aborts_it() -> None:
     simulation = with_coordinator(transaction_partition_verification_enable="false")
     client = simulation.connect()
     _, *producer = init(client)

@@ -32,7 +32,7 @@ def administer(given: Administered, work: Callable[[AIOKafkaAdminClient], Awaita
 
 
 async def becomes(look: Callable[[], Awaitable[Any]], expected: Any) -> None:
-    """What is there is as expected, now or soon: a broker of Kafka learns a moment later what another was told."""
+    """Wait until the result is as expected: a broker of Kafka may learn a moment later than another."""
     end = asyncio.get_running_loop().time() + LIMIT_S
     while (found := await look()) != expected:
         assert asyncio.get_running_loop().time() < end, f"waited {LIMIT_S:g} s for {expected}; it is {found}"

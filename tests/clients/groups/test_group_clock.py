@@ -42,7 +42,7 @@ def consumer(kafka: FakeCluster, **settings: object) -> confluent_kafka.Consumer
             "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": 100,
             "enable.auto.commit": False,
-            "fetch.wait.max.ms": 1,  # of a clock that stands still while nobody moves it
+            "fetch.wait.max.ms": 1,  # a clock that only the test moves
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
     )
@@ -68,7 +68,7 @@ def step(kafka: FakeCluster, client: confluent_kafka.Consumer) -> None:
 
 
 def state(raw: RawClient) -> tuple[str, int]:
-    """Of the group, and how many are in it."""
+    """Return the state of the group, and the number of its members."""
     _, answer = decode_response(DESCRIBE_GROUPS, 5, raw.ask(describe_groups(["g"], version=5)))
     [group] = answer.groups
     return group.group_state, len(group.members)
@@ -78,7 +78,7 @@ def test_a_session_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawClien
     static = consumer(kafka, group_instance_id="one")
     static.subscribe(["t"])
     until(lambda: len(static.assignment()) == 2, lambda: step(kafka, static))
-    static.close()  # who is static does not leave
+    static.close()  # a static member does not leave
 
     kafka.clock.advance(SESSION_MS - 1_000)  # its last heartbeat was a moment ago
     assert state(raw) == ("Stable", 1)

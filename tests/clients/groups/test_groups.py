@@ -1,4 +1,4 @@
-"""Groups of stock clients, unmodified: who gets what when members come, die, come back, commit and resume."""
+"""Groups of stock clients, unmodified: assignments when members join, die, restart, commit and resume."""
 
 from __future__ import annotations
 

@@ -56,12 +56,12 @@ def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -
     written = {each.point.name: each.written for each in outcomes if each.point is not None}
     # What was written and not committed is there, and only read_uncommitted sees it.
     assert written["after a flush"] == written["before EndTxn"] == written["after an abort"] == [2, 2]
-    assert written["after begin"] == written["before the answer to EndTxn"] == [1, 1]
+    assert written["after begin"] == written["before the response to EndTxn"] == [1, 1]
 
 
 @pytest.mark.nightly  # every day: the same with aiokafka
 def test_kafka_python_dies_where_most_may_go_wrong() -> None:
-    """Its programs start slowly; all of it is in the command."""
+    """kafka-python's programs start slowly; the command has all points."""
     points = [each for each in POINTS if each.api_key in (TXN_OFFSET_COMMIT, END_TXN)]
     outcomes = crashed("kafka-python", points)
     assert wrong(outcomes) == []

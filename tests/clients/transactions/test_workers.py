@@ -56,7 +56,7 @@ class Workers:
         return ClientProcess([sys.executable, "-W", "ignore", "-m", self._program], ROOT, plan, LIMIT_S)
 
     def count(self, request: str) -> int:
-        """How many of that name were sent."""
+        """Return how many requests of that name were sent."""
         return [name for name, _ in self.proxy.requests].count(request)
 
     def feed(self, values: dict[int, list[str]]) -> None:
@@ -64,7 +64,7 @@ class Workers:
             wire.produce("in", values)
 
     def seen(self, *, committed: bool = True) -> list[list[str]]:
-        """In each partition of `out`."""
+        """Return the values in each partition of `out`."""
         return [sorted(each) for each in read_values(self._bootstrap, "out", committed=committed).values()]
 
 
@@ -84,8 +84,8 @@ def consumed(told: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("client", PROGRAMS)
 def test_a_zombie_that_wakes_up_before_its_commit_commits_nothing(client: str) -> None:
-    """It has sent its offsets and stands still. Its group gives its partitions to another, who is not told the offsets
-    until the time of the transaction is over; then the first one goes on with EndTxn."""
+    """One worker has sent its offsets and is paused. Its group assigns its partitions to another worker, which does not
+    get the offsets until the transaction times out. Then the first one resumes with EndTxn."""
     with workers(client) as both, both.worker("first") as first:
         both.feed({0: ["v"]})
         assert consumed(first.hear()) == "v"

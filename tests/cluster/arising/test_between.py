@@ -1,4 +1,4 @@
-"""A network that does not carry between brokers."""
+"""Cuts of the network between brokers."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def test_a_broker_that_does_not_reach_the_controller_loses_its_session(simulatio
     assert leads(simulation) == (2, [2, 3])
     client = simulation.connect()
     client.send(produce("t", acks=1))
-    assert answers(client) == [(SESSION_MS, NONE, 0)]  # which nobody told who leads by now
+    assert answers(client) == [(SESSION_MS, NONE, 0)]  # which no broker told of the new leader
 
 
-def test_nor_can_it_shrink_an_isr_meanwhile() -> None:
+def test_a_leader_without_its_controller_cannot_shrink_the_isr() -> None:
     simulation = Simulation(config={"replica.lag.time.max.ms": "2000", "broker.session.timeout.ms": "9000"})
     simulation.topic()
     client = simulation.connect()
@@ -178,7 +178,7 @@ def test_killed_and_healed_it_waits_for_its_last_session_as_ever(simulation: Sim
     assert simulation.cluster.state_of(1) == "running"
 
 
-def test_resumed_behind_the_cut_nobody_hears_it(simulation: Simulation) -> None:
+def test_a_broker_resumed_behind_a_cut_loses_its_leadership(simulation: Simulation) -> None:
     simulation.pause(1)
     cut(simulation, (1,), (2, 3), controller="b")
     simulation.advance(1_000)
@@ -201,7 +201,7 @@ def test_cut_off_while_it_registers_it_loses_that_session_as_well() -> None:
     assert not simulation.cluster.registry.is_alive(1)
 
 
-def test_a_leader_that_is_heard_again_takes_into_the_isr_who_has_caught_up() -> None:
+def test_a_leader_that_reaches_the_controller_again_expands_its_isr() -> None:
     simulation = Simulation(config={"replica.lag.time.max.ms": "2000"})
     simulation.topic()
     followers = cut(simulation, (1,), (2,))

@@ -77,7 +77,7 @@ class TestFull:
         simulation.advance(10 * CHECKPOINT_MS)
         assert simulation.cluster.state_of(1) == "running"
 
-    def test_what_stands_still_writes_nothing(self, simulation: Simulation) -> None:
+    def test_a_paused_broker_does_not_notice_its_full_disk(self, simulation: Simulation) -> None:
         arise(simulation, FullDisk(1))
         simulation.pause(1)
         simulation.advance(CHECKPOINT_MS)
@@ -120,7 +120,7 @@ class TestSlow:
         assert answers(client) == [(at_ms, NONE, 0)]
         assert simulation.partition().isr_ids == [1, 2, 3]
 
-    def test_too_slow_for_those_who_wait(self, simulation: Simulation) -> None:
+    def test_a_slow_disk_of_a_follower_lets_a_produce_time_out(self, simulation: Simulation) -> None:
         client = simulation.connect()
         arise(simulation, SlowDisk(3, 1_000))
         client.send(produce("t", timeout_ms=500))

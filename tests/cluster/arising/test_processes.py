@@ -1,4 +1,4 @@
-"""Processes of brokers that stand still for a while, crash, and are restarted one after the other."""
+"""Brokers that are paused for a while, crash, or are restarted one after the other."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class TestGcPause:
         assert state(simulation, 1) == "killed"
         assert arisen.is_over
 
-    def test_of_one_that_stands_still_or_is_not_there(self, simulation: Simulation) -> None:
+    def test_gc_pause_refuses_a_paused_or_unknown_broker(self, simulation: Simulation) -> None:
         simulation.pause(1)
         with pytest.raises(ValueError, match="'gc_pause' needs a broker that is running, but broker 1 is paused"):
             arise(simulation, GcPause(1, 10))
@@ -115,7 +115,7 @@ class TestUncleanShutdown:
         simulation.advance(SESSION_MS)
         assert state(simulation, 1) == "running"
 
-    def test_killed_again_it_is_done_when_somebody_starts_it(self, simulation: Simulation) -> None:
+    def test_killed_again_the_fault_is_done_at_the_next_start(self, simulation: Simulation) -> None:
         arisen = arise(simulation, UncleanShutdown(1))
         simulation.kill(1)
         simulation.advance(2 * SESSION_MS)
@@ -123,7 +123,7 @@ class TestUncleanShutdown:
         simulation.start(1)
         assert arisen.is_done
 
-    def test_of_one_that_is_dead(self, simulation: Simulation) -> None:
+    def test_unclean_shutdown_refuses_a_killed_broker(self, simulation: Simulation) -> None:
         simulation.kill(1)
         with pytest.raises(ValueError, match="running or paused or stopping, but broker 1 is killed"):
             arise(simulation, UncleanShutdown(1))
@@ -140,7 +140,7 @@ class TestRollingRestart:
         assert seen == [[down, up, up], [up, down, up], [up, up, down], [up, up, up]]
         assert (arisen.is_done, arisen.is_over, arisen.hits) == (True, True, 3)
         assert simulation.partition().isr_ids == [1, 2, 3]
-        assert simulation.cluster.probe.listeners == simulation.cluster.probe.listeners[:1]  # nobody listens any more
+        assert simulation.cluster.probe.listeners == simulation.cluster.probe.listeners[:1]  # no listener is left
 
     def test_a_rolling_restart_waits_until_a_broker_is_in_all_isrs(self, simulation: Simulation) -> None:
         simulation.followers("lagging:5000", broker=1)

@@ -1,4 +1,4 @@
-"""What faults do to the bytes of answers."""
+"""Faults that change the bytes of responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answered(do: Any, *frames: bytes, times: Any = "once") -> tuple[FaultyCluste
 
 
 def usual(*frames: bytes) -> bytes:
-    """What is answered without a fault."""
+    """Return the response without a fault."""
     client = FaultyCluster().connect()
     client.send(*(frames or (produce("t", 0),)))
     data: bytes = client.data
@@ -126,7 +126,7 @@ def test_a_corrupted_batch_in_one_partition_of_a_fetch() -> None:
     assert fetch(kafka, client) == good
 
 
-def test_a_partition_of_a_fetch_fails_and_nobody_waits() -> None:
+def test_an_error_of_one_partition_completes_the_fetch_at_once() -> None:
     kafka = FaultyCluster()
     client = kafka.connect()
     kafka.add({"api": "Fetch", "partition": 1}, "NOT_LEADER_OR_FOLLOWER")

@@ -1,4 +1,4 @@
-"""What faults do to the cluster."""
+"""Faults that change the cluster."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_frozen_and_thawed_by_name() -> None:
     assert client.produced() == [{1: (0, 0)}]
 
 
-def test_whoever_leads_goes() -> None:
+def test_lose_leader_stops_the_leader_of_the_partition() -> None:
     kafka = FaultyCluster()
     kafka.add({"api": "Produce", "partition": 0}, "lose_leader")
     client = kafka.connect()
@@ -87,7 +87,7 @@ def test_a_commit_of_offsets_that_is_lost_after_it_was_written() -> None:
     assert asked.topics[0].partitions[0].committed_offset == 5  # it was done
 
 
-def test_a_topic_that_was_made_although_nobody_was_told() -> None:
+def test_a_topic_exists_although_its_response_was_lost() -> None:
     kafka = FaultyCluster()
     kafka.add({"api": "CreateTopics", "at": "before_answer"}, "disconnect")
     client = kafka.connect()

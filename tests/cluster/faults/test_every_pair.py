@@ -1,9 +1,9 @@
 """Every pair of a point and an error, of every API: taken or refused, and the state after it.
 
-The oracle knows nothing of the table and of the engine. What may be answered where it has from docs/errors.md, which is
-kept to what Kafka has answered (tests/conformance/errors); whether an API appends, from the logs of a run without
-faults; what must be there afterwards, from the same run: an error before the work leaves everything as it was, one
-after it as the work makes it. And who asks again is told what he would be told then.
+The oracle knows nothing of the table and of the engine. The errors that a point allows come from docs/errors.md, which
+is tested against Kafka's responses (tests/conformance/errors). The logs of a run without faults tell whether an API
+appends, and the state afterwards. An error before the work leaves the state as it was, an error after it leaves the
+state that the work makes. A repeated request gets the response that fits this state.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ APPENDING = frozenset(
 
 
 class Run(NamedTuple):
-    """Without faults: the states before the request, behind it, and behind the same one again; and both answers."""
+    """A run without faults: the states before the request, after it and after a repetition, and both responses."""
 
     before: dict[str, str]
     once: dict[str, str]
@@ -82,7 +82,7 @@ def run(api: str) -> Run:
 
 
 def can_be(api: str, at: str, error: str) -> bool:
-    """What the oracle says."""
+    """Return True if the oracle allows the error at this point."""
     if at in AFTER_A_WRITE and api not in APPENDING:
         return False
     if at == "after_append" and error == "NOT_ENOUGH_REPLICAS_AFTER_APPEND":

@@ -1,4 +1,4 @@
-"""Which faults may fit a request: never one too few."""
+"""The index of faults by request: it never omits a fault that matches."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_whatever_comes_it_says_something(version: int, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
-def test_nobody_listens_while_no_request_is_under_way(is_removed: bool) -> None:
+def test_without_a_request_in_flight_a_fault_has_no_listener(is_removed: bool) -> None:
     kafka = FaultyCluster()
     armed = kafka.add({"api": "Produce", "topic": "t", "at": "after_append"}, {"delay": 5}, "every_time")
     kafka.add({"api": "Produce", "topic": "other"}, "disconnect")

@@ -1,4 +1,4 @@
-"""Very many faults that act on one request: others have their turn between them."""
+"""Very many faults that act on one request: other clients are served between them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_others_are_answered_before_the_last_one_has_acted(when: dict[str, Any],
         assert len(slow.frames) == (MANY + 1 if do == "duplicate" else 1)
 
 
-def test_who_goes_meanwhile_is_forgotten() -> None:
+def test_the_work_of_a_lost_connection_is_dropped() -> None:
     kafka = FaultyCluster(partitions=1)
     client = kafka.connect()
     for _ in range(MANY):

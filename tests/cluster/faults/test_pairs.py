@@ -49,7 +49,7 @@ def test_the_state_is_what_the_error_says(at: str, error: str, acks: int, follow
     assert told == {0: (code, 0 if is_written else -1), 1: (0, 0)}
     state = kafka.partition(0).leader_log.producer_state
     assert kafka.log_end(0) == int(is_written)
-    assert kafka.partition(0).high_watermark == int(is_written)  # the followers come to it, whoever was told what
+    assert kafka.partition(0).high_watermark == int(is_written)  # the followers fetch it, whatever the response was
     assert (state.last_entry(7) is not None) == is_written
     assert kafka.log_end(1) == 1
     # An idempotent producer that sends it again is told the truth, and it is there once.

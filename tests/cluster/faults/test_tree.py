@@ -1,4 +1,4 @@
-"""The walk knows every part of every answer that can have an error."""
+"""The walk covers every field of every response that can have an error."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ OF_A_TOPIC = {"Metadata", "DescribeTopicPartitions"}  # partitions are no parts 
 
 
 def items(kind: Any) -> Any:
-    """What an array holds, if that is a struct; else None."""
+    """Return the struct of an array's items; None if they are no structs."""
     found = [each for each in get_args(kind) if is_dataclass(each)]
     found += [inner for each in get_args(kind) for inner in get_args(each) if is_dataclass(inner)]
     return found[0] if found else None
 
 
 def paths_to_errors(kind: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The fields that lead to an error code."""
+    """Yield the fields that lead to an error code."""
     hints = get_type_hints(kind)
     for field in fields(kind):
         if field.name in ("error_code", "partition_error_code"):
@@ -35,7 +35,7 @@ def paths_to_errors(kind: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
 
 
 def filled(kind: Any, path: tuple[str, ...]) -> Any:
-    """With one item in each array on the way, and nothing else."""
+    """Return a message with one item in each array on the path, and nothing else."""
     nothing: dict[str, Any] = {field.name: None for field in fields(kind)}
     if not path:
         return kind(**nothing)

@@ -19,7 +19,7 @@ LEFT_OUT = {
     ),  # it tells an id that the coordinator has made up and keeps: only the work does
 }
 NO_CODE = "none"  # CreateTopics has a field for the error of configs, which is 0
-# APIs whose state must have been looked at by somebody, for each error that Kafka was asked for.
+# APIs with a case that looked at the state, for each error that Kafka has shown.
 LOOKED_AT = {
     *("Produce", "OffsetCommit", "JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "InitProducerId"),
     *("AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "CreateTopics"),
@@ -51,7 +51,7 @@ def test_every_case_that_is_named_shows_it(told: list[Origin], answered: Seen) -
             assert each.case in cases, f"{each.case} does not show {each.error} of {each.api}. {WRITE}"
 
 
-def test_who_has_a_reason_was_not_seen(told: list[Origin], answered: Seen) -> None:
+def test_a_row_with_a_reason_is_shown_by_no_case(told: list[Origin], answered: Seen) -> None:
     for each in told:
         if not each.case and each.place != AFTER_WORK:
             cases = [shown.case for shown in answered.get((each.api, each.error), ())]

@@ -1,4 +1,4 @@
-"""Snapshots of settings do not change; the holder of the brokers' one tells whom it concerns."""
+"""Snapshots of settings do not change; the holder of the brokers' snapshots notifies the affected listeners."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_only_readers_of_a_changed_setting_are_notified() -> None:
 
 
 @pytest.mark.parametrize("name", ["num.partitions", "listeners"])
-def test_nobody_waits_for_what_is_never_altered(name: str) -> None:
+def test_a_listener_for_a_static_setting_is_refused(name: str) -> None:
     with pytest.raises(AssertionError, match="never altered"):
         DynamicBrokerConfig(BrokerConfig()).on_change([name], lambda config: None)
 

@@ -1,4 +1,5 @@
-"""The tables of settings: each name once, as Kafka itself has it, and the column of who applies it cannot lie."""
+"""The tables of settings: each of Kafka's names occurs once, and the column of the code that applies a setting is
+true."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_it_is_told_in_a_few_words() -> None:
     assert not [key.name for key in entries() if not 0 < len(key.doc) < 100 or key.doc.endswith(".")]
 
 
-# Who applies it.
+# The code that applies a setting.
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -147,7 +148,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 @cache
 def reads() -> dict[str, set[str]]:
-    """By module, the attributes that are read of something called a configuration."""
+    """Return by module the attributes that are read of a configuration."""
     found: dict[str, set[str]] = {}
     for name, tree in modules():
         for node in ast.walk(tree):
@@ -161,7 +162,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def attribute_read(key: Setting[Any]) -> str:
-    """A default of topics is applied by who applies the topic's setting."""
+    """Return the attribute that is read: a default for topics is applied by the code of the topic's setting."""
     return key.attribute if key.topic is None else TopicConfig.SETTINGS[key.topic].attribute
 
 

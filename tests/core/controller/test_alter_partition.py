@@ -1,4 +1,4 @@
-"""A leader asks the controller for another ISR, and the controller takes its time."""
+"""A leader requests another ISR, and the controller responds after a delay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def simulation() -> Simulation:
 
 
 def out_of_sync(simulation: Simulation) -> int:
-    """Let broker 3 fall behind, until its leader asks for it to leave: when that was."""
+    """Let broker 3 fall behind until its leader requests its removal. Return the time of that."""
     simulation.followers("frozen", broker=3)
     simulation.connect().send(produce("t", acks=1))
     simulation.advance(LAG_MS + LOOKS_MS)
@@ -51,7 +51,7 @@ def test_a_follower_joins_the_isr_when_it_has_caught_up(simulation: Simulation) 
     assert seen == [[1, 2], [1, 2, 3]]
 
 
-def test_who_catches_up_while_it_is_about_to_leave_is_asked_for_again(simulation: Simulation) -> None:
+def test_a_follower_that_catches_up_during_the_shrink_rejoins_the_isr(simulation: Simulation) -> None:
     out_of_sync(simulation)
     simulation.followers("instant", broker=3)
     simulation.advance(DELAY_MS)

@@ -1,4 +1,4 @@
-"""Who leads after brokers came or went, row by row (PartitionChangeBuilder.electAnyLeader)."""
+"""The elected leader after brokers left or came back, row by row (PartitionChangeBuilder.electAnyLeader)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 def partition(leader: int, isr: set[int], alive: set[int], unclean: bool) -> Partition:
-    """Replicas 2, 3, 1 in this order."""
+    """Return a partition with replicas 2, 3, 1 in this order."""
     brokers = BrokerRegistry([1, 2, 3])
     config = TopicConfig(unclean_leader_election_enable=unclean)
     made = Partition(TopicPartition("t", 0), [2, 3, 1], config, 30_000, 0, brokers)
@@ -32,13 +32,13 @@ def partition(leader: int, isr: set[int], alive: set[int], unclean: bool) -> Par
         ("the leader stays though it is not the preferred one", 3, {1, 2, 3}, {2, 3}, {2, 3}, False, 3, (2, 3)),
         ("the leader goes: the next in assignment order", 2, {1, 2, 3}, {1, 3}, {1, 3}, False, 3, (3, 1)),
         ("the next is not in sync: the one after", 2, {1, 2}, {1}, {1, 3}, False, 1, (1,)),
-        ("the last in sync goes: nobody, and it stays", 2, {2}, set(), {1, 3}, False, NO_LEADER, (2,)),
+        ("the last in-sync replica goes: no leader", 2, {2}, set(), {1, 3}, False, NO_LEADER, (2,)),
         ("the same, unclean: the first alive, alone", 2, {2}, set(), {1, 3}, True, 3, (3,)),
         ("unclean is the last resort only", 2, {1, 2}, {1}, {1, 3}, True, 1, (1,)),
-        ("nobody is alive", 2, {2}, set(), set(), True, NO_LEADER, (2,)),
+        ("no replica is alive", 2, {2}, set(), set(), True, NO_LEADER, (2,)),
         ("the last in sync comes back", NO_LEADER, {2}, {2}, {1, 2}, False, 2, (2,)),
-        ("somebody else comes back", NO_LEADER, {2}, {2}, {1}, False, NO_LEADER, (2,)),
-        ("somebody else comes back, unclean", NO_LEADER, {2}, {2}, {1}, True, 1, (1,)),
+        ("a replica that is not in sync comes back", NO_LEADER, {2}, {2}, {1}, False, NO_LEADER, (2,)),
+        ("a replica that is not in sync comes back, unclean", NO_LEADER, {2}, {2}, {1}, True, 1, (1,)),
     ],
 )
 def test_the_elected_leader(
@@ -58,19 +58,19 @@ def test_the_elected_leader(
 @pytest.mark.parametrize(
     ("name", "leader", "isr", "elr", "last", "target_isr", "alive", "unclean", "elected"),
     [
-        ("below the minimum who goes is eligible", 2, {2, 3, 1}, (), (), {2}, {2}, False, Elected(2, (2,), (1, 3))),
-        ("at the minimum nobody is", 2, {2, 3, 1}, (), (), {2, 3}, {2, 3}, False, Elected(2, (2, 3))),
-        ("the last in sync goes: nobody leads, and the ISR is empty", 2, {2}, (), (), set(), {1, 3}, False,
+        ("below the minimum, one is eligible", 2, {2, 3, 1}, (), (), {2}, {2}, False, Elected(2, (2,), (1, 3))),
+        ("at the minimum, no replica is eligible", 2, {2, 3, 1}, (), (), {2, 3}, {2, 3}, False, Elected(2, (2, 3))),
+        ("the last in-sync replica goes: no leader, empty ISR", 2, {2}, (), (), set(), {1, 3}, False,
          Elected(NO_LEADER, (), (2,))),
-        ("who is eligible leads, in assignment order", 2, {2}, (1, 3), (), set(), {1, 3}, False,
+        ("an eligible replica leads, in assignment order", 2, {2}, (1, 3), (), set(), {1, 3}, False,
          Elected(3, (3,), (1, 2))),
-        ("and only if nobody is in sync", NO_LEADER, {1}, (2, 3), (2,), {1}, {1, 2}, False, Elected(1, (1,), (2, 3))),
+        ("an in-sync replica comes first", NO_LEADER, {1}, (2, 3), (2,), {1}, {1, 2}, False, Elected(1, (1,), (2, 3))),
         ("eligible comes before unclean", 2, {2}, (1,), (), set(), {1, 3}, True, Elected(1, (1,), (2,))),
-        ("unclean as the last resort, and nobody is eligible then", 2, {2}, (), (), set(), {1}, True,
+        ("unclean as the last resort, and no ELR", 2, {2}, (), (), set(), {1}, True,
          Elected(1, (1,))),
-        ("who led last, if nobody is eligible", NO_LEADER, set(), (), (3,), set(), {1, 3}, False, Elected(3, (3,))),
-        ("but not while somebody is", NO_LEADER, set(), (1,), (3,), set(), {3}, False, Elected(NO_LEADER, (), (1,))),
-        ("nor if it is not alive", NO_LEADER, set(), (), (3,), set(), {1}, False, Elected(NO_LEADER, ())),
+        ("without an ELR the last leader leads", NO_LEADER, set(), (), (3,), set(), {1, 3}, False, Elected(3, (3,))),
+        ("with an ELR it waits", NO_LEADER, set(), (1,), (3,), set(), {3}, False, Elected(NO_LEADER, (), (1,))),
+        ("a last leader that is not alive", NO_LEADER, set(), (), (3,), set(), {1}, False, Elected(NO_LEADER, ())),
     ],
 )  # fmt: skip
 def test_the_elected_leader_with_eligible_leader_replicas(
@@ -99,7 +99,7 @@ def test_the_preferred_leader_may_be_an_eligible_one() -> None:
 
 
 def with_elr(leader: int, isr: set[int], elr: tuple[int, ...], last: tuple[int, ...], alive: set[int]) -> Partition:
-    """Replicas 2, 3, 1 in this order, two of them at least in sync."""
+    """Return a partition with replicas 2, 3, 1 in this order and a minimum of two in-sync replicas."""
     brokers = BrokerRegistry([1, 2, 3])
     brokers.has_elr = lambda: True
     made = Partition(TopicPartition("t", 0), [2, 3, 1], TopicConfig(min_insync_replicas=2), 30_000, 0, brokers)

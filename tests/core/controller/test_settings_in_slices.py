@@ -1,4 +1,4 @@
-"""Settings of very many partitions, altered in slices, between which the world goes on."""
+"""Settings of very many partitions, altered in slices, with other work in between."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def in_turn(*works: Slices[None]) -> None:
         ((of_brokers, of_brokers), {}),
     ],
 )
-def test_of_two_changes_at_once_the_newer_one_is_left_on_all_partitions(
+def test_the_newer_of_two_concurrent_changes_stays_on_all_partitions(
     works: tuple[Change, Change], there: dict[str, str]
 ) -> None:
     simulation = large(topics=50)

@@ -1,4 +1,4 @@
-"""Brokers that do not hear the controller: leaders that do not know that they were deposed."""
+"""Brokers without metadata from the controller: leaders that do not know of their successor."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def heal(simulation: Plain, arisen: Arisen, wait_ms: int = HEARS_MS) -> None:
 
 
 def isolated(simulation: Simulation) -> Arisen:
-    """Broker 1 is cut off and deposed, and 2 leads."""
+    """Cut off broker 1 until its session ends; broker 2 leads then."""
     arisen = cut(simulation)
     simulation.advance(SESSION_MS)
     assert leads(simulation) == (2, 1, [2, 3])
@@ -70,7 +70,7 @@ def leads(simulation: Simulation) -> tuple[int, int, list[int]]:
 
 
 def told(simulation: Simulation, broker_id: int) -> tuple[int, int, list[int], list[int], list[int]]:
-    """What a broker says: leader, epoch, ISR, offline replicas, brokers."""
+    """Return a broker's metadata: leader, epoch, ISR, offline replicas, brokers."""
     client = simulation.connect(broker_id)
     client.send(metadata(["t"], 9))
     _, answer = decode_response(METADATA, 9, client.answers[-1][1])
@@ -80,7 +80,7 @@ def told(simulation: Simulation, broker_id: int) -> tuple[int, int, list[int], l
 
 
 def read(client: SimulatedClient, offset: int, version: int = 12) -> tuple[int, int, bytes]:
-    """Error, high watermark and bytes of what is there at once."""
+    """Return error, high watermark and bytes of a fetch that is completed at once."""
     client.send(fetch("t", offset=offset, version=version))
     _, answer = decode_response(FETCH, version, client.answers[-1][1])
     [[found]] = [topic.partitions for topic in answer.responses]
@@ -120,7 +120,7 @@ class TestADeposedLeader:
         simulation.advance(1)
         assert answers(client) == [(SESSION_MS + 1_234, TIMED_OUT, 0)]
 
-    def test_or_until_it_hears(self, simulation: Simulation) -> None:
+    def test_a_stale_leader_keeps_requests_parked_until_it_gets_the_metadata(self, simulation: Simulation) -> None:
         arisen = isolated(simulation)
         client = simulation.connect()
         client.send(produce("t", timeout_ms=60_000))
@@ -132,7 +132,7 @@ class TestADeposedLeader:
         assert answers(client) == [(SESSION_MS + 40_000 + HEARS_MS, NOT_LEADER, 0)]
         assert ends(simulation) == [0, 0, 0]
 
-    def test_who_waited_there_before_waits_on(self, simulation: Simulation) -> None:
+    def test_a_request_parked_at_a_stale_leader_stays_parked(self, simulation: Simulation) -> None:
         arisen = cut(simulation)
         clients = [simulation.connect() for _ in range(2)]
         clients[0].send(produce("t", timeout_ms=9_500))
@@ -168,8 +168,8 @@ class TestADeposedLeader:
         heal(simulation, arisen)
         assert told(simulation, 1) == told(simulation, 2) == (2, 1, [1, 2, 3], [], [1, 2, 3])
 
-    def test_so_is_what_it_says_of_an_isr(self, simulation: Simulation) -> None:
-        """Broker 3 is dead: the ISR is another one, whoever leads."""
+    def test_the_isr_in_the_metadata_of_an_isolated_broker_is_stale(self, simulation: Simulation) -> None:
+        """Broker 3 is dead, so the ISR has changed, whichever broker leads."""
         simulation.kill(3)
         simulation.advance(1_000)
         arisen = cut(simulation, b=())
@@ -236,7 +236,7 @@ class TestADeposedLeader:
         assert told(simulation, 1)[:2] == (1, 0)
         assert leads(simulation) == (2, 1, [2, 3])
 
-    def test_where_nobody_else_may_lead_nothing_is_lost(self) -> None:
+    def test_without_another_replica_a_stale_leader_loses_no_record(self) -> None:
         simulation = Simulation(brokers=2)
         simulation.topic(replicas=1)
         arisen = cut(simulation, b=(2,))
@@ -253,7 +253,7 @@ class TestADeposedLeader:
 
 class TestFollowersThatDoNotHearEither:
     def test_they_go_on_fetching_from_it(self, simulation: Simulation) -> None:
-        """1 and 2 are cut off, 3 leads: what 1 takes 2 has too, and acks=all waits for 3."""
+        """Brokers 1 and 2 are cut off, 3 leads: 2 copies the records of 1, and acks=all waits for 3."""
         arisen = cut(simulation, 1, 2, b=(3,))
         simulation.advance(SESSION_MS)
         assert leads(simulation)[0] == 3
@@ -286,7 +286,7 @@ class TestFollowersThatDoNotHearEither:
         heal(simulation, arisen)
         assert answers(client) == [(1_000 + HEARS_MS, NONE, 0)]
 
-    def test_who_is_elected_and_does_not_know_does_not_lead(self, simulation: Simulation) -> None:
+    def test_an_elected_leader_with_stale_metadata_refuses_produce(self, simulation: Simulation) -> None:
         arisen = cut(simulation, 2, b=(1, 3))
         simulation.move_leader(2)
         client = simulation.connect(2)
@@ -298,7 +298,7 @@ class TestFollowersThatDoNotHearEither:
 
 
 class TestOnlyTheController:
-    """Broker 1 loses the controller, and nobody else."""
+    """Broker 1 loses its connection to the controller only."""
 
     def test_until_others_lead_its_followers_have_all_that_it_takes(self, simulation: Simulation) -> None:
         arisen = cut(simulation, 1, b=())
@@ -349,7 +349,7 @@ class TestOnlyTheController:
 
 
 def codes(client: SimulatedClient) -> list[int]:
-    """Of the answers to commits of one partition."""
+    """Return the error codes of the responses to commits of one partition."""
     found = []
     for _, frame in client.answers:
         _, answer = decode_response(OFFSET_COMMIT, 8, frame)
@@ -359,8 +359,11 @@ def codes(client: SimulatedClient) -> list[int]:
 
 
 class TestAPauseThatIsTooLong:
-    def test_what_was_sent_while_it_stood_still(self, simulation: Simulation) -> None:
-        """As Kafka 4.4 showed it: acks=1 is acknowledged and lost, acks=all answered 6 with its base offset."""
+    def test_requests_that_were_sent_to_a_paused_leader_are_handled_when_it_resumes(
+        self, simulation: Simulation
+    ) -> None:
+        """Kafka 4.4 does so: a record with acks=1 is acknowledged and lost; acks=all gets error 6 with its base
+        offset."""
         simulation.connect().send(produce("t"))
         simulation.pause(1)
         one, every, fetcher = (simulation.connect() for _ in range(3))
@@ -379,7 +382,7 @@ class TestAPauseThatIsTooLong:
         assert ends(simulation) == [1, 1, 1]
         assert leads(simulation) == (2, 1, [1, 2, 3])
 
-    def test_a_short_one_makes_nobody_wait(self, simulation: Simulation) -> None:
+    def test_a_pause_shorter_than_the_session_delays_no_request(self, simulation: Simulation) -> None:
         simulation.pause(1)
         simulation.advance(SESSION_MS - 1)
         simulation.resume(1)
@@ -418,7 +421,7 @@ class TestWhatIsToldOfIt:
         heal(simulation, arisen)
         return check_history(simulation.journal)
 
-    def test_the_journal_says_who_does_not_know_and_until_when(self, simulation: Simulation) -> None:
+    def test_the_journal_has_the_begin_and_end_of_stale_leadership(self, simulation: Simulation) -> None:
         self.lose_one(simulation, 1)
         events = [each for each in simulation.journal if isinstance(each, LeaderStale | MetadataCaughtUp)]
         assert [(type(each).__name__, each.broker) for each in events] == [("LeaderStale", 1), ("MetadataCaughtUp", 1)]
@@ -429,7 +432,7 @@ class TestWhatIsToldOfIt:
         assert (finding.kind, finding.offset) == ("lost", 0)
         assert "by broker 1, which did not know that it led no more" in finding.sentence
 
-    def test_of_acks_all_nothing_is_lost(self, simulation: Simulation) -> None:
+    def test_records_of_acks_all_are_not_lost(self, simulation: Simulation) -> None:
         assert self.lose_one(simulation, -1) == []
 
     def test_an_idempotent_producer_that_asks_the_new_leader_writes_once(self, simulation: Simulation) -> None:

@@ -1,4 +1,4 @@
-"""What is done to coordinators, one after the other, and some of it slice by slice (core/coordinator/events.py)."""
+"""Events of a coordinator run one after the other, some of them in slices (core/coordinator/events.py)."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ def test_what_is_under_way_is_abandoned_with_an_error_and_what_waits_is_done() -
     harness.queue.enqueue_last(harness.short("b"))
     harness.queue.abandon(not_coordinator())
     assert harness.done == ["a0", "a not_coordinator", "b"]
-    harness.turn()  # nobody goes on
+    harness.turn()  # no event continues
     assert (len(harness.done), harness.queue.is_busy) == (3, False)

@@ -1,4 +1,4 @@
-"""Operations, and what becomes of their records."""
+"""Operations of a coordinator, and the fate of their records."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_operation_is_one_batch_with_the_time_of_now(harness: CoordinatorHarn
 
 
 class TestHeld:
-    """The followers have nothing yet."""
+    """Followers that have no records yet."""
 
     @pytest.fixture
     def harness(self) -> CoordinatorHarness:
@@ -57,7 +57,7 @@ class TestHeld:
         harness.simulation.followers("frozen")
         return harness
 
-    def test_nobody_is_answered_and_nobody_reads_it(self, harness: CoordinatorHarness) -> None:
+    def test_an_uncommitted_write_is_neither_confirmed_nor_read(self, harness: CoordinatorHarness) -> None:
         answers = harness.write(a="2")
         assert answers == []
         assert harness.latest == {"a": "2"}
@@ -75,7 +75,9 @@ class TestHeld:
         harness.simulation.followers(None)
         assert order == ["x", "y", "z"]
 
-    def test_who_read_what_is_not_committed_waits_for_it(self, harness: CoordinatorHarness) -> None:
+    def test_a_write_operation_that_read_uncommitted_state_waits_for_its_commit(
+        self, harness: CoordinatorHarness
+    ) -> None:
         first = harness.write(a="2")
         answers = harness.operate(lambda shard: CoordinatorResult((), shard.texts.get("a")))
         assert answers == []
@@ -95,7 +97,7 @@ class TestHeld:
         assert len(answers) == 1
         assert harness.read() == {"a": "2"}
 
-    def test_who_waits_when_the_leader_goes_is_told(self, harness: CoordinatorHarness) -> None:
+    def test_pending_operations_fail_when_the_leader_stops(self, harness: CoordinatorHarness) -> None:
         answers = harness.write(a="2")
         shard = harness.shard
         harness.simulation.stop(1)
@@ -124,7 +126,7 @@ class TestHeld:
 
 
 class TestFailing:
-    """The log refuses."""
+    """A log that refuses appends."""
 
     def test_nothing_has_happened(self, harness: CoordinatorHarness) -> None:
         harness.write(a="1")
@@ -166,7 +168,7 @@ class TestFailing:
         assert len(harness.bugs) == 1
         assert harness.write(a="1") == [["a"]]
 
-    def test_a_bug_of_who_is_answered_is_loud_and_stops_nobody(self, harness: CoordinatorHarness) -> None:
+    def test_an_error_in_a_callback_is_reported_and_later_operations_succeed(self, harness: CoordinatorHarness) -> None:
         def then(answer: object) -> None:
             raise ZeroDivisionError
 
@@ -175,7 +177,7 @@ class TestFailing:
         assert harness.write(a="1") == [["a"]]
 
 
-def test_who_has_changed_the_state_himself_has_it_written_only(harness: CoordinatorHarness) -> None:
+def test_without_replay_records_are_written_and_applied_at_the_next_load(harness: CoordinatorHarness) -> None:
     records = [CoordinatorRecord(Name("a"), Text("1"))]
     assert harness.operate(lambda _: CoordinatorResult(records, "ok", replay_records=False)) == ["ok"]
     assert harness.latest == {}
@@ -198,7 +200,7 @@ def test_an_operation_from_an_answer_runs_after_what_runs(harness: CoordinatorHa
 
 class TestLoading:
     def _append(self, harness: CoordinatorHarness, *records: Record) -> None:
-        """Somebody else does, as a tool might."""
+        """Append a record without the coordinator, as a tool might."""
         batch = encode_batch(records, base_timestamp_ms=1)
         replicas = harness.simulation.cluster.brokers[harness.partition.leader_id].replicas
         replicas.append_records_to_leader(harness.partition, batch, False, 1, harness.simulation.now)
@@ -395,7 +397,7 @@ def test_all_partitions_are_asked_together(harness: CoordinatorHarness) -> None:
     assert answers == [[0], [], ["x"]]
 
 
-def test_who_is_closed_tells_those_who_wait_and_takes_nothing_more() -> None:
+def test_a_closed_runtime_fails_pending_and_later_operations() -> None:
     harness = CoordinatorHarness()
     harness.simulation.followers("frozen")
     answers = harness.write(a="1")

@@ -1,4 +1,4 @@
-"""What cannot be is refused, with the reason and with what can."""
+"""An impossible fault is refused, with the reason and the alternatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record is known again by what it says, however it is sent."""
+"""A record has the same fingerprint in all encodings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_batch_that_cannot_be_decompressed_has_none() -> None:
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS.keys())
 def test_a_batch_of_very_much_has_none(codec: int) -> None:
-    """300,000 records in a few bytes would be 300,000 names, and hold up everybody."""
+    """300,000 records in a few bytes would need 300,000 names, and delay all other requests."""
     most = batch_of([Record(b"", b"")] * MOST_RECORDS, codec)
     assert len(fingerprints(most)) == MOST_RECORDS
     for batch in (

@@ -1,4 +1,4 @@
-"""What a journal tells of groups (core/journal/group_events.py)."""
+"""Events of groups in the journal (core/journal/group_events.py)."""
 
 from __future__ import annotations
 

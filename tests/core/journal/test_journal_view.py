@@ -1,4 +1,4 @@
-"""Questions to a journal about the Produce requests, and what an expectation says that is not met."""
+"""Queries of a journal about Produce requests, and the messages of failed expectations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fakebroker.core.journal.view import ProduceView, view_produce
 
 
 class Asked:
-    """A simulation with frozen "t" and healthy "u", and what was produced to it."""
+    """A simulation with frozen "t" and healthy "u", and its Produce requests."""
 
     def __init__(self, size: int = 1_000) -> None:
         self.journal = Journal(size)
@@ -195,7 +195,7 @@ def test_an_expectation_of_a_misspelt_topic_says_what_there_is(asked: Asked) -> 
     ]
 
 
-def test_of_many_the_last_are_listed(asked: Asked) -> None:
+def test_only_the_last_requests_are_listed(asked: Asked) -> None:
     for _ in range(25):
         asked.produce(wait_ms=500)
 
@@ -221,7 +221,7 @@ def test_a_count_cannot_be_told_of_a_journal_that_dropped_events() -> None:
 
 @pytest.mark.parametrize("size", range(40))
 def test_half_a_request_is_none(size: int) -> None:
-    """Wherever the journal begins, an entry tells the truth."""
+    """An entry is correct wherever the journal begins."""
     asked = Asked(size=size)
     for _ in range(4):
         asked.produce(wait_ms=500)
@@ -241,7 +241,7 @@ def test_wrong_types_are_slips(asked: Asked, arguments: dict[str, Any]) -> None:
         asked.view().expect(**arguments)
 
 
-def test_nor_of_one_that_was_written_to_a_slow_reader() -> None:
+def test_expect_refuses_a_journal_that_dropped_events_for_a_slow_reader() -> None:
     asked = Asked()
     asked.produce(wait_ms=500)
     events = [*asked.journal, Dropped(1, 2, 5), Dropped(3, 4, 6)]

@@ -1,4 +1,4 @@
-"""What a journal tells of transactions (core/journal/transaction_events.py)."""
+"""Events of transactions in the journal (core/journal/transaction_events.py)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_partition_that_was_not_added() -> None:
     assert verified[2:] == ("tx", 1, producer_id, 0, False, (("t", 0, "TRANSACTION_ABORTABLE"),))
 
 
-def test_whoever_comes_later_with_the_same_id() -> None:
+def test_a_second_producer_with_the_same_id_fences_the_first() -> None:
     simulation = with_coordinator()
     client = simulation.connect()
     _, producer_id, epoch = init(client)
@@ -165,7 +165,7 @@ def test_offsets(committed: bool) -> None:
 
 
 def test_a_new_leader_begins_with_a_stable_offset() -> None:
-    """And what it reads of its log is not told again."""
+    """The transactions that it loads from its log make no events again."""
     simulation = with_coordinator(brokers=3)
     client = simulation.connect(simulation.partition("t", 0).leader_id)
     _, producer_id, epoch = init(simulation.connect(simulation.partition("__transaction_state").leader_id))

@@ -1,4 +1,4 @@
-"""Logs of which a part is out of memory, beside logs of which nothing is: nobody sees a difference."""
+"""Logs with a part out of memory, compared with logs in memory: reads give the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODIES = st.one_of(st.integers(0, 60), st.integers(0, 60), st.integers(3_000, 9_
 
 
 def logged(offset: int, epoch: int, count: int, body: int, age_ms: int, producer: int) -> LoggedBatch:
-    """A batch of so many records; a negative producer is none, and a negative age is no timestamp."""
+    """Return a batch of so many records; a negative producer means none, and a negative age no timestamp."""
     at_ms = TIME_MS - age_ms if age_ms >= 0 else -1
     of_producer: dict[str, Any] = (
         {"producer_id": producer, "producer_epoch": 0, "base_sequence": offset} if producer >= 0 else {}
@@ -87,7 +87,7 @@ class Logs(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
-        """All of them, the follower may have had less; whoever leads then does so in another epoch."""
+        """Truncate any number of batches, since the follower may have had fewer. The next leader has another epoch."""
         log = self.leader.log
         offset = data.draw(st.integers(log.log_start_offset, log.log_end_offset))
         for replica in (self.model, self.leader, self.follower):
@@ -96,7 +96,7 @@ class Logs(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
-        """Whole batches: nothing else is deleted."""
+        """Delete whole batches only."""
         starts = [batch.base_offset for batch in self.model.log.batches]
         if starts:
             offset = data.draw(st.sampled_from(starts))
@@ -145,7 +145,7 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.model.log.batches)
     @rule(age_ms=st.integers(0, 100))
     def times(self, age_ms: int) -> None:
-        """Nothing that is young enough is passed over."""
+        """No batch that is young enough is skipped."""
         young = {b.base_offset for b in self.model.log.batches if b.timestamp_ms >= TIME_MS - age_ms}
         assert young <= {b.base_offset for b in self.leader.log.batches_since(TIME_MS - age_ms)}
 
@@ -209,7 +209,7 @@ def test_no_more_batches_go_out_of_memory_than_free_the_memory_asked_for() -> No
 
 
 def test_an_answer_keeps_its_place_in_the_store() -> None:
-    """The log is truncated before the answer is taken; its bytes are there all the same, and gone with it."""
+    """The log is truncated before the response is read; its bytes stay until the response is gone."""
     store = MemoryStore()
     log = Log()
     for _ in range(3):

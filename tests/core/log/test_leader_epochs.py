@@ -29,7 +29,7 @@ def cache(entries: Entries) -> LeaderEpochCache:
 
 
 def replica(entries: Entries, end_offset: int) -> Replica:
-    """A log of one record a batch, written in these epochs; the cache may hold an epoch that has no record yet."""
+    """Return a log of one record a batch, written in these epochs; the cache may have an epoch without a record."""
     made = Replica(RegisteredBroker(1))
     for offset in range(end_offset):
         epoch = max((epoch for epoch, start in entries if start <= offset), default=0)
@@ -46,7 +46,7 @@ def replica(entries: Entries, end_offset: int) -> Replica:
         ([(2, 4)], -1, (-1, -1)),
         ([(2, 4)], 2, (2, 10)),  # the latest epoch ends at the log end
         ([(2, 4)], 1, (1, 4)),  # before the first: nothing but where the first begins
-        ([(2, 4)], 3, (-1, -1)),  # nobody here knows it
+        ([(2, 4)], 3, (-1, -1)),  # an unknown epoch
         ([(0, 0), (2, 5), (4, 9)], 0, (0, 5)),
         ([(0, 0), (2, 5), (4, 9)], 1, (0, 5)),
         ([(0, 0), (2, 5), (4, 9)], 2, (2, 9)),
@@ -163,7 +163,7 @@ def test_a_follower_drops_what_the_leader_does_not_have(
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[Replica, Replica]:
-    """Two replicas that led by turns: epochs are unique, and what they share was copied."""
+    """Draw two replicas that led by turns: epochs are unique, and common records were copied."""
     logs = [Replica(RegisteredBroker(1)), Replica(RegisteredBroker(2))]
     for epoch in range(draw(st.integers(1, 8))):
         leader, follower = logs if draw(st.booleans()) else logs[::-1]
@@ -198,7 +198,7 @@ def test_after_truncation_the_log_is_the_longest_common_beginning(logs: tuple[Re
 def test_a_deleted_beginning_does_not_change_where_two_logs_part(
     logs: tuple[Replica, Replica], start: int, follower_too: bool
 ) -> None:
-    """What is deleted is committed: both have it, or the follower is behind and has less."""
+    """Deleted records are committed: both logs had them, or the follower is behind and has fewer."""
     leader, follower = logs
     pairs = zip(leader.log.batches, follower.log.batches, strict=False)
     common = next((ours.base_offset for ours, theirs in pairs if ours.data != theirs.data), None)

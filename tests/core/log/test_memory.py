@@ -1,4 +1,4 @@
-"""The memory that all logs together may take: who makes room, how, and what is counted."""
+"""The memory limit of all logs: the log that is trimmed, how, and what is counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def partition_of(simulation: Simulation, topic: str = "t") -> Partition:
 
 
 def send(client: SimulatedClient, times: int = 1, topic: str = "t", records: bytes | None = None) -> list[int]:
-    """Error codes of that many produce requests with acks=1."""
+    """Return the error codes of that many produce requests with acks=1."""
     before = len(client.answers)
     for _ in range(times):
         client.send(produce(topic, records=records or keyed(), acks=1))
@@ -70,7 +70,7 @@ def test_nothing_is_lost_beyond_the_bound(brokers: int) -> None:
     assert (log.log_start_offset, log.log_end_offset) == (0, 300)
     assert log.bytes_in_memory <= bound < log.size_in_bytes / 10
     assert values(simulation) == [b"%0900d" % number for number in range(300)]
-    # Whoever looks at the log is told once what happens.
+    # The log of the process says once what happens.
     (warning,) = simulation.warnings
     assert f"log.memory.bytes={bound}" in warning
     assert "log.memory.full=spill" in warning
@@ -124,7 +124,7 @@ def test_retention_frees_the_store() -> None:
 
 
 class FullStore(MemoryStore):
-    """Has room for so many bytes."""
+    """A store with room for so many bytes."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ def test_all_logs_together_stay_within_their_bound() -> None:
         assert send(client, 1, topic, KIB) == [NONE]
         sizes = [partition_of(simulation, name).leader_log.size_in_bytes for name in ("a", "b", "small")]
         assert sum(sizes) <= bound
-    # Who misses records can find out why, and once is enough.
+    # The warning explains missing records, and is logged once.
     (warning,) = simulation.warnings
     assert f"log.memory.bytes={bound}" in warning
     # The large ones share what there is; the small one was not touched.
@@ -191,7 +191,7 @@ def test_without_anything_to_delete_the_broker_is_full() -> None:
     assert send(client, 12, records=KIB) == [NONE] * 12
 
 
-def test_who_has_less_gives_if_the_largest_cannot() -> None:
+def test_a_smaller_log_is_trimmed_if_the_largest_cannot_be() -> None:
     simulation = simulated(20 * (KIB_COST + 2 * ENTRY_COST), "delete", 3)
     simulation.topic()
     simulation.topic("stuck", min_insync_replicas=3)

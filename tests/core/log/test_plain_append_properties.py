@@ -1,4 +1,5 @@
-"""The fast way of an append against the general one: what it takes, the general way takes, and makes the same of it."""
+"""The fast way of an append, compared with the general one: what the fast way accepts, the general one appends
+equally."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def fields(batch: LoggedBatch) -> tuple[object, ...]:
 
 
 def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) -> bool:
-    """Whether the fast way took the batch; then the general one makes the same of it."""
+    """Return True if the fast way took the batch; check that the general way gives the same result."""
     may_be = is_plain(batch) or is_plain_in_transaction(batch)
     fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS) if may_be else None
     if fast is None:

@@ -1,4 +1,4 @@
-"""Idempotent producers, rule by rule: what was written before, what is sent now, what is answered.
+"""Idempotent producers, rule by rule: the records before, the request, and the response.
 
 Source   ProducerAppendInfo.checkSequence, checkProducerEpoch; ProducerStateEntry.findDuplicateBatch; UnifiedLog.append
          @ 4.0.
@@ -44,8 +44,8 @@ class Row(NamedTuple):
 
 SIX = [(1, 0, sequence, 1) for sequence in range(6)]
 ROWS = [
-    Row("nobody knows the producer: any sequence (KIP-360)", [], (1, 0, 77, 1), (NONE, 0)),
-    Row("nobody knows the producer: any epoch", [], (1, 9, 77, 1), (NONE, 0)),
+    Row("an unknown producer: any sequence (KIP-360)", [], (1, 0, 77, 1), (NONE, 0)),
+    Row("an unknown producer: any epoch", [], (1, 9, 77, 1), (NONE, 0)),
     Row("the next sequence", [(1, 0, 0, 3)], (1, 0, 3, 2), (NONE, 3)),
     Row("a gap", [(1, 0, 0, 3)], (1, 0, 4, 1), (OUT_OF_ORDER, -1)),
     Row("a duplicate", [(1, 0, 0, 3)], (1, 0, 0, 3), (NONE, 0)),
@@ -69,7 +69,7 @@ ROWS = [
     Row("another producer", [(1, 0, 0, 3)], (2, 0, 0, 3), (NONE, 3)),
     Row("producer 0 is one", [(0, 0, 0, 1)], (0, 0, 2, 1), (OUT_OF_ORDER, -1)),
     Row("an error leaves no trace", [(1, 0, 0, 1), (1, 0, 5, 1)], (1, 0, 1, 1), (NONE, 1)),
-    Row("epoch -1 is an epoch nobody holds to", [(1, -1, 7, 1)], (1, -1, 99, 1), (NONE, 1)),
+    Row("with epoch -1 no sequence is checked", [(1, -1, 7, 1)], (1, -1, 99, 1), (NONE, 1)),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Periodic tasks: they run when they would anyway, but for the times at which they have nothing to do."""
+"""Periodic tasks run at their usual times, except when they have nothing to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY_MS = 86_400_000
 
 
 class World:
-    """Things to be done, each from some time on; a task of an interval sees to them all. `done` has (when, which)."""
+    """Actions that are due from some time on, and a task with an interval that does them. `done` has (when, which)."""
 
     def __init__(self, *intervals_ms: int, skips: bool = True) -> None:
         self.clock = HasNow(Now(0, 0))
@@ -41,12 +41,12 @@ class World:
             self.done.append((now.mono_ms, due_ms))
 
     def add(self, due_ms: int) -> None:
-        """Somebody comes in."""
+        """Add a task that is due at this time."""
         self.to_do.append(due_ms)
         self.housekeeping.changed(self.clock.now.mono_ms)
 
     def add_later(self, delay_ms: int, due_ms: int) -> None:
-        """A deadline of somebody else does it."""
+        """Add a task at a deadline of another source."""
         self.timer.timer.add(Adding(self, delay_ms, due_ms), self.clock.now.mono_ms)
 
     def advance(self, ms: int) -> None:
@@ -99,7 +99,7 @@ def test_what_another_deadline_does_is_seen() -> None:
     assert world.done == [(510, 0)]
 
 
-def test_who_is_stopped_does_not_go_on() -> None:
+def test_a_stopped_task_does_not_run_again() -> None:
     world = World(10)
     world.advance(1_000)
     world.tasks[0].stop()
@@ -135,7 +135,9 @@ STEPS = st.lists(
 
 
 @given(intervals=st.lists(st.integers(1, 40), min_size=1, max_size=3), steps=STEPS)
-def test_who_skips_sees_the_same(intervals: list[int], steps: list[tuple[str, int, int]]) -> None:
+def test_tasks_run_at_the_same_times_with_and_without_skips(
+    intervals: list[int], steps: list[tuple[str, int, int]]
+) -> None:
     worlds = [World(*intervals, skips=skips) for skips in (True, False)]
     for name, first, second in steps:
         for world in worlds:

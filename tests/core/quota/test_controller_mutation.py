@@ -1,4 +1,4 @@
-"""Tokens for partitions that are made and deleted (core/quota/controller_mutation.py), and what it does to requests."""
+"""Tokens for created and deleted partitions (core/quota/controller_mutation.py), and their effect on requests."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def create(client: SimulatedClient, version: int, *topics: tuple[str, int], **va
 
 
 def told(answer: Any, results: str) -> tuple[list[int], int]:
-    """The errors, and the throttle time in milliseconds."""
+    """Return the errors, and the throttle time in milliseconds."""
     errors = [int(each.error_code) for each in getattr(answer, results)]
     return errors, round(answer.throttle_time.total_seconds() * 1000)
 
@@ -176,7 +176,7 @@ def test_delete_topics(simulation: Simulation, version: int, error: int) -> None
 )
 @pytest.mark.parametrize("version", [5, 7])
 def test_extreme_rates(simulation: Simulation, rate: float, throttle_ms: int | None, version: int) -> None:
-    """Of a bucket that holds next to nothing, or more than there are numbers."""
+    """The bucket holds next to nothing, or more than an integer of Kafka can."""
     simulation.cluster.alter_client_quotas(ME, {"controller_mutation_rate": rate})
     client = simulation.connect()
     is_strict = version >= 6

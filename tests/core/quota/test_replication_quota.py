@@ -1,4 +1,4 @@
-"""Replicas that are throttled (KIP-73): whose bytes count, who is held back, and until when."""
+"""Throttled replicas (KIP-73): the bytes that count, the fetches that are delayed, and for how long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEADER, FOLLOWER = "leader.replication.throttled.", "follower.replication.thrott
 
 
 def filled(batches: int = 50, size: int = 10_000, brokers: int = 4, **configs: Any) -> Simulation:
-    """Topic t on the brokers 1 and 2, some batches in it."""
+    """Return a cluster with a topic t on the brokers 1 and 2, with some batches."""
     simulation = Simulation(brokers=brokers, config={"replica.fetch.max.bytes": "100000"})
     simulation.topic("t", replicas=2, **configs)
     client = simulation.connect()
@@ -38,7 +38,7 @@ def sized(size: int) -> bytes:
 
 
 def throttle(simulation: Simulation, replicas: str = "*", **rates: int) -> None:
-    """As kafka-reassign-partitions --throttle does it."""
+    """Set the settings that kafka-reassign-partitions --throttle sets."""
     cluster = simulation.cluster
     names = {"leader": LEADER, "follower": FOLLOWER}
     for side, rate in rates.items():
@@ -112,7 +112,7 @@ def test_what_goes_to_those_in_sync_counts_all_the_same() -> None:
     client = simulation.connect()
     for _ in range(10):
         client.send(produce("t", records=sized(10_000)))
-    simulation.advance(1)  # within one millisecond nobody is held back for what came before
+    simulation.advance(1)  # within one millisecond no fetch is delayed for earlier bytes
     reassign(simulation, 1, 2, 3)
     simulation.advance(9_998)
     assert end_of(simulation, 3) == 0
@@ -202,7 +202,7 @@ def test_a_follower_that_is_held_back_copies_what_was_appended_meanwhile() -> No
 
 
 def left_behind(rate: int, replica: int = 2, leader: int = 1) -> tuple[Simulation, ExternalFollower]:
-    """Return a cluster whose log of topic t has two batches of 20,000 bytes, and a test follower out of the ISR."""
+    """Return a cluster and a test follower out of the ISR. The log of topic t has two batches of 20,000 bytes."""
     simulation = Simulation([leader, replica], config={"replica.lag.time.max.ms": "1000"})
     simulation.topic("t", replicas=2)
     simulation.followers("external", "t", 0, replica)
@@ -292,7 +292,8 @@ def test_a_wait_below_zero_is_none() -> None:
 
 
 def test_a_leader_that_has_run_for_a_while_gives_more_at_first() -> None:
-    """It notes empty answers too (KafkaApis.handleFetchRequest): its rate is one of ten to twelve seconds."""
+    """A leader counts empty responses too (KafkaApis.handleFetchRequest), so its rate is measured over ten to twelve
+    seconds."""
     young, old = (ReplicationQuotaManager(11, 1000, 500) for _ in range(2))
     for quota, now_ms in ((young, 0), (old, 60_000)):
         quota.update_quota(250_000)
@@ -304,7 +305,7 @@ def test_a_leader_that_has_run_for_a_while_gives_more_at_first() -> None:
 
 
 def test_a_follower_that_fetches_every_millisecond_is_noted_ten_times_a_second() -> None:
-    """`next_free_ms` looks at each note: with one a millisecond it took 125 ms to say."""
+    """`next_free_ms` reads each note: with one a millisecond it took 125 ms."""
     often, seldom = (ReplicationQuotaManager(11, 1000, notes_ms) for notes_ms in (1, 100))
     for quota in (often, seldom):
         quota.update_quota(1_000)

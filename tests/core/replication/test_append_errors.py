@@ -1,6 +1,6 @@
-"""What is told of the log's start when an append fails: ReplicaManager.appendToLocalLog, case by case (@ 4.0).
+"""The log start offset in the response of a failed append: ReplicaManager.appendToLocalLog, case by case (@ 4.0).
 
-The errors that Kafka catches by name tell -1, all others the start of the partition's log. It is 3 here.
+The errors that Kafka catches by name have -1, all others the log start offset of the partition. It is 3 here.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def simulation() -> Simulation:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_told_of_the_log_start(simulation: Simulation, row: Row) -> None:
+def test_the_log_start_offset_of_a_failed_append(simulation: Simulation, row: Row) -> None:
     client = simulation.connect()
     client.send(produce(row.topic, row.partition, records=row.records, acks=row.acks))
     ((_, frame),) = client.answers

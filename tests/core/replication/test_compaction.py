@@ -1,4 +1,5 @@
-"""Compaction of compacted topics: what is kept, when, and by whom (core/replication/compaction.py)."""
+"""Compaction of compacted topics: the records that are kept, the time, and the replicas that compact
+(core/replication/compaction.py)."""
 
 from __future__ import annotations
 
@@ -130,7 +131,7 @@ def test_what_is_young_is_not_compacted() -> None:
     assert [value for _, _, value in pairs_of(simulation)] in ([b"2", b"3"], [b"1", b"2", b"3"])
 
 
-def test_who_is_not_compacted() -> None:
+def test_compact_refuses_a_topic_without_compaction() -> None:
     simulation = compacted(cleanup_policy="delete")
     with pytest.raises(KafkaError, match=r"not compacted") as refused:
         compact(simulation)
@@ -280,7 +281,8 @@ STEPS: st.SearchStrategy[list[Step]] = st.lists(
 
 @given(STEPS, st.sampled_from(["-1", "1500", "700"]))
 def test_whatever_happens_the_last_value_of_each_key_is_there(steps: list[Step], memory: str) -> None:
-    """Of what is committed and was not deleted by its offset; in the leader's log and in those that are in sync."""
+    """The rule covers committed records that DeleteRecords has not deleted, in the logs of the leader and of in-sync
+    replicas."""
     simulation = compacted(
         3, config={"log.memory.bytes": memory}, cleanup_policy="compact,delete", delete_retention_ms=0
     )

@@ -1,4 +1,5 @@
-"""Compaction of logs with transactions: what goes, when, and what readers are told (CleanedTransactionMetadata)."""
+"""Compaction of logs with transactions: removed records, the time, and responses to readers
+(CleanedTransactionMetadata)."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def compacted(brokers: int = 1) -> Simulation:
 
 
 def find_coordinator(simulation: Simulation) -> None:
-    """The first who asks has __transaction_state made."""
+    """Send the FindCoordinator that creates __transaction_state."""
     ask(simulation.connect(), 10, 4, key_type=1, coordinator_keys=("tx",))
     simulation.settle()
 
@@ -74,7 +75,8 @@ def log_of(simulation: Simulation, broker: int = 1) -> Log:
 
 
 def stored(simulation: Simulation, broker: int = 1) -> list[tuple[int, object]]:
-    """Of each batch its first offset, and its records' keys and values, or that it is a mark, or an empty one."""
+    """Return for each batch its first offset, and the keys and values of its records, or that it is a marker, or
+    empty."""
     found: list[tuple[int, object]] = []
     for batch in log_of(simulation, broker).batches:
         header = read_batch_header(batch.data)
@@ -178,7 +180,7 @@ def test_all_replicas_are_told_the_same() -> None:
     assert {broker: aborted(simulation, broker) for broker in (1, 2, 3)} == {1: [], 2: [], 3: []}
 
 
-def test_who_is_behind_takes_over_what_the_leader_tells() -> None:
+def test_a_lagging_follower_takes_over_the_compacted_log_of_the_leader() -> None:
     simulation = compacted(brokers=3)
     simulation.advance(1)
     writer = Writer(simulation)

@@ -1,4 +1,4 @@
-"""Followers as actors: what each kind makes of acks=all, and when. Virtual time, exact to the millisecond."""
+"""Followers as actors: their effect on acks=all. Virtual time, exact to the millisecond."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakebroker.protocol.errors import KafkaError
 
 
 def sized(size: int) -> bytes:
-    """A batch of exactly so many bytes."""
+    """Return a batch of exactly so many bytes."""
     empty = len(batch(b""))
     data = batch(b"v" * (size - empty))
     if len(data) > size:  # the record's own lengths take another byte
@@ -343,7 +343,7 @@ def test_a_follower_that_lags_too_much_leaves() -> None:
 
 
 def test_a_follower_that_comes_from_afar_does_not_hold_the_watermark_back() -> None:
-    """It was not caught up lately, so acks=all does not wait for it although it copies again."""
+    """The follower was not caught up lately, so acks=all does not wait for it while it copies again."""
     simulation = Simulation(config={"replica.lag.time.max.ms": "1000"})
     simulation.topic()
     simulation.followers("frozen", broker=3)

@@ -1,4 +1,4 @@
-"""A partition that is told of other settings is as one that was made with them."""
+"""A partition with altered settings behaves like one that was created with them."""
 
 from __future__ import annotations
 

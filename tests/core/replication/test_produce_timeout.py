@@ -1,4 +1,4 @@
-"""What an acks=all produce is answered and when: virtual time, exact to the millisecond."""
+"""The response to an acks=all produce and its time: virtual time, exact to the millisecond."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
 
 
 def answers(client: SimulatedClient) -> list[tuple[int, int, dict[int, tuple[int, int]]]]:
-    """(milliseconds, correlation id, {partition: (error, base offset)}) of each answer."""
+    """Return (milliseconds, correlation id, {partition: (error, base offset)}) of each response."""
     found = []
     for at_ms, frame in client.answers:
         produced = Produced(frame)
@@ -281,7 +281,7 @@ def test_if_time_comes_in_late_the_next_request_has_its_whole_timeout_all_the_sa
     client, other = simulation.connect(), simulation.connect()
     client.send(*(produce("t", timeout_ms=100, correlation_id=number) for number in (1, 2)))
     other.send(produce("t", timeout_ms=120, correlation_id=3))
-    simulation.elapsed_ms = 150  # nobody woke the cluster at 100 or 120
+    simulation.elapsed_ms = 150  # the cluster was not advanced to 100 or 120
     simulation.cluster.advance_to(simulation.now)
     simulation.settle()
     simulation.advance(99)

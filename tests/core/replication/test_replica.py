@@ -1,4 +1,4 @@
-"""What a leader learns of a follower by its fetches: the rule of two fetches (Replica.updateFetchStateOrThrow)."""
+"""The leader's state of a follower after its fetches: the rule of two fetches (Replica.updateFetchStateOrThrow)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaders ask coordinators, one request at a time (AddPartitionsToTxnManagerTest)."""
+"""Requests of partition leaders to transaction coordinators, one at a time (AddPartitionsToTxnManagerTest)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE, FENCED_EPOCH, NETWORK = ErrorCode.none, ErrorCode.invalid_producer_epoch, 
 
 
 class World:
-    """`asked` are questions that brokers have and have not answered, `told` what came of them."""
+    """A manager with two brokers. `asked` are pending verifications, `told` their results."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, str, Answered]] = []
@@ -37,7 +37,7 @@ class World:
         self.manager.add_or_verify_transaction(broker_id, question)
 
     def answer(self, code: ErrorCode = NONE) -> None:
-        """The question that has waited for longest."""
+        """Answer the oldest pending verification."""
         self.asked.pop(0)[2]({T0: code})
 
     def at(self) -> list[tuple[int, str]]:
@@ -67,7 +67,7 @@ def test_what_goes_together_is_answered_together() -> None:
     assert world.told[1:] == [("b", 0, ErrorCode.concurrent_transactions), ("c", 0, NONE)]
 
 
-def test_of_two_that_wait_the_older_one_goes() -> None:
+def test_a_pending_verification_with_an_older_epoch_is_replaced() -> None:
     world = World()
     world.ask("a")
     world.ask("b", epoch=1)

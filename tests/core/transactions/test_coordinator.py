@@ -1,4 +1,4 @@
-"""What producers ask a transaction coordinator, answer by answer (TransactionCoordinatorTest)."""
+"""Requests of producers to a transaction coordinator, response by response (TransactionCoordinatorTest)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def begun(harness: TransactionHarness) -> ProducerIdAndEpoch:
 
 
 def committed(harness: TransactionHarness, producer: ProducerIdAndEpoch, sequence: int = 0) -> ProducerIdAndEpoch:
-    """A whole transaction of one record."""
+    """Commit a transaction of one record."""
     assert harness.add(producer, T0) == [NONE]
     harness.write(producer, T0, sequence)
     [(error, given)] = harness.end(producer, COMMIT)
@@ -43,7 +43,7 @@ def committed(harness: TransactionHarness, producer: ProducerIdAndEpoch, sequenc
 
 
 def test_version_0_cannot_tell_of_version_2() -> None:
-    """What such a client wants stays pending, as in Kafka 4.4."""
+    """The transaction of such a client stays pending, as in Kafka 4.4."""
     transit = TransitMetadata(
         7, -1, -1, 0, -1, 60_000, TransactionState.ONGOING, frozenset({T0}), 5, 5, transaction_version=2
     )
@@ -63,7 +63,7 @@ class TestInit:
     def test_a_timeout_that_is_none(self, harness: TransactionHarness, timeout_ms: int) -> None:
         assert harness.init(timeout_ms=timeout_ms) == [(INVALID_TIMEOUT, NOBODY)]
 
-    def test_who_goes_on(self, harness: TransactionHarness) -> None:
+    def test_init_producer_id_with_the_current_id_bumps_the_epoch(self, harness: TransactionHarness) -> None:
         producer = begun(harness)
         assert harness.init(producer) == [(NONE, ProducerIdAndEpoch(100, 1))]
         assert harness.init(producer) == [(NONE, ProducerIdAndEpoch(100, 1))]  # once more
@@ -104,7 +104,7 @@ class TestTransaction:
         assert producer == ProducerIdAndEpoch(100, 3 if harness.version == 2 else 0)
 
     def test_sent_again(self, harness: TransactionHarness) -> None:
-        """The answer of the first time, whatever its producer has heard."""
+        """The response is that of the first request, whether its producer got it or not."""
         producer = begun(harness)
         committed(harness, producer)
         expected = ProducerIdAndEpoch(100, 1) if harness.version == 2 else ProducerIdAndEpoch(100, 0)
@@ -120,7 +120,7 @@ class TestTransaction:
             assert harness.end(producer, ABORT) == [(NONE, ProducerIdAndEpoch(100, 1))]
             assert harness.state == "CompleteAbort"
 
-    def test_who_is_not_it(self, harness: TransactionHarness) -> None:
+    def test_a_transaction_refuses_another_producer_id_or_epoch(self, harness: TransactionHarness) -> None:
         producer = begun(harness)
         others = {ProducerIdAndEpoch(7, 0): MAPPING, ProducerIdAndEpoch(100, 5): FENCED}
         for other, error in others.items():
@@ -159,7 +159,7 @@ class TestReplication:
         added = harness.add(producer, T0)
         assert added == []
         assert harness.add(producer, T1) == [CONCURRENT]
-        assert harness.add(ProducerIdAndEpoch(7, 9), T1) == [CONCURRENT]  # nobody is told yet that he is fenced
+        assert harness.add(ProducerIdAndEpoch(7, 9), T1) == [CONCURRENT]  # the fenced producer has no response yet
         assert harness.init() == [(CONCURRENT, NOBODY)]
         harness.simulation.followers(None, "__transaction_state", broker=3)
         assert added == [NONE]
@@ -207,7 +207,7 @@ class TestReplication:
         assert harness.state == "CompleteCommit"
 
     def test_a_partition_without_a_leader_gets_no_transaction_marker(self) -> None:
-        """As if it was deleted: what was written there hangs (Kafka 4.4, KRaftMetadataCache)."""
+        """The partition counts as deleted, and its transaction hangs (Kafka 4.4, KRaftMetadataCache)."""
         world = TransactionWorld(brokers=3, partitions=1, version=2)
         producer = world.producer("tx", pace_ms=10)
         simulation = world.simulation
@@ -267,7 +267,7 @@ def test_an_id_that_is_not_used_is_forgotten(harness: TransactionHarness) -> Non
 
 
 class TestOneRequestToEachBroker:
-    """A mark that cannot be replicated holds up all others that its broker is to write, as in Kafka."""
+    """A marker that cannot be replicated delays all other markers of its broker, as in Kafka."""
 
     def test_the_second_waits_for_the_first(self) -> None:
         harness = TransactionHarness(brokers=3, version=1)
@@ -286,7 +286,7 @@ class TestOneRequestToEachBroker:
         assert (harness.state, state_of(harness, "second")) == ("CompleteCommit", "CompleteCommit")
 
     def test_no_longer_than_its_time(self) -> None:
-        """request.timeout.ms; then the second has its turn, and the first is sent again."""
+        """After request.timeout.ms the second request has its turn, and the first is sent again."""
         harness = TransactionHarness(brokers=3, version=1, config={"replica.lag.time.max.ms": "600000"})
         harness.simulation.topic("alone", 1, 1)
         first, second = begun(harness), begun_as(harness, "second")

@@ -1,4 +1,4 @@
-"""Whatever names very many partitions is done in slices, and what comes of it is what comes of one that names few."""
+"""Requests that name very many partitions are handled in slices, with the same result as small ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ few_to_many = st.sampled_from([1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300,
 
 
 class Order:
-    """What happened to transactions, in order."""
+    """The events of transactions, in order."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
@@ -52,7 +52,7 @@ class Order:
 
 
 def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
-    """The answer, with all that is done at the same millisecond."""
+    """Return the response, after all work of the same millisecond."""
     frame = answered(client, request(api_key, version, values, correlation_id=77))
     return decode_response(api_key, version, frame)[1]
 
@@ -182,7 +182,7 @@ def test_another_producer_with_the_same_id(count: int) -> None:
 
 
 def test_the_next_request_of_the_same_connection_is_handled() -> None:
-    """Its answer comes when others have had their turn."""
+    """The response comes after turns of other connections."""
     simulation, _ = prepared(MANY, 1)
     client = simulation.connect()
     _, producer_id, epoch = init(client)
@@ -216,8 +216,8 @@ def test_others_are_served_between_the_marks() -> None:
 
 @pytest.mark.parametrize("stopped", [1, 2])
 def test_a_broker_that_stops_between_the_marks(stopped: int) -> None:
-    """Broker 1 coordinates and leads half of the partitions, broker 2 leads the others: each has its mark in the end,
-    from whoever leads and coordinates then."""
+    """Broker 1 is the coordinator and leads half of the partitions, broker 2 leads the others. In the end each
+    partition has its marker, written by its current leader for the current coordinator."""
     count = 100
     simulation, order = prepared(count, 3)
     for index in range(0, count, 2):
@@ -266,7 +266,7 @@ def offsets_of_many(producer: tuple[int, int], count: int) -> dict[str, Any]:
 
 
 def committed(client: SimulatedClient, count: int) -> list[int]:
-    """The offsets of the group, -1 where there is none."""
+    """Return the offsets of the group, -1 where there is none."""
     group = {"group_id": "g", "member_id": None, "member_epoch": -1}
     asked = group | {"topics": [{"name": "big", "partition_indexes": range(count)}]}
     [told] = ask(client, OFFSET_FETCH, 8, groups=[asked], require_stable=True).groups
@@ -327,7 +327,7 @@ def test_other_requests_are_served_between_the_offsets_and_requests_to_the_group
     ),
 )
 def test_a_coordinator_of_groups_that_goes_between_the_offsets(what: str, turns: int) -> None:
-    """All of them are written, or none: the transaction goes on either way, and the next coordinator reads them."""
+    """All offsets are written, or none: the transaction continues either way, and the next coordinator loads them."""
     simulation, _ = prepared(MANY, 3)
     simulation.move_leader(2, "__transaction_state")
     client, keeper = simulation.connect(1), simulation.connect(2)

@@ -1,4 +1,4 @@
-"""What a broker has in hand for others when it stops (core/transactions/service.py)."""
+"""Requests of other brokers that are in progress when a broker stops (core/transactions/service.py)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def world(request: pytest.FixtureRequest) -> TransactionWorld:
 
 
 def writing(world: TransactionWorld) -> TransactionalProducer:
-    """It has written what it wants to; broker 1 coordinates, broker 2 leads the topic."""
+    """Return a producer after its writes; broker 1 is the coordinator, broker 2 leads the topic."""
     world.move("t", 0, 1)
     producer = world.producer("tx", pace_ms=10)
     world.advance(200)

@@ -1,4 +1,4 @@
-"""Who is late is found without a look at all, and many are ended in slices (core/transactions/time_outs.py)."""
+"""Expired transactions are found without a full scan, and many are ended in slices (core/transactions/time_outs.py)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_it_finds_whom_a_look_at_all_finds(taken: list[tuple[str, int, int]]) -> None:
+def test_the_expired_transactions_are_those_of_a_full_scan(taken: list[tuple[str, int, int]]) -> None:
     known = {number: transaction(number) for number in range(4)}
     time_outs = TimeOuts(lambda each: known.get(each.now.producer_id) is each)
     now_ms = 0

@@ -47,7 +47,7 @@ def once(*of: tuple[str, Iterator[str] | tuple[str, ...] | list[str]]) -> Counte
 
 
 def messages() -> Iterator[tuple[str, type[Any]]]:
-    """Each message that the load sends or gets, under its name in the table."""
+    """Return each message that the load sends or gets, by its name in the table."""
     pairs = [*FRAMES._versions.items()]
     for room in (messages_of_requests, log_messages, group_messages, transaction_messages):
         names = [name for name in vars(room) if name.endswith("_VERSION")]
@@ -92,7 +92,7 @@ def test_each_event_of_the_journal_and_each_of_its_fields_is_there_once() -> Non
 
 
 def event_fields(kind: str) -> Iterator[str]:
-    """The fields of a kind of event, and of each partition of an answer."""
+    """Return the fields of a kind of event, and of each partition of a response."""
     for name, hint in get_type_hints(EVENTS[kind]).items():
         inner = PartitionAnswer in types_of(hint)
         yield from (f"{name}.{each}" for each in PartitionAnswer._fields) if inner else (name,)
@@ -120,7 +120,7 @@ def test_rows_that_are_dropped_or_doubled_are_there() -> None:
 
 
 def problems() -> set[str]:
-    """That the verdict can find: in KINDS, and in a rule of some file or the outcome of a request."""
+    """Return the findings of the verdict: those of KINDS that a rule of some file or the outcome of a request gives."""
     rooms = [*(ROOT / "judging").glob("*.py"), *(ROOT / "readback").glob("*.py"), ROOT / "wire" / "messages.py"]
     sources = "".join(path.read_text() for path in rooms if path.name != "mismatches.py")
     outcomes = {str(outcome) for outcome in Outcome} | {"gave up", SENT_BY_NOBODY}
@@ -129,7 +129,7 @@ def problems() -> set[str]:
 
 
 def phrases() -> str:
-    """How sentences begin that are said of a whole group."""
+    """Return how each sentence about a whole group begins."""
     console, verdict = (ROOT / "console.py").read_text(), (ROOT / "verdict.py").read_text()
     of_verdict = verdict[: verdict.index("class Reason")]
     return (ROOT / "judging" / "groups.py").read_text() + console[console.index("def complaints") :] + of_verdict
@@ -164,5 +164,5 @@ def test_a_fact_is_found() -> None:
 
 
 def test_the_page_is_as_the_table_is() -> None:
-    """`python -m fakebroker_load.facts.page` prints it."""
+    """The command `python -m fakebroker_load.facts.page` prints the page."""
     assert (DOCS / "facts.md").read_text() == page.as_markdown()

@@ -19,7 +19,7 @@ APPEND = events.Append(1, 2, 3, 1, "t", 0, "NONE", 5, 5, False, 0, -1, -1, -1, (
 
 
 def rows(event: events.Event, peer: str | None = None) -> list[dict[str, Any]]:
-    """Without what is not there; by a line of the file, and by what the control tells."""
+    """Return the row of an event without its null fields, read from a line of the file and from the control."""
     line = to_json(event)
     both = [read_event(line.encode()), event_of({"seq": 9, **json.loads(line)})]
     found = [Rows("r"), Rows("r")]
@@ -94,7 +94,7 @@ def test_watermarks_have_a_row_each_and_kinds_a_table_each() -> None:
 
 
 def test_every_kind_of_row_is_one_of_the_journal_s_events() -> None:
-    """The fields are those that the broker writes: of each kind, one event is read, and none is missing."""
+    """The fields are those that the broker writes: one event of each kind is read, and no kind is missing."""
     made: dict[str, events.Event] = {
         "connection_opened": events.ConnectionOpened(1, 2, 3, 1, "h:1"),
         "connection_closed": events.ConnectionClosed(1, 2, 3, 1, ""),

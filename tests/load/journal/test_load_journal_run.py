@@ -38,7 +38,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 
 def in_pieces(monkeypatch: pytest.MonkeyPatch, seen_within_s: float) -> None:
-    """Of 8,000 bytes, so that Spark's tasks read them."""
+    """Read the journal in pieces of 8,000 bytes, so that Spark's tasks share it."""
     monkeypatch.setattr(FileWindow.__init__, "__defaults__", (None, 8_000, seen_within_s))
 
 

@@ -1,4 +1,4 @@
-"""A journal in a file, read in pieces: at any size of the pieces it comes to the same as read whole."""
+"""A journal in a file, read in pieces of any size: the result is that of reading it whole."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ lines = st.lists(st.one_of(event, event, event, event, damaged), max_size=12)
 
 
 def whole(data: bytes, begin: int) -> tuple[list[dict[str, Any]], str | None]:
-    """By the definition: line by line, until one is damaged."""
+    """Read line by line until a damaged one: the definition of the result."""
     rows, peers, order, at = Rows("r"), Peers(), InOrder(), 0
     gap = None
     try:

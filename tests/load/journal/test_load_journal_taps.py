@@ -1,4 +1,4 @@
-"""Where the journal comes from: what is given, what is waited for, and that nothing is missing unnoticed."""
+"""Sources of the journal: options, waits, and a check that no event is lost unnoticed."""
 
 from __future__ import annotations
 

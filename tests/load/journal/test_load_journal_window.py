@@ -1,4 +1,4 @@
-"""The journal of the time between two marks; and why there is none."""
+"""The journal of the time between two marks, and the reasons why it may be missing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Window = FileWindow | JournalWindow
 
 
 def taken(tap: FileTap, broker: tuple[str, int], path: Path, seen_within_s: float = 10.0) -> Window:
-    """As a journal is that the control has."""
+    """Take the journal from the control."""
     return JournalWindow(tap, broker, "r", path, seen_within_s)
 
 

@@ -1,4 +1,4 @@
-"""What the journal says, on hand-made rows: for each contradiction there is one, and it is named."""
+"""The verdict by the journal, on hand-made rows: one case and one finding for each contradiction."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ EXPIRED: Row = BATCHED | {"error_code": None, "base_offset": None, "outcome": "e
 
 
 class Case(NamedTuple):
-    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there;
-    `beside` are more rows, each by what differs, and their partition is read back too."""
+    """A case. `request` and `part` are the fields that differ, `journal` is the whole journal in order. `log`: the
+    record is in the log. `beside` are more rows, each with the fields that differ; their partition is read back too."""
 
     journal: tuple[Row, ...]
     problems: list[str]
@@ -128,7 +128,7 @@ def wide(
     more: tuple[Row, ...] = (),
     **append: Any,
 ) -> Case:
-    """`append` is what differs in the append to the first partition."""
+    """Return a case of several partitions; `append` has the fields that differ in the append to the first one."""
     batch = APPEND | {"last_offset": 41, "records": ["f", "g"]} | append
     other = APPEND | U | {"last_offset": 41, "records": ["h", "i"]}
     journal = (ASKED, PRODUCE, PRODUCE | U, *more, batch, other, PARKED, MOVED | U | {"high_watermark": 42}, *answers)
@@ -167,7 +167,9 @@ WIDE_CASES: dict[str, Case] = {
     "wide, appended to a third partition": wide(
         ["appended to another partition"] * 4, more=(APPEND | {"topic": "v", "records": ["x"]},)
     ),
-    "wide, and a batch of nobody": wide(["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)),
+    "several partitions, and a batch of no request": wide(
+        ["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)
+    ),
 }
 
 CASES: dict[str, Case] = {
@@ -181,7 +183,7 @@ CASES: dict[str, Case] = {
         (ASKED, PRODUCE, ANSWER | {"error_code": 19, "base_offset": -1, "mono_ms": 5_003}), [], REFUSED, ()
     ),
     "a name for none: by its offset": Case(times_out(append={"records": []}), []),
-    "nobody knows of it": Case((), ["not in the journal"]),
+    "no event of the request": Case((), ["not in the journal"]),
     "the connection broke, and it never came": Case((), ["closed"], {"outcome": "closed", "error_code": None}, ()),
     "of another address": Case(
         times_out(request={"peer": "h:2"}), ["not in the journal", "a Produce that the load has not sent"]
@@ -219,7 +221,7 @@ CASES: dict[str, Case] = {
         {"error_code": 6, "expected_error": 6, "base_offset": -1, "must_wait": False},
         (),
     ),
-    "there by nobody": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
+    "in the log without an append": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
     "at another place, under another leader": Case(
         (*times_out(append={"base_offset": 41, "last_offset": 41}), LED),
         ["moved in the log"],
@@ -309,13 +311,19 @@ CASES: dict[str, Case] = {
     ),
     "late by the broker's clock": Case(times_out(answer={"mono_ms": 5_102 + 501}), ["late"]),
     "not late": Case(times_out(answer={"mono_ms": 5_102 + 500}), []),
-    "somebody else's": Case(
+    "a Produce of another client": Case(
         (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4}, APPEND | {"request": 4}),
         ["a Produce that the load has not sent"],
     ),
-    "somebody else's elsewhere": Case((*TIMED_OUT, STRANGER, PRODUCE | {"request": 4, "topic": "u"}), []),
-    "beside the own": Case((ASKED, PRODUCE, APPEND, OTHER_APPEND, PARKED, ANSWER), ["appended, and sent by nobody"]),
-    "in no request's hand": Case((*TIMED_OUT, OTHER_APPEND | {"request": 0}), ["appended, and sent by nobody"]),
+    "a Produce of another client to another topic": Case(
+        (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4, "topic": "u"}), []
+    ),
+    "an append of another request": Case(
+        (ASKED, PRODUCE, APPEND, OTHER_APPEND, PARKED, ANSWER), ["appended, and sent by nobody"]
+    ),
+    "an append outside of any request": Case(
+        (*TIMED_OUT, OTHER_APPEND | {"request": 0}), ["appended, and sent by nobody"]
+    ),
     "shown what is not so": Case(
         (*TIMED_OUT, FETCH, FETCHED, MOVED), ["watermark shown too early"], {}, (RECORD,), SHOWN | {"shown_offset": 41}
     ),
@@ -434,7 +442,7 @@ CASES: dict[str, Case] = {
     "gone, and the leader was elected before": Case(
         (LED, *TIMED_OUT), ["appended, and not in the log"], {}, (), ANOTHER_LEADER
     ),
-    "gone, and nobody was elected": Case(TIMED_OUT, ["appended, and not in the log"], {}, (), ANOTHER_LEADER),
+    "not in the log, and no election": Case(TIMED_OUT, ["appended, and not in the log"], {}, (), ANOTHER_LEADER),
     "answered before it was appended": Case((ASKED, PRODUCE, PARKED, ANSWER, APPEND), ["answered before it was done"]),
     "parked behind its answer": Case((ASKED, PRODUCE, APPEND, ANSWER, PARKED), ["answered before it was done"]),
     "appended before it was asked": Case((APPEND, ASKED, PRODUCE, PARKED, ANSWER), ["done before it was asked for"]),
@@ -481,7 +489,7 @@ CASES: dict[str, Case] = {
     "throttled and not told": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 0}),
     "throttled and told of less": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 29}),
     "another connection is throttled": Case((*TIMED_OUT, MUTED | {"connection": 9}), []),
-    "shown by nobody": Case(TIMED_OUT, ["not in the journal"], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
+    "readable without an event": Case(TIMED_OUT, ["not in the journal"], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
     "shown what is so": Case((*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 41}),
     "shown what was there": Case((*TIMED_OUT, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
 }
@@ -514,7 +522,7 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
-    """All cases judged at once, each as a run of its own; and one without a journal."""
+    """Judge all cases at once, each as a separate run, and one without a journal."""
     runs = {**CASES, **WIDE_CASES, **WITHOUT}
     requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]

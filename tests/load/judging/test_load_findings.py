@@ -1,4 +1,4 @@
-"""What a verdict comes to: late is not wrong, and the machine is asked how late it was."""
+"""Headlines of a verdict: a late response is no wrong response, and the lateness of the load's machine counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BROKEN = Held("from intended p99", "ms", 5, 9.0)
 # What is different, and the kind and the headline that come of it.
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "all right": ({"groups": (GROUP,)}, RIGHT, "Every request got what it should"),
-    "late, and nobody knows why": ({}, WRONG, "Every answer was right; 3 came late"),
+    "late without a known cause": ({}, WRONG, "Every answer was right; 3 came late"),
     "late, and the machine was": (
         {"machine_late_ms": {"r": 6_500}},
         NOT_MEASURED,
@@ -90,7 +90,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "missing": ({"groups": (replace(GROUP, rows=9),)}, WRONG, f"{NOT_EVERY}: requests without a result (1)"),
     "too many": ({"groups": (replace(GROUP, rows=12),)}, WRONG, f"{NOT_EVERY}: results of no request (2)"),
     "nothing": ({"groups": ()}, WRONG, f"{NOT_EVERY}: there was no request"),
-    "a record of nobody": (
+    "a record that no request sent": (
         {"groups": (GROUP,), "unexplained": 1, "beside": 1_200},
         WRONG,
         f"{NOT_EVERY}: records in the log that no request has sent (1), "

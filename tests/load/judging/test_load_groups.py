@@ -1,4 +1,4 @@
-"""What is said of whole groups: for each phrase, rows that make it so, and rows that do not."""
+"""Findings about whole groups: for each phrase, rows with and without the finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of groups: which are kept, by rows that do and rows that do not; and lateness limits of each run's own."""
+"""Limits of groups, with rows that keep and rows that break them, and separate lateness limits of each run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RUNS: dict[str, dict[str, Any]] = {  # the run's group
 
 @pytest.fixture(scope="module")
 def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
-    """In each run ten answers within 101 ms, nine of them after 10 ms, but in "silent"."""
+    """Return groups of ten responses within 101 ms, nine of them after 10 ms, except for "silent"."""
     rows = []
     for run in RUNS:
         for number in range(10):

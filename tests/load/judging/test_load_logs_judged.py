@@ -1,4 +1,4 @@
-"""What must hold of a log that was read back, on hand-made rows."""
+"""Rules for a log that was read back, on hand-made rows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...], str | None]] = {
         WHOLE,
         None,
     ),
-    "nobody knows where it ends": ({"end_offset": None}, WHOLE, "not readable"),
-    "nobody knows where it begins": ({"start_offset": None}, WHOLE, "offsets without a record"),
+    "no end offset": ({"end_offset": None}, WHOLE, "not readable"),
+    "no start offset": ({"start_offset": None}, WHOLE, "offsets without a record"),
 }
 
 

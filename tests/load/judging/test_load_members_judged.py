@@ -1,4 +1,4 @@
-"""What must hold of a group, on hand-made rows: for each fault there is one, and it is named."""
+"""Rules for a consumer group, on hand-made rows: one case and one finding for each fault."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PART: Row = PLACE | {"start_offset": 4, "end_offset": 5}
 def told(
     what: str, member: str | None, at_us: int, *, connection: int = 1, error: int | None = None, **read: Any
 ) -> Row:
-    """Of reader 1 or 2: asked at `at_us`, answered 5 us later."""
+    """Return the row of a request of member 1 or 2: sent at `at_us`, with a response 5 us later."""
     of = {"what": what, "group_id": "g", "member": member, "generation": 1 if member else None}
     row = {"group": "read", "connection": connection, "sequence": at_us, "sent_us": at_us, "answered_us": at_us + 5}
     return PLACE | row | {"outcome": what, "error_code": error, "read": of | read}
@@ -87,13 +87,13 @@ CASES: dict[str, tuple[list[Row], set[str]]] = {
     "committed up to it before it was read": (
         [SENT, OWNS, read(40), COMMIT | {"read": COMMIT["read"] | {"offset": 4}}, END, *DONE], set()
     ),
-    "read by nobody": ([SENT, OWNS, COMMIT, END, *DONE], {"not read"}),
+    "read by no member": ([SENT, OWNS, COMMIT, END, *DONE], {"not read"}),
     "the end is not committed": (
         [SENT, OWNS, READ, COMMIT, told("committed", None, 90, offset=4), *DONE],
         {"not committed to the end", "a commit is gone"},
     ),
-    "nobody has asked": ([SENT, OWNS, READ, COMMIT, *DONE], {"not committed to the end"}),
-    "the last one who asks counts": ([*ALL, told("committed", None, 20, offset=4)], set()),
+    "no committed offset was fetched": ([SENT, OWNS, READ, COMMIT, *DONE], {"not committed to the end"}),
+    "the last OffsetFetch counts": ([*ALL, told("committed", None, 20, offset=4)], set()),
     "less than was committed before": ([*ALL, told("committed", "a", 80, offset=4)], {"a commit is gone"}),
     "less than was committed meanwhile": ([*ALL, told("committed", "a", 35, offset=4)], set()),
     "more than the log has, until the next commit": (
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[list[Row], set[str]]] = {
     "a commit that was refused": (
         [*ALL, told("commit", "a", 40, error=22, offset=9), told("committed", "a", 80, offset=5)], set()
     ),
-    "more than anybody has read": (
+    "a commit beyond all records read": (
         [SENT, OWNS, told("committed", "a", 15, offset=5), READ, COMMIT, END, *DONE], {"committed before it was read"}
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether time-outs follow what their requests ask (judging/groups.py)."""
+"""Timeouts must follow those of their requests (judging/groups.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def answers(late_ms: dict[int, float], rows: int = 10) -> list[Row]:
-    """By the timeout that was asked: the least lateness."""
+    """Return rows with the least lateness for each requested timeout."""
     return [{"timeout_ms": asked, "rows": rows, "least_us": late * 1000} for asked, late in late_ms.items()]
 
 
@@ -31,7 +31,7 @@ def always_after(ms: int, *asked: int) -> list[Row]:
         answers({50: 1, 150: 0.5, 300: 2, 400: 0}),
         answers({50: 19, 400: 0}),  # too little to prove anything
         answers({50: 100, 150: 99, 300: 101, 400: 100}),  # all alike: the limit of lateness judges that
-        answers({50: 0, 400: 300}),  # who asks for more waits longer than it should: late
+        answers({50: 0, 400: 300}),  # a longer timeout expires too late: late
         always_after(400, *range(380, 400)),
         [*answers({50: 350}, rows=4), *answers({400: 0})],  # too few
         answers({64: -63, 112: -109}),  # pipelined, and the load stood still when the answer before came
@@ -58,9 +58,8 @@ def test_what_the_machine_explains_proves_nothing() -> None:
 
 
 @pytest.mark.spark
-def test_a_load_that_stood_still_accuses_no_broker(spark: SparkSession) -> None:
-    """The standstill is longer than what was asked for: without it each answer came before its time, which says
-    nothing."""
+def test_a_load_that_was_paused_accuses_no_broker(spark: SparkSession) -> None:
+    """The pause is longer than the timeout. Without the pause each response would be early, which proves nothing."""
     rows = [
         {"timeout_ms": 300 if is_short else 700, "lateness_us": 2_000, "load_late_us": 500_000 if is_short else 900_000}
         for is_short in (True, False)

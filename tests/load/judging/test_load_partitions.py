@@ -1,4 +1,4 @@
-"""Where the rows of a verdict are kept: in a folder where executors can be lost."""
+"""Storage of the rows of a verdict: in a folder if executors can be lost."""
 
 from __future__ import annotations
 

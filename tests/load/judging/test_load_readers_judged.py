@@ -1,4 +1,4 @@
-"""What readers were given, on hand-made rows: for each fault there is one, and it is named."""
+"""Rules for readers, on hand-made rows: one case and one finding for each fault."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ GAVE_UP: Row = DONE | {"outcome": "gave up"}
 
 
 def given(sequence: int, offset: int, of: Row, **read: Any) -> Row:
-    """The reader's row of that number: the record of a request."""
+    """Return the reader's row of that number: the record of a request."""
     told = {"what": "record", "offset": offset, "high_watermark": 50, "of_connection": 0, "of_sequence": of["sequence"]}
     row = {"group": "read", "connection": 1, "sequence": sequence, "local": "h:1", "correlation_id": sequence}
     return PLACE | row | {"answered_us": 9, "outcome": "read", "fingerprint": of["fingerprint"], "read": told | read}
 
 
 def fetched(number: int, seq: int) -> list[Row]:
-    """What the journal has of the reader's Fetch of that number, answered at `seq`."""
+    """Return the journal's rows of the reader's Fetch `number`, with its response at `seq`."""
     asked = {"event": "request", "api": "Fetch", "peer": "h:1", "correlation_id": number, "request": 100 + number}
     return [asked | {"seq": 1}, {"event": "answer", "request": 100 + number, "seq": seq}]
 
@@ -87,12 +87,12 @@ CASES: dict[str, tuple[list[Row], dict[str, list[int]], list[Row] | None]] = {
     "before it moved at all": ([FIRST, BOTH[0], DONE], {"read beyond the watermark": [40]}, [MOVED, *fetched(0, 4)]),
     "other bytes": ([FIRST, given(0, 40, FIRST | {"fingerprint": "x"}), DONE], {"read altered": [40]}, None),
     "another offset": ([FIRST, given(0, 42, FIRST), DONE], {"read at another offset than told": [42]}, None),
-    "of nobody": (
+    "of no request": (
         [FIRST, BOTH[0], given(1, 41, SECOND, of_connection=None, of_sequence=None), DONE],
         {"read, and sent by nobody": [41]},
         None,
     ),
-    "of nobody, by its number": ([FIRST, *BOTH, DONE], {"read, and sent by nobody": [41]}, None),
+    "of no request, by its sequence": ([FIRST, *BOTH, DONE], {"read, and sent by nobody": [41]}, None),
     "of another partition": (
         [FIRST, SECOND | {"partition": 1}, *BOTH, DONE], {"read in another partition": [41]}, None
     ),

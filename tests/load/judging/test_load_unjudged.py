@@ -1,4 +1,4 @@
-"""What a run was not judged by is told, with the reason, and a green verdict says how far it goes."""
+"""The verdict states what a run was not judged by, with the reason; a green verdict states its limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def told(way: Ways, parts: Mapping[str, int] | None = STILL, waits: bool = True)
     return [(each.why, len(each.rules)) for each in of_run(way, parts, waits)]
 
 
-def test_of_what_was_judged_three_ways_nothing_is_told() -> None:
+def test_a_run_that_was_judged_three_ways_has_no_note() -> None:
     assert told(ALL) == []
     assert told(ALL, STILL | {"still": 0}) == []
 

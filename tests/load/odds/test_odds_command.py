@@ -1,4 +1,5 @@
-"""`fakebroker-load odds`: options are models and back, a slip is one sentence, Spark adds nothing to the trials."""
+"""`fakebroker-load odds`: options and models are equivalent, a mistake is one sentence, and Spark gives the same
+trials."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[OddsModel], range, bool]]:
-    """What would be carried out; nothing is."""
+    """Record the trials of the command without running them."""
     found: list[tuple[list[OddsModel], range, bool]] = []
 
     @contextmanager

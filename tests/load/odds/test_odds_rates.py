@@ -1,4 +1,4 @@
-"""Intervals of shares over trials: they hold as often as they say, and little is said where little was seen."""
+"""Intervals of shares over trials: they hold as often as they claim, and are wide for few events."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_a_share_is_at_most_one() -> None:
 
 
 def test_the_interval_is_that_of_the_trials_and_not_of_the_records() -> None:
-    """The same share of the same records: spread over all trials it is known well, from a few it is not."""
+    """The interval of a share depends on its distribution over trials: it is narrow if all trials contribute, wide if
+    few do."""
     spread, bunched = rate_of([10] * 50, [1000] * 50), rate_of([250, 250, *[0] * 48], [1000] * 50)
     assert spread is not None
     assert bunched is not None
@@ -74,7 +75,7 @@ def _poisson(random: Random, mean: float) -> int:
 
 @pytest.mark.parametrize(("trials", "failures", "least"), [(50, 0.1, 0.88), (50, 1.0, 0.92), (200, 0.2, 0.92)])
 def test_intervals_hold_as_often_as_they_say(trials: int, failures: float, least: float) -> None:
-    """Of crashes that come by a Poisson process and lose records by an exponential distribution, in lumps."""
+    """Crashes follow a Poisson process, and each loses an exponentially distributed number of records."""
     random = Random(11)
     mean_lost, sent = 5.0, 3_600
     true = failures * mean_lost / sent

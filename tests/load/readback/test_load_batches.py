@@ -1,4 +1,4 @@
-"""What is wrong with a batch as it stands in the log, found without what was sent."""
+"""Checks of a batch of the log alone, without the request that sent it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def judged(*batches: bytes, first_epoch: int | None = 3, last_epoch: int | None 
 
 
 def batch(epoch: int = 3, records: int = 1, **fields: int) -> bytes:
-    """Of a leader epoch; `fields` are those of its header."""
+    """Return a batch with this leader epoch; `fields` replace fields of its header."""
     plain = encode_batch([Record(b"k", b"v")] * records, base_timestamp_ms=TIME_MS)
     header = read_batch_header(plain)._replace(partition_leader_epoch=epoch, **fields)
     whole = bytearray(pack_header(header) + plain[61:])

@@ -1,4 +1,4 @@
-"""Followers that have not what their leader has are found, and what is not known of one is not claimed."""
+"""Followers with another log than their leader are found, and unknown parts are not claimed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def send(kafka: FakeCluster, count: int = FIVE) -> None:
 
 
 def found(kafka: FakeCluster, act: Callable[[], Any] = lambda: None, **changes: Any) -> list[str]:
-    """What is said of the partition besides its records."""
+    """Return the findings about the partition besides its records."""
     bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
     ends = log_ends(run_in_loop(find_leaders(bootstrap, {"t": 1})))
     readable = {place: shown.offset for place, shown in shown_watermarks(ends).items()}

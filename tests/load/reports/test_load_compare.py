@@ -1,4 +1,4 @@
-"""Two folders of results beside each other: what is longer by more than the limit and more than chance is worse."""
+"""Comparison of two result folders: worse is longer by more than the limit and by more than chance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNT = 4_000
 def folder(
     path: Path, seed: int, slower: float = 1.0, rate_ms: float = 1.0, ok: bool = True, group: str = "g", **scenario: Any
 ) -> Path:
-    """Of requests that take 20 ms and more, exponentially, times `slower`."""
+    """Write results of requests that take 20 ms and more, exponentially, times `slower`."""
     random = Random(seed)
     rows = []
     for at in range(COUNT):
@@ -76,7 +76,7 @@ def test_the_limit_is_the_users(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_an_interval_holds_what_is_known_of_the_distribution(tmp_path: Path) -> None:
-    """Of 20 + Exp(5) ms the quantile q is at 20 - 5 ln(1 - q)."""
+    """The quantile q of 20 + Exp(5) ms is at 20 - 5 ln(1 - q)."""
     missed = 0
     for seed in range(40):
         found = Results(folder(tmp_path / str(seed), seed)).quantiles("r", "g", "sent_us", "answered_us")

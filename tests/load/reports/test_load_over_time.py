@@ -1,4 +1,4 @@
-"""What happened when: requests by their moments, and what the journal tells of those that were parked and of logs."""
+"""Charts over time: requests by their times, parked requests and logs by the journal."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ COMMANDS = ("verify", "report", "compare")
 
 
 class SparkStarted(Exception):
-    """The check found nothing."""
+    """The exception of a check that finds nothing: Spark would start."""
 
 
 class Bench:
-    """A whole folder, another run's, and a copy to be damaged."""
+    """A whole folder, the folder of another run, and a copy to be damaged."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.whole = result_folder(folder / "whole", "one")
@@ -140,7 +140,7 @@ def test_each_command_that_reads_results_refuses_them(bench: Bench, command: str
 
 
 def test_what_is_added_is_named(bench: Bench) -> None:
-    """Spark and pandas read each file of a folder."""
+    """Spark and pandas read each file of a folder, so an added file would be read."""
     for parquet in RECORDED:
         for name in ("more.parquet", ".part-0.parquet.crc", "_temporary/0/part-7.parquet", "notes.txt"):
             path = bench.fresh() / parquet / name
@@ -169,7 +169,7 @@ def test_a_folder_without_a_manifest_is_of_an_earlier_release(bench: Bench) -> N
 
 
 def resealed(copy: Path) -> None:
-    """As if what is there now had been written so."""
+    """Write the manifest again for the present files."""
     (copy / "manifest.json").unlink()
     seal(copy)
 
@@ -217,7 +217,7 @@ def test_a_column_that_is_not_known_is_named(bench: Bench, parquet: str) -> None
 
 
 def test_a_run_json_of_another_release_is_named(bench: Bench) -> None:
-    """Which values of it may be what: test_load_run_file.py."""
+    """test_load_run_file.py has the values that a field of run.json may have."""
     copy = bench.fresh()
     told = json.loads((copy / RUN_FILE).read_text())
     (copy / RUN_FILE).write_text(json.dumps([told[0] | {"seed": "one"}]))

@@ -1,4 +1,4 @@
-"""What Spark says at length, in one sentence."""
+"""Long errors of Spark become one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a Spark master is, and that a slip or nobody there is one sentence, before Spark begins."""
+"""The address of a Spark master. A wrong one, or one without a listener, is one sentence before Spark starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Slots are counted, and what executors lack is told, before anything is sent. Virtual time, and executors made up."""
+"""The count of slots, and the report about missing executors before anything is sent. Virtual time, invented
+executors."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ class Clock:
 
 
 def wait(counts: list[int], wanted: int | None, wait_s: float = 8, master: str = MASTER) -> tuple[int, float]:
-    """What is found if the counts are these, one after another, and the last for ever; and when."""
+    """Return the slots that are found, and when, if the counts are these in order and the last one stays."""
     clock, found = Clock(), chain(counts, repeat(counts[-1]))
     slots = await_slots(lambda: next(found), master, wanted, wait_s, clock, clock.sleep)
     return slots, clock.now
 
 
-def test_so_many_as_are_wanted_at_once() -> None:
+def test_enough_slots_end_the_wait_at_once() -> None:
     assert wait([4], 3) == (3, 0)
     assert wait([2], None, master="local[2]") == (2, 0)
 

@@ -1,4 +1,4 @@
-"""Where results lie until they are whole, and what a run that is stopped says of them."""
+"""Storage of results until they are whole, and the message of a run that is stopped."""
 
 from __future__ import annotations
 

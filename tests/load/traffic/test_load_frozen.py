@@ -1,4 +1,4 @@
-"""What the load keeps away from the collector while it measures."""
+"""Objects that the load excludes from garbage collection while it measures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker_load.worker import measuring
 
 @pytest.fixture
 def nothing_is_frozen():  # type: ignore[no-untyped-def]
-    """The session of the tests has frozen its modules (conftest.py)."""
+    """Unfreeze the modules that the session of the tests has frozen (conftest.py)."""
     was_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()
     yield

@@ -1,4 +1,4 @@
-"""Members of a group that come and go, against a cluster in this process: what they own, are given and commit."""
+"""Members of a group that join and leave, against a cluster in this process: assignments, records and commits."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def check_a_churn() -> tuple[set[str], set[str], list[int]]:
 
 
 def test_members_come_and_go_and_every_record_is_read() -> None:
-    """How many commits are of an old generation depends on the machine. So runs are added up until there are some."""
+    """The number of commits of an old generation depends on the machine. So runs are added up until there are some."""
     members: set[str] = set()
     left: set[str] = set()
     old: list[int] = []
@@ -111,7 +111,8 @@ def test_members_come_and_go_and_every_record_is_read() -> None:
 
 
 def test_a_member_that_leaves_commits_what_it_has_read() -> None:
-    """A life is shorter than the time between two commits: without the last one nobody would come far."""
+    """A membership lasts shorter than the time between two commits: without the last commit no member makes
+    progress."""
     with cluster() as kafka:
         rows = rows_of(kafka, SENT, replace(READ, connections=1, life_ms=(200, 300)))
     read: dict[tuple[str, int], int] = {}

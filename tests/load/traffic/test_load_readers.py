@@ -1,4 +1,4 @@
-"""Readers beside a load, against a cluster in this process: what they are given, and the rows that tell of it."""
+"""Readers next to a load, against a cluster in this process: their records, and the rows about them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_slow_reader_takes_its_time() -> None:
     assert len(found) == 2 * EACH
     assert len({(row["connection"], row["correlation_id"]) for row in found}) == len(found)  # a batch at a time
     assert max(row["answered_us"] for row in found) >= (EACH - 1) / 60 * 1e6
-    # Those who send keep their own pace: some request is answered sooner after the one before than the reader reads.
+    # Senders keep their own pace: the next response comes sooner than the reader reads.
     sent = sorted(row["answered_us"] for row in rows if row["read"] is None and row["connection"] == 0)
     assert min(later - earlier for earlier, later in pairwise(sent)) < 1 / 60 * 1e6
 

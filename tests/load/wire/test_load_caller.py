@@ -1,4 +1,4 @@
-"""One question at a time, over a socket."""
+"""The caller of the load: one request at a time, over a socket."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def test_it_is_answered_and_knows_when_and_where() -> None:
         asyncio.run(main(kafka.endpoints[0].host, kafka.endpoints[0].port))
         gone = kafka.endpoints[0]
 
-    async def ask_nobody() -> None:
+    async def ask_a_closed_port() -> None:
         with pytest.raises(ConnectionError, match=f"{gone.host}:{gone.port} does not answer"):
             await Caller.of(gone.host, gone.port)
 
-    asyncio.run(ask_nobody())
+    asyncio.run(ask_a_closed_port())
 
 
 def test_a_closed_connection_raises_a_connection_error() -> None:

@@ -1,4 +1,4 @@
-"""Connections: whole answers out of pieces, one for each poll, and nothing of a connection that is gone."""
+"""Connections: whole responses from pieces, one for each poll, and none from a closed connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connected() -> Connections:
 
 
 def ask(connections: Connections, correlation_id: int) -> bytes:
-    """The answer to it."""
+    """Return the response to the request."""
     connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), correlation_id, 0, 100), 0)
     return answer(correlation_id)
 
@@ -82,7 +82,7 @@ def test_what_makes_no_sense_ends_the_connection() -> None:
     assert connections.take_effects() == [Disconnect(1, "a response came without a request")]
 
 
-def test_who_closes_hears_nothing_more() -> None:
+def test_a_closed_connection_has_no_further_events() -> None:
     connections = connected()
     data = ask(connections, 0)
     connections.received(1, data, 0)

@@ -1,4 +1,4 @@
-"""What a producer writes can be read, and what it reads says what was written, in every version that a release has."""
+"""Frames of a producer can be read, and responses are read as they were written, in every version of a release."""
 
 from __future__ import annotations
 

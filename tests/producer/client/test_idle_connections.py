@@ -1,4 +1,4 @@
-"""connections.max.idle.ms: who is closed, when that is seen, and what becomes of what was on its way."""
+"""connections.max.idle.ms: the connections that are closed, when, and what happens to their requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDLE_MS = 1_000
 WAKES_MS = 5_000  # request.timeout.ms: a sender that has nothing to do polls as often
 
 
-def test_who_was_used_least_recently_is_the_first_and_a_poll_closes_one() -> None:
+def test_each_poll_expires_the_least_recently_used_connection() -> None:
     idle = IdleExpiryManager(IDLE_MS, 0)
     for node, at_ms in ((1, 0), (2, 10), (3, 20), (1, 30)):
         idle.update(node, at_ms)
@@ -62,11 +62,11 @@ def test_an_attempt_that_takes_long_is_idle_too() -> None:
     assert connections.take(IDLE_MS).disconnected == []
     assert connections.take(IDLE_MS + 1).disconnected == [1]
     assert connections.take_effects() == [Connect(1, "host", 9092), Disconnect(1)]
-    assert not connections.connected(1, IDLE_MS + 2), "nobody wants it any more"
+    assert not connections.connected(1, IDLE_MS + 2), "the connection was closed as idle"
     assert not connections.lost(1)
 
 
-def test_what_is_made_read_and_written_is_activity_and_who_is_gone_is_forgotten() -> None:
+def test_connect_read_and_write_are_activity_and_a_lost_connection_is_removed() -> None:
     connections = Connections(ProducerConfig("4.3", {"connections.max.idle.ms": IDLE_MS}), 0)
     connections.connect(Node(1, "host", 9092), 0)
     connections.connected(1, 10)
@@ -84,7 +84,7 @@ def test_what_is_made_read_and_written_is_activity_and_who_is_gone_is_forgotten(
 
 
 class World:
-    """A producer beside three brokers; of the topic "t" broker 1 leads partition 0, and broker 2 partition 1."""
+    """A producer with three brokers; broker 1 leads partition 0 of the topic "t", and broker 2 partition 1."""
 
     def __init__(self, generation: str, **settings: object) -> None:
         self.simulation = Simulation(3)
@@ -117,7 +117,7 @@ class World:
         self.client.producer.check_invariants()
 
     def gone(self) -> list[tuple[int, str]]:
-        """Node and reason of each connection that ended."""
+        """Return node and reason of each connection that ended."""
         return [(event.node, event.reason) for event in self.journal if isinstance(event, Disconnected)]
 
 
@@ -141,8 +141,8 @@ def test_an_unused_connection_is_closed_and_opened_again_when_needed(generation:
 
 @both
 def test_it_is_seen_when_the_sender_polls_and_then_it_asks_for_metadata(generation: str) -> None:
-    """Nobody sets an alarm for it. It asks at once, over a connection that it still has; the next poll closes the next
-    one."""
+    """The producer sets no timer for it. It requests metadata at once over a connection that it still has; the next
+    poll closes the next one."""
     world = World(generation)
     for record, partition in enumerate((0, 1)):
         world.send(record, partition)
@@ -162,7 +162,7 @@ def test_it_is_seen_when_the_sender_polls_and_then_it_asks_for_metadata(generati
 
 @both
 def test_a_request_that_waits_is_no_activity(generation: str) -> None:
-    """It is answered as one whose connection broke, whatever time it has left."""
+    """The request fails as if its connection had broken, whatever time it has left."""
     world = World(generation, request_timeout_ms=20_000)
     for record, partition in enumerate((0, 1)):
         world.send(record, partition)
@@ -181,7 +181,7 @@ def test_a_request_that_waits_is_no_activity(generation: str) -> None:
 
 
 @both
-def test_who_turns_only_to_wait_waits_for_that_too(generation: str) -> None:
+def test_a_poll_also_ends_when_a_connection_becomes_idle(generation: str) -> None:
     world = World(generation)
     world.send(1, partition=0)
     world.advance(20)

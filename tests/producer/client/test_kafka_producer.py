@@ -1,4 +1,4 @@
-"""The whole producer beside a simulated cluster: to the millisecond. Everything under way takes 1 ms."""
+"""The whole producer with a simulated cluster, to the millisecond. Each transfer takes 1 ms."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_error_7_is_tried_again_and_there_are_two_copies(generation: str) -> Non
 
 
 @both
-def test_a_broker_that_stands_still_loses_its_connection_and_all_requests(generation: str) -> None:
+def test_a_paused_broker_loses_its_connection_and_all_requests(generation: str) -> None:
     world = World(generation, brokers=1, request_timeout_ms=500, retries=0, linger_ms=0)
     world.send(0)
     world.advance(100)
@@ -143,7 +143,7 @@ def test_a_broker_that_stands_still_loses_its_connection_and_all_requests(genera
     world.advance(100)
     world.send(2)
     world.advance(500)
-    assert [record for _, record, _ in world.told] == [0], "nobody looks between two polls: the last began at 200"
+    assert [record for _, record, _ in world.told] == [0], "no check between two polls: the last began at 200"
     world.advance(1)
     late = [(at_ms, record) for at_ms, record, _ in world.told[1:]]
     assert late == [(701, 1), (701, 2)]
@@ -250,7 +250,7 @@ def test_a_leader_that_dies_is_followed(generation: str) -> None:
 
 @pytest.mark.parametrize(("generation", "has_hints"), [("3.0", False), ("4.3", True)])
 def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hints: bool) -> None:
-    """KIP-951. Who does not understand it asks for metadata, and waits for its back-off."""
+    """KIP-951. A client without it requests metadata, and waits for its back-off."""
     longest: dict[str, Any] = {"retry_backoff_max_ms": 5_000} if has_hints else {}
     world = World(generation, retries=50, retry_backoff_ms=5_000, **longest)
     world.send(1)
@@ -265,7 +265,7 @@ def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hin
 
 @pytest.mark.parametrize(("generation", "waits"), [("2.0", False), ("4.1", False), ("4.2", True), ("4.4", True)])
 def test_a_flush_waits_for_the_pieces_of_a_batch_since_4_2(generation: str, waits: bool) -> None:
-    """KAFKA-19479. Before, a flush was over although nothing was written."""
+    """KAFKA-19479. Before, a flush ended although nothing was written."""
     world = World(generation, linger_ms=1_000)
     world.simulation.cluster.faults.add(Fault({"api": "Produce"}, {"error": 10}, times=1))
     for record in range(3):
@@ -281,7 +281,7 @@ def test_a_flush_waits_for_the_pieces_of_a_batch_since_4_2(generation: str, wait
 
 @pytest.mark.parametrize("generation", ["2.4", "3.2"])
 def test_a_record_without_a_key_begins_its_batch_in_another_partition(generation: str) -> None:
-    """KIP-480: and that is filled before the partition changes again. As kafka-clients 2.8.2 does it
+    """KIP-480: that batch is filled before the partition changes again, like in kafka-clients 2.8.2
     (tests/clients/test_stories_on_kafka_clients.py)."""
     world = World(generation, partitions=2, linger_ms=1_000, batch_size=400)
     world.send(0, partition=0)
@@ -298,7 +298,8 @@ def test_a_record_without_a_key_begins_its_batch_in_another_partition(generation
 def test_a_callback_that_raises_keeps_nothing_from_the_others(
     generation: str, fails: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of its batch, of a flush that waits for it, and of what is sent later. It goes to the log, as Kafka's does."""
+    """Later callbacks of its batch, of a flush, and of later records are called. The exception goes to the log, as in
+    Kafka."""
     world = World(generation, retries=0)
     world.send(1)
     world.advance(100)

@@ -41,7 +41,7 @@ each = pytest.mark.parametrize("generation", GENERATIONS)
 
 
 class World:
-    """A producer of one topic beside one broker. `told`: when each record was called back, since `start`."""
+    """A producer of one topic with one broker. `told` has the time of each callback, since `start`."""
 
     def __init__(
         self, generation: str, brokers: int = 1, partitions: int = 1, replicas: int = 1, **settings: object
@@ -67,14 +67,14 @@ class World:
         self.client.settle()
 
     def settle(self, ms: int = 100) -> None:
-        """The producer knows the cluster. The clock is at `start_ms`, and nothing was told yet."""
+        """Let the producer get its metadata. The clock is at `start_ms`, and no callback has been called."""
         self.send()
         self.advance(ms)
         self.told.clear()
         self.start_ms = self.producers.now_ms
 
     def send_to_both_partitions_in_silence(self, apart_ms: int) -> None:
-        """All brokers are paused. The second record follows the first so much later; both limits have passed then."""
+        """Pause all brokers. The second record follows the first so much later; both limits have passed then."""
         for broker_id in self.broker_ids:
             self.simulation.pause(broker_id)
         self.send(partition=0)
@@ -107,7 +107,7 @@ def test_a_lone_request_to_a_silent_broker_is_given_up_a_millisecond_after_its_l
 @each
 @pytest.mark.parametrize(("limit_ms", "late_ms"), [(1_999, 1), (30_000, 30), (200_000, 100)])
 def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, late_ms: int) -> None:
-    """As Linux lets `select` be: 28 ms with 30 s, measured with Java's."""
+    """Linux allows `select` this: 28 ms with 30 s, measured with Java's."""
     settings: dict[str, Any] = {} if generation == "2.0" else {"delivery_timeout_ms": 10 * limit_ms}
     world = World(generation, request_timeout_ms=limit_ms, **settings)
     world.settle()
@@ -122,7 +122,7 @@ def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, lat
 def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long(
     generation: str, limit_ms: int, is_answered: bool
 ) -> None:
-    """The broker's time-out begins when it has the request, 1 ms later, and its answer takes 1 ms."""
+    """The broker's timeout begins when it has the request, 1 ms later, and its response takes 1 ms."""
     world = World(generation, brokers=2, replicas=2, acks="all", request_timeout_ms=limit_ms)
     world.settle()
     world.simulation.followers("frozen")
@@ -134,7 +134,7 @@ def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long
 
 @each
 def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str) -> None:
-    """The poll ends where the first is over, and the second not quite."""
+    """The poll ends when the first limit is over, and the second not quite."""
     world = World(generation, brokers=2)
     world.settle()
     world.send(partition=1)
@@ -147,7 +147,7 @@ def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str)
 
 @each
 def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(generation: str) -> None:
-    """ApiVersions, over a new connection each time, to a broker that is silent from the start."""
+    """The requests are ApiVersions, over a new connection each time, to a broker that is silent from the start."""
     world = World(generation, reconnect_backoff_ms=0, reconnect_backoff_max_ms=0, retry_backoff_ms=0)
     world.simulation.pause(1)
     world.send()
@@ -160,7 +160,7 @@ def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(gen
 @each
 @pytest.mark.parametrize("transactional_id", [None, "me"])
 def test_a_request_for_a_producer_id_is_given_up_in_time(generation: str, transactional_id: str | None) -> None:
-    """2.0 waits for the answer within its turn, and sleeps for the back-off."""
+    """2.0 waits for the response within its turn, and sleeps for the back-off."""
     given: dict[str, Any] = {"enable_idempotence": True, "acks": "all", "retries": 10, "retry_backoff_ms": 50}
     if transactional_id is not None:
         given["transactional_id"] = transactional_id
@@ -181,7 +181,7 @@ def test_a_request_for_a_producer_id_is_given_up_in_time(generation: str, transa
 
 
 def ended(generation: str, until_ms: int, **settings: object) -> list[int]:
-    """Return when a producer ended its attempts to connect, where nobody accepts and nobody refuses."""
+    """Return when a producer ended its attempts to connect to an address that neither accepts nor refuses."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
     machine = KafkaProducer(ProducerConfig(generation, given), [("host", 9092)], lambda: 0, lambda: 0.5, START_MS)
     machine.send("t", b"v", 0, START_MS)
@@ -198,7 +198,7 @@ def ended(generation: str, until_ms: int, **settings: object) -> list[int]:
 def test_an_attempt_to_connect_is_given_up_a_millisecond_after_its_limit(
     generation: str, reconnect_ms: int, idempotent: bool
 ) -> None:
-    """It is a multiple of the waits of a client without metadata. One that is to be idempotent sleeps between them."""
+    """The limit is a multiple of the waits of a client without metadata. An idempotent one sleeps between them."""
     settings: dict[str, object] = {"enable_idempotence": idempotent, "socket_connection_setup_timeout_ms": 1_000}
     settings |= {"socket_connection_setup_timeout_max_ms": 1_000}
     settings |= {"reconnect_backoff_ms": reconnect_ms, "reconnect_backoff_max_ms": reconnect_ms}
@@ -215,7 +215,7 @@ def test_a_client_that_learns_nothing_begins_anew_a_millisecond_after_its_limit(
 
 @each
 def test_an_idle_connection_is_closed_a_millisecond_after_its_limit(generation: str) -> None:
-    """Its limit is a multiple of the waits of a sender that has nothing to do."""
+    """The limit is a multiple of the waits of an idle sender."""
     world = World(generation, connections_max_idle_ms=3 * T_MS)
     world.settle(5 * T_MS)  # no connection is left
     world.send()
@@ -227,7 +227,8 @@ def test_an_idle_connection_is_closed_a_millisecond_after_its_limit(generation: 
 
 
 def test_a_batch_in_the_queue_of_2_0_expires_a_millisecond_after_its_limit() -> None:
-    """It waits behind the only request that may be in flight, whose connection is closed at the same moment."""
+    """The batch waits for the only request that may be in flight. The connection of that one is closed at the same
+    moment."""
     world = World("2.0", partitions=2, max_in_flight_requests_per_connection=1)
     world.settle()
     world.send_to_both_partitions_in_silence(10)

@@ -1,4 +1,4 @@
-"""What a transaction manager asks can be read in every version that a release sends, and what is answered is told."""
+"""Requests of a transaction manager can be read in every version of a release, and it gets the responses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def written(request: TxnRequest, version: int) -> Any:
 
 
 def versions(request: TxnRequest) -> list[int]:
-    """All that a client sends; it looks for a coordinator of transactions from version 1 on."""
+    """Return all versions that a client sends; it looks for a transaction coordinator from version 1 on."""
     newest = transaction_range(request, NEWEST).max_version
     return list(range(int(isinstance(request, FindCoordinator)), newest + 1))
 
@@ -120,7 +120,7 @@ def test_what_is_answered_is_told(request_: TxnRequest, version: int) -> None:
         assert response.answer == TxnAnswer(code, producer=producer)
 
 
-def test_who_has_not_gone_over_to_version_2_keeps_to_what_was_before() -> None:
+def test_without_transaction_version_2_end_txn_stays_at_version_4() -> None:
     for request in (COMMIT, EndTxn("tx", PRODUCER, True, True)):
         assert transaction_range(request, NEWEST).max_version == 5
         assert transaction_range(request._replace(is_v2=False), NEWEST).max_version == 4

@@ -1,4 +1,4 @@
-"""Who waits for the metadata of a topic, and what wakes it."""
+"""Callers that wait for the metadata of a topic, and the events that wake them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakebroker.producer.producer_config import ProducerConfig
 
 
 def test_a_client_that_begins_anew_asks_once() -> None:
-    """In Kafka only answers wake its thread (ProducerMetadata.update). Woken before, it would ask a second time."""
+    """Only responses wake Kafka's thread (ProducerMetadata.update). If woken before, it would send a second request."""
     metadata = Metadata43(ProducerConfig("4.3"), lambda: 0.5, 0.0)
     metadata.bootstrap([Node(-1, "first", 9092)], 0)
     sending = Sending("t", None, None, b"value", (), 0, None, 0)

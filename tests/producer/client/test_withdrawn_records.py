@@ -1,4 +1,4 @@
-"""Records whose caller waits no more: they are nowhere, and what they held serves the next one."""
+"""Records of a cancelled caller: they are sent nowhere, and their memory goes to the next caller."""
 
 from __future__ import annotations
 

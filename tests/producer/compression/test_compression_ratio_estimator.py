@@ -1,4 +1,4 @@
-"""How small the next batch will be: the guess gets worse at once and better slowly."""
+"""The estimated size of the next batch: the estimate grows at once and shrinks slowly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata: when news are due, what is asked for, and what of the answer is believed."""
+"""Metadata: when an update is due, the request, and the parts of the response that are accepted."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_back_offs_grow_since_kip_580() -> None:
 
 
 @pytest.mark.parametrize(("generation", "kept_ms"), [("2.0", 300_000), ("4.3", 6_000)])
-def test_a_topic_that_nobody_uses_is_forgotten_with_an_answer(generation: str, kept_ms: int) -> None:
+def test_an_unused_topic_expires_with_a_metadata_response(generation: str, kept_ms: int) -> None:
     settings = {} if generation == "2.0" else {"metadata_max_idle_ms": kept_ms}
     metadata = make(generation, **settings)
     metadata.add("t", NOW_MS)
@@ -208,7 +208,7 @@ def test_when_all_is_old_what_is_new_is_not_asked_for_alone() -> None:
     assert not metadata.new_request(NOW_MS + 5_000).is_partial_update
 
 
-def test_who_is_told_the_same_shares_what_is_made_of_it() -> None:
+def test_equal_metadata_responses_share_one_snapshot() -> None:
     one, other = make("4.3"), make("4.3")
     for metadata in (one, other):
         metadata.add("t", NOW_MS)

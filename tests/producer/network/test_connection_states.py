@@ -1,4 +1,4 @@
-"""Connections: when one may be tried again, when trying has taken too long, when a broker wants to be left alone."""
+"""Connection states: reconnect back-off, connection setup timeout, and throttling by a broker."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_next_deadline_is_that_of_the_connection_set_up_first() -> None:
 
 
 @pytest.mark.parametrize("generation", ["2.0", "2.6"])
-def test_before_kip_601_nobody_looked(generation: str) -> None:
+def test_before_kip_601_connection_setup_has_no_timeout(generation: str) -> None:
     connections = states(generation)
     connections.connecting(1, 0, "host")
     assert connections.connection_delay_ms(1, 0) == LONG_MAX

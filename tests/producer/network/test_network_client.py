@@ -1,4 +1,4 @@
-"""The network client: the handshake, what comes back, and when a connection ends."""
+"""The network client: the handshake, the responses, and the end of a connection."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Wires(Selectable):
 
 
 class Net:
-    """A client whose metadata have just come, and name two brokers."""
+    """A client with fresh metadata that name two brokers."""
 
     def __init__(self, generation: str, **settings: object) -> None:
         given = {"request.timeout.ms": 100, "enable.idempotence": False} | {
@@ -79,7 +79,7 @@ class Net:
         return self.client.end_poll(now_ms)
 
     def connected(self, node: Node, now_ms: int = 0) -> None:
-        """Up to where its broker is asked what it serves."""
+        """Connect, up to the request for the broker's versions."""
         assert not self.client.ready(node, now_ms)
         self.wires.channels.add(node.node_id)
         self.wires.happened.connected.append(node.node_id)
@@ -171,7 +171,7 @@ def test_a_request_without_a_response_completes_when_it_is_written(generation: s
 
 
 @both
-def test_who_is_throttled_waits_if_the_broker_counts_on_it(generation: str) -> None:
+def test_a_throttled_node_is_not_ready_if_the_client_throttles(generation: str) -> None:
     for newest, is_ready in ((5, True), (6, False)):
         net = Net(generation)
         net.ready(FIRST, versions=[ApiVersion(PRODUCE, 0, newest)])
@@ -251,7 +251,7 @@ def test_connecting_that_takes_too_long_is_given_up() -> None:
 def test_a_broker_is_told_which_one_it_is_taken_for(
     generation: str, settings: dict[str, object], expected: ExpectedBroker
 ) -> None:
-    """KIP-1242. Of the first addresses nobody knows whose they are."""
+    """KIP-1242. The broker ids of bootstrap addresses are unknown."""
     net = Net(generation, **settings)
     net.metadata.update(MetadataRequest([]), MetadataResponse([FIRST, SECOND], [], 13, cluster_id="c"), 0)
     net.connected(FIRST)
@@ -273,7 +273,7 @@ def test_a_client_that_learns_nothing_for_too_long_begins_anew() -> None:
         assert first == (1 if at_ms == 1_500 else -1)
 
 
-def test_of_those_with_equally_much_to_do_the_first_is_asked() -> None:
+def test_the_first_of_equally_loaded_nodes_is_chosen() -> None:
     net = Net("4.3")
     for node in (FIRST, SECOND):
         net.ready(node)

@@ -1,4 +1,4 @@
-"""Versions: the newest that both have."""
+"""Versions: the newest that both sides have."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def test_find_coordinator_grew_with_these_releases(generation: str, newest: int)
 
 
 @pytest.mark.parametrize("key", [PRODUCE, METADATA, API_VERSIONS])
-def test_the_newest_release_has_no_version_that_nobody_can_write(key: int) -> None:
+def test_each_version_of_the_newest_release_can_be_written(key: int) -> None:
     assert request_type(key, client_range(key, Generation("4.4")).max_version) is not None

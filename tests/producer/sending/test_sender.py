@@ -1,4 +1,4 @@
-"""The sender: what goes where, what becomes of an answer, and when it wants to be asked again."""
+"""The sender: the node of each batch, the handling of a response, and the time of the next turn."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_in_2_0_what_is_in_flight_never_expires_and_the_queue_behind_it_does() -
 @both
 @pytest.mark.parametrize("is_timed_out", [True, False])
 def test_a_lost_connection(generation: str, is_timed_out: bool) -> None:
-    """Since a request that was not answered in time has its own code, it is no reason to ask who leads."""
+    """A request that timed out has its own error code, so it is no reason to request metadata."""
     producer = Producer(generation, retries=0)
     producer.append(1)
     producer.run(0)

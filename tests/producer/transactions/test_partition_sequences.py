@@ -1,4 +1,4 @@
-"""What a producer of 2.0 remembers of its partitions."""
+"""The state of a partition in a producer of 2.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue by priority, whose ties come out as those of Java's do."""
+"""A priority queue with the order of ties of Java's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def drained(queue: PriorityQueue[Item]) -> list[Item]:
 
 
 def test_ties_leave_in_the_order_of_the_heap() -> None:
-    """As java.util.PriorityQueue has it, asked with jshell."""
+    """java.util.PriorityQueue gives this order, by jshell."""
     letters = [item[1] for item in drained(queue_of(*((1, letter) for letter in "abcdefg")))]
     assert letters == list("agfedcb")
 

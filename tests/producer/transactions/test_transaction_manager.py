@@ -1,6 +1,6 @@
-"""Stories of idempotent and transactional producers: who they are, what they ask, what ends them.
+"""Stories of idempotent and transactional producers: their ids, their requests, and their ends.
 
-That every decision is Kafka's is shown by tests/producer/test_producer_golden.py; these say in words what happens."""
+tests/producer/test_producer_golden.py shows that every decision is Kafka's. These tests describe what happens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ both = pytest.mark.parametrize("generation", GENERATIONS)
 
 
 class Story:
-    """A player with fewer words. `sent` has what was sent and not looked at yet."""
+    """A player with short names. `sent` has the requests that no test has checked yet."""
 
     def __init__(self, generation: str, mode: str, **config: object) -> None:
         self.player = Player(
@@ -44,7 +44,7 @@ class Story:
         )  # fmt: skip
 
     def run(self) -> list[Any]:
-        """What a turn asks for: the name of a request with its details, or the states of batches."""
+        """Return the requests of a turn: the name of a request with its details, or the states of batches."""
         self.events = []
         self.do("run", ids=[])
         return [event.get("asks") or list(event["states"]["t-0"][:3]) for event in self.events if "send" in event]
@@ -87,7 +87,7 @@ def test_batches_are_numbered_as_they_are_sent(generation: str) -> None:
 
 @both
 def test_the_first_of_a_retry_goes_alone(generation: str) -> None:
-    """Those behind it are answered OUT_OF_ORDER_SEQUENCE_NUMBER, and wait until it is written."""
+    """Later batches get OUT_OF_ORDER_SEQUENCE_NUMBER, and wait until the first one is written."""
     story = Story(generation, "idempotent")
     story.run()
     if generation == "4.3":
@@ -108,7 +108,7 @@ def test_the_first_of_a_retry_goes_alone(generation: str) -> None:
 
 @both
 def test_a_batch_that_may_have_been_written_is_the_end_of_its_sequence(generation: str) -> None:
-    """It was sent, sent again, and expired. 2.0 asks for another id; 4.3 takes the next epoch."""
+    """The batch was sent, sent again, and expired. 2.0 requests another id; 4.3 takes the next epoch."""
     story = Story(generation, "idempotent")
     story.run()
     if generation == "4.3":
@@ -219,7 +219,7 @@ def test_a_fenced_producer_is_finished(generation: str) -> None:
 
 
 def test_a_call_that_was_not_waited_for_is_in_the_way_since_it_is_remembered() -> None:
-    """It gives the same result again, and nothing else may be called (4.3)."""
+    """The call gives the same result again, and no other may be made (4.3)."""
     story = Story("4.3", "transactional")
     story.begin()
     story.call("commit")

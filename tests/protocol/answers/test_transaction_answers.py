@@ -75,7 +75,7 @@ def test_add_partitions_to_txn_in_slices(
     code: ErrorCode,
     told: list[tuple[str, list[tuple[str, list[tuple[int, ErrorCode]]]]]],
 ) -> None:
-    """Of many transactions since version 4, of one before."""
+    """A request has many transactions since version 4, and one before."""
     if version < 4:
         told = [*told, ("", [])][:1]
     results = [

@@ -143,7 +143,7 @@ def test_true_is_anything_but_zero() -> None:
 
 @pytest.mark.parametrize(("size", "is_read"), [(0x7FFF, True), (0x8000, False)])
 def test_a_text_is_below_32_kib_in_any_layout(size: int, is_read: bool) -> None:
-    """DescribeGroups v5: one group id, whose length is a varint."""
+    """DescribeGroups v5 has one group id, and its length is a varint."""
     body = bytes([2]) + encode_unsigned_varint(size + 1) + b"g" * size + b"\0\0"
     if is_read:
         assert decode_request(15, 5, body, 0).groups == ("g" * size,)

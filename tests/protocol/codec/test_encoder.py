@@ -1,4 +1,4 @@
-"""What the tables write is what kio writes, for every API and version; plain values get Kafka's defaults."""
+"""Encoders by tables write the same as kio, for every API and version; plain values get Kafka's defaults."""
 
 from __future__ import annotations
 

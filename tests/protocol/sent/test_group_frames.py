@@ -1,4 +1,4 @@
-"""Frames of members are what kio reads of them, in each version that somebody speaks."""
+"""Frames of members, written by hand, are read by kio, in each version that is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read by hand in an answer to Produce is what kio reads; what is not usual is left to kio."""
+"""Reading a Produce response by hand gives the same as kio; unusual ones are left to kio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client sends is what kio writes, byte for byte, in every version."""
+"""A client's Produce frame is the one that kio writes, byte for byte, in every version."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ RECORDS = 5
 
 
 class Sent:
-    """A stock producer, and what became of what it sent: errors (None) in order."""
+    """A stock producer, and the results of its records in order: errors or None."""
 
     def __init__(self, kafka: FakeCluster, **settings: Any) -> None:
         common = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "retry.backoff.ms": 20}
@@ -33,13 +33,13 @@ class Sent:
         self.errors.append(error)
 
     def all_are_there(self) -> bool:
-        """Once all was sent: whether all of it was acknowledged."""
+        """Return True if all records were acknowledged, once all were sent."""
         assert self.producer.flush(LIMIT_S) == 0
         return set(self.errors) == {None}
 
 
 def stored(kafka: FakeCluster) -> list[bytes]:
-    """What a stock consumer reads of t-0."""
+    """Return the records of t-0 that a stock consumer reads."""
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "log_level": 0})
     try:
         where = TopicPartition("t", 0, 0)
@@ -94,7 +94,7 @@ def test_marks_of_a_transaction_do_not_get_across() -> None:
         consumer = Consumer({**settings, "isolation.level": "read_committed"})
 
         def stable() -> list[int]:
-            """Up to where each of the two is decided, the lower one first."""
+            """Return the last stable offsets of the two partitions, the lower one first."""
             places = [TopicPartition(f"of-{broker_id}", 0) for broker_id in (1, 2)]
             return sorted(consumer.get_watermark_offsets(place, LIMIT_S)[1] for place in places)
 
@@ -238,7 +238,7 @@ def test_a_handle_says_what_it_is() -> None:
     assert kafka.faults.list() == []
 
 
-def test_of_a_cluster_that_has_stopped() -> None:
+def test_a_fault_is_refused_by_a_stopped_cluster() -> None:
     kafka = FakeCluster(brokers=1)
     with pytest.raises(RuntimeError, match="not running"):
         kafka.faults.gc_pause(1, 10)

@@ -55,7 +55,7 @@ def test_a_transaction_of_very_many_partitions(ends: bytes) -> None:
 
 
 def commit(transactional_id: str = "") -> bytes:
-    """An offset for each partition, in a transaction of the first producer if it is told of which."""
+    """Return a commit of an offset for each partition, in a transaction of the first producer if an id is given."""
     offset = {"committed_offset": 7, "committed_leader_epoch": -1, "committed_metadata": ""}
     partitions = [{"partition_index": index} | offset for index in range(PARTITIONS)]
     values = {"group_id": "g", "member_id": "", "topics": [{"name": "big", "partitions": partitions}]}
@@ -98,7 +98,7 @@ def test_marks_in_very_many_partitions() -> None:
 
 
 def test_very_many_that_are_late_at_once() -> None:
-    """All of them are aborted in the tick that finds them, beside a quiet client."""
+    """All of them are aborted in the tick that finds them, next to a quiet client."""
     fill = [*COORDINATOR, *(init(f"late-{number}", timeout_s=60) for number in range(LATE))]
     fill += [add(f"late-{number}", number, "t", range(1)) for number in range(LATE)]
     stalls: list[float] = []

@@ -1,4 +1,4 @@
-"""Where a cluster listens by its settings, and by its arguments, which count before (server/made/)."""
+"""The addresses of a cluster by its settings, and by its arguments, which take precedence (server/made/)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_ours_are_the_default() -> None:
 def test_kafkas_count_where_nothing_is_given() -> None:
     made = config("kafka")
     assert (made.default_replication_factor, made.log_memory_bytes) == (1, -1)
-    assert made.given == made.static == {}  # nobody has given them
+    assert made.given == made.static == {}  # no default was given
     assert made.without_effect == []
 
 

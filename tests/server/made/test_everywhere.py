@@ -1,4 +1,4 @@
-"""What clients are told if brokers listen on all addresses of both families (server/made/everywhere.py)."""
+"""Addresses in responses of brokers that listen on all addresses of both families (server/made/everywhere.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOPBACKS = {V4: "127.0.0.1", V6: "::1"}
 
 
 class Machine:
-    """A machine whose loopback addresses are `usable`, and whose localhost has addresses of the families `named`."""
+    """A machine with the loopback addresses `usable`; its localhost has addresses of the families `named`."""
 
     def __init__(self, usable: Sequence[int], named: Sequence[int]) -> None:
         self.usable = usable

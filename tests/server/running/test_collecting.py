@@ -21,7 +21,7 @@ class Ring:
 
 @pytest.fixture(autouse=True)
 def collector(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As it is in a process that serves, and as it was before in this one."""
+    """Set up the garbage collector as in a process that serves, and restore it afterwards."""
     thresholds = gc.get_threshold()
     monkeypatch.setattr(collecting, "SMALL", getattr(request, "param", True))
     collect_what_is_new()
@@ -33,7 +33,7 @@ def collector(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen_again() -> Iterator[None]:
-    """The garbage of these tests goes; all else stays frozen, as after the collection of the tests."""
+    """Collect the garbage of these tests; all else stays frozen, as after the collection of the tests."""
     yield
     gc.unfreeze()
     gc.collect()

@@ -1,5 +1,5 @@
-"""An AsyncFakeCluster that is started twice at once, stopped or cancelled meanwhile, and used from where it is not at
-home."""
+"""An AsyncFakeCluster that is started twice at once, stopped or cancelled meanwhile, or used from another loop or
+thread."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def is_refused(endpoint: NodeEndpoint) -> bool:
 # Two tasks.
 
 
-def test_of_two_that_start_it_one_is_refused(new_loop: NewLoop) -> None:
+def test_a_second_concurrent_start_is_refused(new_loop: NewLoop) -> None:
     async def work() -> None:
         kafka = AsyncFakeCluster(brokers=2)
         results = await asyncio.gather(*(kafka.start() for _ in range(3)), return_exceptions=True)
@@ -146,7 +146,7 @@ def test_another_thread_is_told_what_to_take(new_loop: NewLoop) -> None:
     run(new_loop, work)
 
 
-def test_who_only_looks_may_be_another_thread(new_loop: NewLoop) -> None:
+def test_queries_may_come_from_another_thread(new_loop: NewLoop) -> None:
     async def work() -> None:
         async with AsyncFakeCluster(brokers=1) as kafka:
             assert await asyncio.to_thread(lambda: kafka.bootstrap_servers) == kafka.bootstrap_servers
@@ -175,7 +175,7 @@ def test_another_loop_is_told_where_to_go(new_loop: NewLoop) -> None:
 
 
 def test_a_loop_that_was_closed_is_told_and_it_starts_again() -> None:
-    """With uvloop, which closes what is open on it; asyncio leaves that to the collection of garbage, which warns."""
+    """uvloop closes the open handles of a closed loop. asyncio leaves them to garbage collection, which warns."""
     new_loop = LOOPS.get("uvloop", asyncio.new_event_loop)
     kafka = AsyncFakeCluster(brokers=1)
     with warnings.catch_warnings():

@@ -1,5 +1,5 @@
 """Ctrl-C, or a test's time limit, in the middle of `FakeCluster.start()` and `stop()`: no thread, no port, and it
-starts again. Each of our lines is interrupted once, and where we wait a signal comes."""
+starts again. Each of our lines is interrupted once, and each wait gets a signal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_LINES = 400
 
 
 class Interrupted(BaseException):
-    """As pytest's own for a time limit: no Exception."""
+    """An interrupt like pytest's own for a time limit: no Exception."""
 
 
 @pytest.fixture(params=LOOPS.values(), ids=list(LOOPS), autouse=True)
@@ -45,8 +45,8 @@ def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def nothing_is_called(frame: FrameType) -> bool:
-    """Python looks for signals after a call, and at the start of a function or a round. These two lines are traced
-    where it does not, and where what a `with` has entered would not be left."""
+    """Return True for a line at which Python does not check for signals. It checks after a call, and at the start of a
+    function or of a turn of a loop. An interrupt at such a line would leave a `with` block open."""
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     return line.startswith("with ") or line == "try:"
 
@@ -92,12 +92,12 @@ def nothing_is_left(port: int) -> bool:
 
 
 def has_thread() -> bool:
-    """Python also lists one that it was about to start."""
+    """Return True if the thread runs. Python also lists one that it was about to start."""
     return any(thread.name == "fakebroker" and thread.is_alive() for thread in threading.enumerate())
 
 
 def lines_of(function: Callable[[int], bool]) -> Iterator[int]:
-    """The numbers of the lines that it can be interrupted at."""
+    """Return the numbers of the lines at which it can be interrupted."""
     for line in range(1, MOST_LINES):
         if not function(line):
             return
@@ -132,7 +132,7 @@ def test_a_stop_that_is_interrupted_stops_all_the_same() -> None:
         kafka.start()
         was_interrupted = interrupted_at(line, kafka.stop)
         if was_interrupted and not nothing_is_left(port):
-            kafka.stop()  # as it is called again, by who cleans up
+            kafka.stop()  # a cleanup calls it again
         wait_until(lambda: nothing_is_left(port), f"the end of what line {line} left")
         with kafka:
             pass
@@ -143,8 +143,8 @@ def test_a_stop_that_is_interrupted_stops_all_the_same() -> None:
 
 @contextmanager
 def signal_when(reached: threading.Event) -> Iterator[threading.Event]:
-    """A signal comes to the main thread, whose handler raises Interrupted, as pytest's time limit does. One that comes
-    just before Python waits for a lock is seen after that: it is sent until it is seen, which sets the event."""
+    """Send a signal to the main thread. Its handler raises Interrupted, like pytest's time limit. Python sees a signal
+    just before a wait for a lock only afterwards. So it is sent until it is seen, which sets the event."""
     seen = threading.Event()
 
     def send() -> None:
@@ -168,7 +168,7 @@ def signal_when(reached: threading.Event) -> Iterator[threading.Event]:
 
 
 def test_a_start_that_hangs_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it does while a name is resolved by a server that does not answer."""
+    """The start hangs while a name server does not respond."""
     reached = threading.Event()
 
     async def hang(self: object, *_: object) -> None:

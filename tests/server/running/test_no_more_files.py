@@ -1,5 +1,5 @@
-"""No more files can be opened: a line in the log, no busy loop, whoever is connected is served, and whoever comes when
-others have gone."""
+"""No more files can be opened: a line in the log, no busy loop, and connected clients are served. New clients are
+served when others have disconnected."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ signal.signal(signal.SIGUSR1, take)
 if loops.NAME == "uvloop":
     PRELUDES["uvloop"] = FEW_FILES
 of_both_loops = pytest.mark.parametrize("prelude", PRELUDES.values(), ids=list(PRELUDES))
-on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells of another process")
+on_linux = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the limits of another process are unknown here"
+)
 
 
 def cpu_s(pid: int) -> float:
-    """How long a process has been on a core."""
+    """Return the CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

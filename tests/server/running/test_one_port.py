@@ -32,7 +32,7 @@ def connects(address: str, port: int) -> bool:
 
 
 def bound(address: str, port: int, reuse: bool) -> socket.socket:
-    """A socket of another program."""
+    """Return a socket of another program."""
     other = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     try:
         if reuse:
@@ -52,7 +52,7 @@ class Closes(asyncio.Protocol):
 
 @pytest.fixture(params=[True, False], ids=["kept", "bound anew"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux, and a system where a port is not shared."""
+    """Run on Linux, and on a system that does not share a port."""
     if request.param and sys.platform != "linux":
         pytest.skip("this system shares no port")
     monkeypatch.setattr(one_port, "_CAN_SHARE", request.param)
@@ -72,7 +72,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_closed_port_refuses_and_no_other_program_gets_it(
     new_loop: Callable[[], asyncio.AbstractEventLoop], host: str | None, addresses: list[str]
 ) -> None:
-    """A socket that another program may share while nobody listens (SO_REUSEADDR) is refused as well."""
+    """A socket that another program may share while it does not listen (SO_REUSEADDR) is refused as well."""
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
@@ -127,7 +127,7 @@ def test_connections_that_are_open_outlive_a_port_that_refuses() -> None:
 
 
 class Scripted:
-    """Says of the n-th address whether its port is taken; the first has a free one each time."""
+    """A host that says of the n-th address whether its port is taken; the first address has a free one each time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *taken: bool) -> None:
         self._taken = list(taken)
@@ -145,7 +145,7 @@ class Scripted:
 
 
 def taken_on_two() -> Port:
-    """Of 127.0.0.1 and 127.0.0.2."""
+    """Return one port of 127.0.0.1 and 127.0.0.2."""
 
     async def work() -> Port:
         port = await Port.take("two", 0)

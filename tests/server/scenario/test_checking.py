@@ -26,7 +26,7 @@ ANYTHING = st.recursive(SCALARS, lambda parts: st.lists(parts, max_size=2) | st.
 
 
 def values(said: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """What complies with this part of the schema, nearly, and sometimes anything else."""
+    """Return values that comply with this part of the schema, almost comply, or are anything else."""
     said = schema()["$defs"][said["$ref"].rpartition("/")[2]] if "$ref" in said else said
     if "properties" in said:
         keys = {key: values(part) for key, part in said["properties"].items()}

@@ -1,4 +1,4 @@
-"""What all connections together may bring in one turn of the loop."""
+"""The limit for the bytes of all connections in one turn of the loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class Transport(asyncio.ReadTransport):
-    """One that only knows whether it reads."""
+    """A transport that only knows whether it reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ def connection(number: int = 1) -> Connection:
 
 
 @on_a_loop
-async def test_who_brings_more_than_a_turn_takes_is_read_on_in_the_next() -> None:
+async def test_a_connection_beyond_the_limit_of_a_turn_is_read_again_in_the_next_turn() -> None:
     intake = Intake(asyncio.get_running_loop())
     first, second = Transport(), Transport()
     buffer = memoryview(bytearray(MIB))
@@ -58,7 +58,7 @@ async def test_who_brings_more_than_a_turn_takes_is_read_on_in_the_next() -> Non
     assert (first.reading, len(intake.room(buffer))) == (True, MIB)
     intake.was_read(connection(2), second, MIB)
     assert (first.reading, second.reading, intake.is_holding) == (True, False, True)
-    assert len(intake.room(buffer)) == 4096, "who was about to be read brings a little only"
+    assert len(intake.room(buffer)) == 4096, "a connection that was about to be read may bring 4096 bytes"
     intake.was_read(connection(1), first, 4096)
     assert first.reading is False
 
@@ -78,8 +78,8 @@ async def test_small_reads_are_not_looked_at() -> None:
 
 @pytest.mark.parametrize("why", ["paused", "closing"])
 @on_a_loop
-async def test_nobody_is_read_on_who_is_not_to_be(why: str) -> None:
-    """The core has paused him meanwhile, or he has gone."""
+async def test_a_paused_or_closing_connection_is_not_read_again(why: str) -> None:
+    """The core has paused the connection meanwhile, or it is closing."""
     intake = Intake(asyncio.get_running_loop())
     transport, held = Transport(), connection()
     intake.was_read(held, transport, 4 * MIB)
@@ -99,7 +99,7 @@ async def test_a_connection_that_is_paused_already_is_left_alone() -> None:
 
 
 @on_a_loop
-async def test_after_the_end_nobody_is_let_in() -> None:
+async def test_after_stop_no_connection_is_read_again() -> None:
     intake = Intake(asyncio.get_running_loop())
     transport = Transport()
     intake.was_read(connection(), transport, 4 * MIB)

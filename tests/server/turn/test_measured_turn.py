@@ -1,4 +1,4 @@
-"""A turn of the loop, by a clock in the test's hand."""
+"""A turn of the loop, with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def works(turn: MeasuredTurn, clock: Clock, requests: int, each_ns: int, size: int = 0) -> int:
-    """How many of the requests one door handled."""
+    """Return how many of the requests one door handled."""
     handled = 0
     turn.enter()
     while handled < requests and not turn.is_over():

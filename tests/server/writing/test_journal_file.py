@@ -1,4 +1,4 @@
-"""The journal in a pipe: what its reader misses, and how that is told."""
+"""The journal in a pipe: events that its reader misses, and the report about them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def run(work: Callable[[asyncio.AbstractEventLoop], Awaitable[None]]) -> None:
 
 
 class Reader:
-    """Somebody who has opened a pipe, and reads when told."""
+    """A reader that has opened a pipe, and reads on request."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         self.data = b""
 
     def read(self) -> int:
-        """What is there; how much that was. -1 at the end."""
+        """Read what is there and return its size; -1 at the end."""
         try:
             data = os.read(self._descriptor, 1 << 20)
         except BlockingIOError:

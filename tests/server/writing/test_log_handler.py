@@ -1,4 +1,4 @@
-"""The log of `serve`: in order, bounded, on a stderr that nobody reads as well."""
+"""The log of `serve`: in order, bounded, also on a stderr that is not read."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_request_that_is_not_parked_has_none(caplog: pytest.LogCaptureFixture)
 def test_a_cluster_has_them_where_the_log_shows_debug_lines(
     level: int, is_there: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody else pays for them."""
+    """The listeners cost nothing at other levels."""
     caplog.set_level(level, "fakebroker")
     with FakeCluster(brokers=1, journal=0) as kafka:
         listeners = kafka._cluster._running.cluster.probe.listeners

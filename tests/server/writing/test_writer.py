@@ -1,4 +1,4 @@
-"""Bytes to who does not take them: in order, bounded, and nobody waits."""
+"""Bytes for a slow reader: in order, bounded, and no caller waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def no_thread_is_left() -> Iterator[None]:
 
 
 class Errors(list[int | None]):
-    """Those that a writer was told of; `goes_on` is the answer to each."""
+    """The errors that a writer reported; `goes_on` is the response to each."""
 
     def __init__(self, goes_on: bool = False) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def new_writer(open_it: Callable[[], int | None], capacity: int = CAPACITY, erro
 
 @contextmanager
 def pipe() -> Iterator[tuple[int, Writer]]:
-    """The end to read from, and who writes into it."""
+    """Return the read end and the writer."""
     reading, writing = os.pipe()
     writer = new_writer(lambda: writing)
     try:
@@ -96,7 +96,7 @@ def test_there_is_room_for_what_must_be_told() -> None:
         assert writer.write(b"x" * 1_001, whatever=True)
 
 
-def test_a_thread_that_stands_still_is_given_up() -> None:
+def test_a_blocked_writer_thread_is_given_up() -> None:
     with pipe() as (_, writer):
         writer.write(MEBIBYTE[:CAPACITY])
         assert not writer.end(0.05)
@@ -110,7 +110,7 @@ def test_a_pipe_is_opened_when_its_reader_comes(tmp_path: Path) -> None:
     os.mkfifo(path)
     writer = new_writer(lambda: open_to_write(path))
     writer.write(b"before")
-    reading = os.open(path, os.O_RDONLY)  # waits for who writes
+    reading = os.open(path, os.O_RDONLY)  # waits for the writer
     try:
         writer.write(b" and after")
         assert read(reading, 16) == b"before and after"
@@ -142,7 +142,7 @@ def test_an_error_ends_it() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="nothing is full there")
-def test_or_it_goes_on_with_the_next() -> None:
+def test_a_writer_continues_after_an_error_if_told_to() -> None:
     errors = Errors(goes_on=True)
     writer = new_writer(lambda: open_to_write("/dev/full"), errors=errors)
     for _ in range(3):

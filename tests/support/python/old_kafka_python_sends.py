@@ -1,8 +1,8 @@
-"""Sends what it reads, on kafka-python 2.0.2, whose clock stands still.
+"""Send records that are read from stdin, on kafka-python 2.0.2, with a clock that only the test moves.
 
 A line is a topic, a partition, a key and a size. "clock MS" lets that much time pass at once, and waits until the
 producer's thread has looked; "retried TOPIC PARTITION" waits until what was sent there is in its queue again. Then a
-line says so. What each record was called back with comes in between. The argument is the producer's settings, as JSON.
+line says so. The callbacks of records are printed in between. The argument is the producer's settings, as JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Turns:
-    """Hears of those of the producer's thread."""
+    """A counter of the turns of the producer's thread."""
 
     def __init__(self, producer: Any) -> None:
         self._sender = producer._sender
@@ -45,7 +45,7 @@ class Turns:
         self._sender.run_once = self._turn
 
     def wait(self) -> None:
-        """Until one that has begun after now is over."""
+        """Wait for the end of a turn that begins after now."""
         with self._done:
             for _ in range(2):
                 self._sender.wakeup()

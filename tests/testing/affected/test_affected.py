@@ -1,4 +1,4 @@
-"""Which test files a change can break: a small tree of files stands in for the project."""
+"""Test files that a change can break: a small tree of files stands in for the project."""
 
 from __future__ import annotations
 

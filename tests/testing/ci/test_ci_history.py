@@ -1,4 +1,4 @@
-"""Which commits have passed here, and what has changed since."""
+"""Commits that have passed here, and the changes since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `python -m tests.ci` runs, in which order, and when it stops."""
+"""The parts that `python -m tests.ci` runs, their order, and when it stops."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def a_member_that_is_expired(history: GroupHistory) -> None:
 
 
 def an_answer_that_is_read_late(history: GroupHistory) -> None:
-    """What the first one asked came first, and was read when the second one had been told."""
+    """The response to the first request is older, and is read after that to the second."""
     begins(history, 0)
     history.commits("a", P, 1)
     history.owns("b", 1, [("t", 1)])
@@ -104,7 +104,7 @@ def two_in_one_generation(history: GroupHistory) -> None:
     history.owns("b", 1, [P])
 
 
-def one_who_had_not_given_it_back(history: GroupHistory) -> None:
+def before_its_revocation(history: GroupHistory) -> None:
     begins(history)
     history.holds("a", [P], 5_000)
     history.owns("b", 2, [P], 4_999)
@@ -145,7 +145,7 @@ def an_older_commit(history: GroupHistory) -> None:
     history.resumes("b", P, 1, 1)
 
 
-def a_commit_of_nobody(history: GroupHistory) -> None:
+def a_commit_without_a_request(history: GroupHistory) -> None:
     history.resumes("a", P, 7, 7)
 
 
@@ -167,13 +167,13 @@ def a_commit_of_an_old_generation(history: GroupHistory) -> None:
     ("tell", "kind"),
     [
         (two_in_one_generation, TWO_OWNERS),
-        (one_who_had_not_given_it_back, TWO_OWNERS),
+        (before_its_revocation, TWO_OWNERS),
         (a_record_not_yet_everywhere, ABOVE_WATERMARK),
         (commits_before_it_reads, SKIPPED),
         (begins_where_it_likes, TWICE),
         (goes_back, TWICE),
         (an_older_commit, COMMIT_LOST),
-        (a_commit_of_nobody, COMMIT_LOST),
+        (a_commit_without_a_request, COMMIT_LOST),
         (a_refused_commit_that_is_there, COMMIT_LOST),
         (a_commit_of_an_old_generation, STALE_COMMIT),
         (lambda history: history.unsettled("for ever"), UNSETTLED),

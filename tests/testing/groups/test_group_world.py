@@ -63,7 +63,7 @@ def test_a_member_that_leaves_has_committed() -> None:
 
 
 def test_a_group_that_does_not_settle_is_told() -> None:
-    """A member that is taken for alive and does nothing: here nobody wakes it."""
+    """A member counts as alive and does nothing: here no event wakes it."""
     world = GroupWorld()
     world.join().is_paused = True
     world.settle()

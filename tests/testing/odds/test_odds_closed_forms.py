@@ -25,7 +25,7 @@ SIGMAS = 4  # in which a random number has to be: by chance it is not in one of 
 
 
 class Lives:
-    """When brokers die and start, and what they lead when they die."""
+    """The times at which brokers die and start, and their leaderships when they die."""
 
     def __init__(self, trial: Trial) -> None:
         self.deaths: list[tuple[int, int]] = []  # ms, partition that it led
@@ -61,7 +61,7 @@ LAGGING = OddsModel(
     duration_ms=HOUR_MS // 2,
     mtbf_ms=5 * MINUTE_MS,
     mttr_ms=20_000,
-    brokers_config={"auto.leader.rebalance.enable": "false"},  # or leaders move as well, to who lags
+    brokers_config={"auto.leader.rebalance.enable": "false"},  # or leadership also moves to a lagging replica
 )
 
 
@@ -117,7 +117,7 @@ def test_none_is_with_idempotence() -> None:
     assert (result.acknowledged, result.lost, result.duplicated, result.reordered) == (result.sent, 0, 0, 0)
 
 
-def test_who_does_not_try_again_is_told_an_error_of_what_is_written() -> None:
+def test_without_retries_written_records_are_reported_as_failed() -> None:
     trial = Trial(OddsModel(**LOSSY, acks="1", retries=0), 1)
     result = trial.run()
     [fault] = trial.simulation.cluster.faults.armed
@@ -154,7 +154,7 @@ def test_a_blackout_takes_half_of_the_time_between_flushes_on_average() -> None:
 
 
 def test_without_acks_all_a_partition_is_gone_for_a_session_with_each_leader() -> None:
-    """Where no second broker dies meanwhile."""
+    """A partition is unavailable for a session, as long as no second broker dies."""
     result = run_trial(OddsModel(acks="1", rate=1e-6, duration_ms=20 * HOUR_MS, mtbf_ms=5 * HOUR_MS, mttr_ms=30_000), 2)
     assert result.leaders_lost >= 5
     assert result.unavailable_ms == SESSION_MS * result.leaders_lost
@@ -171,9 +171,9 @@ QUIET = OddsModel(
 
 
 def test_acks_all_needs_two_of_three_brokers() -> None:
-    """By when brokers died and started, and by nothing else of the cluster: a partition takes records while two are up.
-    When all were down, the two that died last must have started again, and the last of them, which led, must be up: it
-    alone is sure to have all (KIP-966)."""
+    """Availability follows from the times of deaths and starts alone: a partition accepts records while two brokers are
+    up. After all were down, the two that died last must have started again. The last of them, the former leader, must
+    be up: only it surely has all records (KIP-966)."""
     trial = Trial(QUIET, 1)
     lives = Lives(trial)
     result = trial.run()
@@ -192,13 +192,13 @@ def test_acks_all_needs_two_of_three_brokers() -> None:
             one_before = broker_id
         elif not last and not up:
             last, missed = broker_id, {one_before, broker_id}
-    assert waiting_ms > 0, "in this seed nobody has to wait for who led last: take another one"
+    assert waiting_ms > 0, "with this seed no election waits for the last leader: take another seed"
     expected_ms, of_partition_ms = too_few_ms + waiting_ms, result.unavailable_ms / QUIET.brokers
     assert expected_ms <= of_partition_ms <= expected_ms + SHORT_SESSION_MS * result.crashes
 
 
 class _NoCluster:
-    """Time for `Failures`, and a simulation that only notes who is up."""
+    """A clock for `Failures`, and a simulation that only notes which brokers are up."""
 
     def __init__(self, brokers: int) -> None:
         self.simulation = self

@@ -1,4 +1,4 @@
-"""What the report of a failed test says of its cluster."""
+"""The cluster in the report of a failed test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ JOURNAL = [
     # Every day: test_each_test_has_a_cluster_of_its_own_in_several_processes.
     [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.nightly)],
 )
-def test_the_journal_and_who_waits(run: Run, arguments: tuple[str, ...]) -> None:
+def test_a_failure_shows_the_journal_and_the_parked_requests(run: Run, arguments: tuple[str, ...]) -> None:
     result = run(FAILS, *arguments)
 
     result.assert_outcomes(failed=1)
@@ -69,7 +69,7 @@ LONG = """
 """
 
 
-def test_of_a_long_journal_the_end_and_of_a_test_that_passes_nothing(run: Run) -> None:
+def test_a_long_journal_is_reported_by_its_end_and_only_for_failed_tests(run: Run) -> None:
     result = run(LONG)
 
     result.assert_outcomes(failed=1, passed=1)
@@ -113,7 +113,7 @@ OWN = """
 """
 
 
-def test_of_a_fixture_that_somebody_wrote_himself(run: Run) -> None:
+def test_clusters_of_a_users_own_fixture_are_reported(run: Run) -> None:
     result = run(OWN)
 
     result.assert_outcomes(passed=1, failed=3)

@@ -1,4 +1,4 @@
-"""Which errors say that nothing was written: the same as the table of what had been done by then."""
+"""Errors that say that nothing was written: the same as in the table of completed work."""
 
 from __future__ import annotations
 

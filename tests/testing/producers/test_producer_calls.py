@@ -1,4 +1,4 @@
-"""What a call becomes by what is told of it."""
+"""The outcome of a call, by the events about it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Found = list[tuple[str, int]]
 
 
 class Told(NamedTuple):
-    """What becomes of a call."""
+    """The result of a call."""
 
     value: bytes
     how: str = "ok"  # ok, placeless, failed, unknown, open
@@ -71,7 +71,7 @@ HONEST = [
     ([Told(b"a", "placeless")], "a"),
     ([Told(b"a", "failed"), Told(b"b", at=0), Told(b"a", at=1)], "ba"),  # the application has tried again
     ([Told(b"a", "unknown"), Told(b"b", at=0), Told(b"a", at=1)], "ba"),
-    ([Told(b"a", at=0), Told(b"b", at=2)], "axb"),  # somebody else's
+    ([Told(b"a", at=0), Told(b"b", at=2)], "axb"),  # of another producer
     ([Told(b"b", at=1, client="other"), Told(b"a", at=0)], "ab"),  # two clients have no order
     ([Told(b"b", "failed"), Told(b"b", "unknown")], "b"),
 ]
@@ -240,7 +240,7 @@ class Written(NamedTuple):
 
 
 def play(steps: list[Written]) -> tuple[list[Told], list[str]]:
-    """What an honest broker and honest clients make of it: each record is another letter."""
+    """Return the results and logs of an honest broker and honest clients: each record is another letter."""
     logs, calls = ["", ""], []
     for number, step in enumerate(steps):
         letter = chr(ord("A") + number)
@@ -288,7 +288,7 @@ def double(calls: list[Told], logs: list[str], at: int) -> tuple[list[str], str]
 
 
 def reorder(calls: list[Told], logs: list[str], at: int) -> tuple[list[str], str]:
-    """It was not there, and comes late."""
+    """Insert a missing record late."""
     logs[calls[at].partition] += calls[at].value.decode()
     return logs, REORDERED
 

@@ -63,7 +63,7 @@ def test_the_kernel_gives_huge_pages() -> None:
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True)
     before, given, after, again = map(int, done.stdout.split())
     if given == 0 and _kernel() < (6, 1):
-        pytest.skip("this kernel gives none to who has memory already")
+        pytest.skip("this kernel gives huge pages to new memory only")
     assert before < after
     # Of 80 MB. How much is where a page of 2 MiB can be depends on where the kernel put the pieces: 40 to 60 were seen.
     assert min(given, after, again) > 10_000_000

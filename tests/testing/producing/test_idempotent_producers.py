@@ -1,5 +1,5 @@
-"""Idempotent producers beside a cluster whose brokers die and whose leaders move: each record is in the log once, in
-the order in which it was sent, or its sender was told that it may not be."""
+"""Idempotent producers beside a cluster with brokers that die and leaders that move. Each record is in the log once, in
+the order in which it was sent, or its sender got an error that allows its absence."""
 
 from __future__ import annotations
 
@@ -164,8 +164,8 @@ def test_what_expires_is_there_once_or_not_at_all(generation: str, seed: int) ->
 
 
 def test_what_was_in_flight_behind_a_record_that_expired_may_be_there_twice() -> None:
-    """As in Kafka: 4.3 takes the next epoch (KIP-360) and sends what is in flight anew, from sequence 0, though it may
-    have been written."""
+    """Kafka's behaviour: 4.3 takes the next epoch (KIP-360) and sends records in flight again, from sequence 0. They
+    may have been written already."""
     run = Run("4.3", 0x225CE7C0, expires=True)
     for _ in range(_STEPS):
         run.step()

@@ -47,7 +47,7 @@ class World:
 
 
 def rows(world: World) -> dict[str, Row]:
-    """By group and label."""
+    """Return the rows by group and label."""
     groups = Drawing(world.steps()).groups
     return {f"{group.name}: {row.label}": row for group in groups for row in group.rows}
 
@@ -104,7 +104,7 @@ def test_a_sender_that_waits_for_memory() -> None:
     assert row.outcome.endswith("at 50 ms")
 
 
-def test_a_request_of_nobody_whose_journal_is_here() -> None:
+def test_a_request_without_a_producer_journal_has_its_row() -> None:
     world = World("2.0", brokers=2)
     world.simulation.followers("frozen")
     client = world.simulation.connect(1)

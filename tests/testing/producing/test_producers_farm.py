@@ -75,7 +75,7 @@ def test_every_promise_is_kept_and_every_invariant_holds_always(seed: int) -> No
 
 @pytest.mark.nightly
 def test_there_is_something_to_look_at() -> None:
-    """Of each fault, and of each kind of end; else the tests above say little."""
+    """Each fault, and each kind of end, occurs; else the tests above say little."""
     outcomes, faults = carried_out(0).outcomes(), carried_out(0).faults
     for seed in range(1, 6):
         farm = carried_out(seed)
@@ -120,7 +120,7 @@ def test_nothing_of_what_is_over_is_kept() -> None:
 
 
 class TestWatch:
-    """It finds what it is there to find."""
+    """The watch finds planted bugs."""
 
     def setup_method(self) -> None:
         config = ProducerConfig("4.3", {"buffer.memory": 500, "batch.size": 200})

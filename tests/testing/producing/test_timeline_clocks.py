@@ -45,7 +45,7 @@ class Shop:
             producers.advance(1_000)
 
     def events(self, wall: dict[str, Clock] | None = None) -> list[ProducerEvent]:
-        """Of other machines: a monotonic clock of their own, and those wall clocks."""
+        """Return events of other machines: with their own monotonic clock, and these wall clocks."""
         return [
             event._replace(
                 mono_ms=event.mono_ms + OTHER_MACHINE_MS,

@@ -78,7 +78,7 @@ def test_a_second_producer_fences_the_first(generation: str) -> None:
             first.producer.begin_transaction()
     second.producer.begin_transaction()
     world.send(second, 3)
-    world.producers.advance(50)  # whoever sends waits for metadata, and commits after that
+    world.producers.advance(50)  # sending waits for metadata, and the commit comes after that
     assert world.commit(second).error is None
     world.producers.advance(50)
     assert world.committed() == [3]
@@ -104,7 +104,7 @@ def test_a_call_at_the_wrong_time_raises_an_error(generation: str) -> None:
 
 
 @both
-def test_nobody_answers_for_max_block_ms_and_then_somebody_does(generation: str) -> None:
+def test_after_max_block_ms_without_a_broker_a_later_init_transactions_succeeds(generation: str) -> None:
     world = World(generation)
     client = world.add("tx", max_block_ms=700)
     for broker_id in (1, 2, 3):

@@ -22,7 +22,7 @@ _STEPS = 60
 
 class Run:
     """Two producers that begin, send, commit and abort, while brokers die and leaders move. `ended`: the records of
-    each transaction, and whether its commit was confirmed (True), its abort (False), or nobody knows (None)."""
+    each transaction, and whether its commit was confirmed (True), its abort (False), or neither (None)."""
 
     def __init__(self, generation: str, seed: int) -> None:
         self._random = Random(seed)
@@ -34,7 +34,7 @@ class Run:
         self.calls: list[TransactionCall | None] = [None, None]
         self.records: list[list[int] | None] = [None, None]  # of the transaction that is open
         self.is_dead = [False, False]
-        self._sending: list[Sending | None] = [None, None]  # the last: whoever sends waits for metadata
+        self._sending: list[Sending | None] = [None, None]  # the last: sending waits for metadata
         self.ended: list[tuple[list[int], bool | None]] = []
         self._down: int | None = None
         self._count = 0
@@ -67,7 +67,7 @@ class Run:
                 self._end(at, False)
             client.producer.close(self.world.producers.now_ms, 60_000)
             client.settle()
-        self.world.producers.advance(90_000)  # a transaction that nobody ends times out
+        self.world.producers.advance(90_000)  # a transaction that is not ended times out
 
     def _use(self, at: int) -> None:
         if self.is_dead[at] or self.calls[at] is not None:

@@ -98,7 +98,7 @@ def torn(history: TransactionHistory) -> None:
     history.passes("r", B, 1)
 
 
-def torn_and_nobody_was_told(history: TransactionHistory) -> None:
+def torn_without_a_response(history: TransactionHistory) -> None:
     history.asks("t1", commits=True)
     history.reads("r", B, 0, b"b", 1)
     history.passes("r", A, 1)
@@ -110,7 +110,7 @@ def lost(history: TransactionHistory) -> None:
     history.passes("r", A, 1)
 
 
-def lost_to_who_reads_all(history: TransactionHistory) -> None:
+def lost_to_read_uncommitted(history: TransactionHistory) -> None:
     abort(history)
     history.passes("r", A, 1, is_committed=False)
 
@@ -120,7 +120,7 @@ def another_stands_there(history: TransactionHistory) -> None:
     history.reads("r", A, 0, b"x", is_committed=False)
 
 
-def from_nobody(history: TransactionHistory) -> None:
+def from_no_producer(history: TransactionHistory) -> None:
     history.reads("r", A, 5, b"who?", is_committed=False)
 
 
@@ -163,11 +163,11 @@ def unsettled(history: TransactionHistory) -> None:
         (given_up, ABORTED_READ),
         (precommitted_read, PRECOMMITTED_READ),
         (torn, TORN),
-        (torn_and_nobody_was_told, TORN),
+        (torn_without_a_response, TORN),
         (lost, LOST_WRITE),
-        (lost_to_who_reads_all, LOST_WRITE),
+        (lost_to_read_uncommitted, LOST_WRITE),
         (another_stands_there, LOST_WRITE),
-        (from_nobody, LOST_WRITE),
+        (from_no_producer, LOST_WRITE),
         (fractured, FRACTURED_READ),
         (fractured_and_seen_later, FRACTURED_READ),
         (doubled, DUPLICATE),

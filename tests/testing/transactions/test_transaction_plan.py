@@ -59,7 +59,7 @@ def test_a_violation_tells_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
         # Marks waited at a broker that stopped.
         "transactions 3 2 2 2; move 2 7; followers 3 4 3; producer 3 3 6; transact 7 5 2 4; drop 3; advance 5000;"
         "advance 499; transact 7 3 3 2; stop 7",
-        # Whoever was woken by an append had done what was left of the queue of actions.
+        # A request that an append completed had run the rest of the queue of actions.
         "transactions 4 3 2 1; producer 0 1 0; reader 0; transact 0 7 2 1; advance 5; transact 0 3 1 3; wakes 5;"
         "stop 3; move 6 3; pauses 7; transact 3 1 5 0; transact 1 5 7 0; producer 3 3 3; transact 4 4 7 7; hold 0;"
         "wakes 4; stop 6; advance 40; plain 0 5; crashes 5; advance 10; producer 2 5 5; advance 499; advance 5000",

@@ -1,4 +1,4 @@
-"""Classic groups and their log: what is written, what is loaded, and what becomes of what could not be written."""
+"""Classic groups and their log: written and loaded records, and failed writes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_generation_is_a_record() -> None:
     )
 
 
-def test_whoever_leads_next_knows_the_group() -> None:
+def test_the_next_coordinator_loads_the_group() -> None:
     harness, members, ids = stable(brokers=3)
     before = members.group.describe()
     harness.move(2)
@@ -122,7 +122,7 @@ def test_a_static_member_that_cannot_be_written_has_its_old_id() -> None:
     members.group.check_invariants()
 
 
-def test_nobody_is_told_his_assignment_before_it_is_safe() -> None:
+def test_an_assignment_is_returned_after_its_commit() -> None:
     harness, members, ids = stable(brokers=3)
     again = [members.join(member_id) for member_id in ids]
     assert {each.told.generation_id for each in again} == {2}

@@ -1,8 +1,9 @@
-"""Members of a group come, go, crash and come back, the coordinator moves, its log refuses and stands still.
+"""Members of a group join, leave, crash and restart, while the coordinator moves and its log refuses appends or is
+frozen.
 
-Oracle   No copy of the coordinator: what members were told, and what must hold of it whoever told it.
-         One owner of each partition in each generation. Whoever asks is answered once, and everybody is in the end.
-         Once the faults are over, the group settles within a bounded time: all who are alive are in one
+Oracle   No copy of the coordinator: rules for the responses to members, whichever broker sent them.
+         Each partition has one owner in each generation. Each request gets one response in the end.
+         After the faults the group settles within a bounded time: all live members are in one
          generation, which is newer than all before, and each partition has one owner.
 """
 
@@ -47,7 +48,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
     @precondition(lambda self: len(self.alive) < MAX_MEMBERS)
     @rule(instance=st.none() | st.sampled_from(["one", "two"]))
     def comes(self, instance: str | None) -> None:
-        """A static one may take the place of one that lives: that one is fenced when it is heard of."""
+        """Join as a new member. A static one may replace a live one, which is then fenced."""
         self.everybody.append(StockMember(self.members, self.witness, instance))
 
     @precondition(lambda self: self.alive)
@@ -82,7 +83,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
             self.harness.move(broker)
 
     @rule()
-    def the_log_stands_still(self) -> None:
+    def the_log_is_frozen(self) -> None:
         self.is_held = not self.is_held
         if self.is_held:
             self.harness.hold()
@@ -99,7 +100,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
                 group.check_invariants()
 
     @invariant()
-    def nobody_is_answered_twice(self) -> None:
+    def no_request_is_answered_twice(self) -> None:
         for member in getattr(self, "everybody", ()):
             assert all(len(asked.answers) <= 1 for asked in member.asked)
 
@@ -129,7 +130,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
             assert all(asked.answers for asked in member.asked), f"{member} was never answered"
 
     def _act(self) -> None:
-        """Until nobody has anything to do, at this time."""
+        """Run until no member has anything to do at this time."""
         now_ms = self.harness.now.mono_ms
         for _ in range(1_000):
             if sum(member.act(now_ms) for member in self.everybody) == 0:
@@ -137,7 +138,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
         raise AssertionError("the members never come to rest")
 
     def _is_settled(self) -> bool:
-        """All who are alive, and nobody else, share one stable generation."""
+        """Return True if the live members, and no others, share one stable generation."""
         alive = self.alive
         group = self.harness.shard().groups.get("g")
         if group is None or not alive:

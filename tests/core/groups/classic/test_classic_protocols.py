@@ -1,4 +1,4 @@
-"""Which protocol wins, and what consumers are subscribed to."""
+"""The protocol that is selected, and the topics that consumers are subscribed to."""
 
 from __future__ import annotations
 

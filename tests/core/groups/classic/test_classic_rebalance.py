@@ -1,4 +1,5 @@
-"""Rebalances of classic groups in virtual time: who is waited for, and for how long, to the millisecond."""
+"""Rebalances of classic groups in virtual time: the members that a rebalance waits for, and the wait, to the
+millisecond."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def test_the_first_generation_waits_for_others(harness: GroupHarness, members: C
     assert second.told.members == ()
 
 
-def test_but_not_longer_than_a_rebalance_may_take(harness: GroupHarness, members: ClassicMembers) -> None:
+def test_a_first_rebalance_waits_at_most_for_the_rebalance_timeout(
+    harness: GroupHarness, members: ClassicMembers
+) -> None:
     asked = [members.join(rebalance_ms=7_000)]
     for _ in range(6):
         harness.advance(1_000)
@@ -93,7 +96,7 @@ def test_a_member_that_does_not_sync_in_time_is_removed(harness: GroupHarness, m
         harness.advance(SESSION_MS - 1)
         members.heartbeat(first.told.member_id, 1)
     harness.advance(REBALANCE_MS - 6 * (SESSION_MS - 1) - 1)
-    assert waits.answer is None, "who waits needs no heartbeats"
+    assert waits.answer is None, "a member with a pending SyncGroup needs no heartbeats"
     harness.advance(1)
     assert waits.told.error_code is ErrorCode.rebalance_in_progress
     assert members.group.members.keys() == {second.told.member_id}
@@ -132,7 +135,7 @@ def test_an_empty_group_keeps_its_generation(harness: GroupHarness, members: Cla
 def test_a_rebalance_does_not_wait_for_a_member_that_only_got_an_id(
     harness: GroupHarness, members: ClassicMembers
 ) -> None:
-    """A group without members has a rebalance timeout of 0: that is over at once, and not at the next millisecond."""
+    """A group without members has a rebalance timeout of 0, which ends at once, and not at the next millisecond."""
     only = members.join()
     harness.advance(DELAY_MS)
     told = members.join(knows_ids=True).told
@@ -153,7 +156,7 @@ def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: Classi
 
 
 def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarness, members: ClassicMembers) -> None:
-    """Some at once, in the order of the members; others have their turn between the rest."""
+    """Some responses go out at once, in the order of the members; other work is done between the rest."""
     asked = [members.join() for _ in range(200)]
     soon: list[Callable[[], None]] = []
     harness.coordinator().runtime.in_turns._soon = soon.append
@@ -210,7 +213,7 @@ def test_no_session_ends_while_a_response_of_the_rebalance_is_still_to_be_sent(
 
 @pytest.mark.interpreted
 def test_a_generation_costs_few_calls_for_each_member(harness: GroupHarness, members: ClassicMembers) -> None:
-    """All members get it in one event; their session timers, and what they are sent, follow in turns."""
+    """All members get the generation in one event; their session timers and responses follow in turns."""
     rebalances = harness.shard().classic.rebalances
 
     def calls(count: int) -> int:

@@ -1,4 +1,4 @@
-"""A member on its way to what it is to have, step by step."""
+"""The reconciliation of a member with its target assignment, step by step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def step(
     return reconcile(before, target, Circumstances(topics, changed, lambda t, p: owner.get((t, p), -1), said))
 
 
-def test_who_has_arrived_stays() -> None:
+def test_a_stable_member_at_its_target_is_unchanged() -> None:
     before = member(STABLE, 5, {A: {0: 4}})
     assert step(before, Target(5, {A: frozenset({0, 1})})) is before
 
@@ -73,7 +73,7 @@ def test_what_is_not_to_be_had_is_given_up_first() -> None:
     assert (done.state, done.member_epoch, done.assigned) == (STABLE, 6, {A: {1: 4, 2: 6}})
 
 
-def test_who_does_not_hold_it_any_more_needs_not_be_asked() -> None:
+def test_a_member_that_does_not_own_a_removed_partition_skips_revocation() -> None:
     after = step(member(STABLE, 5, {A: {0: 4, 1: 4}}), Target(6, {}), owned={A: [1]})
     assert after.state is UNREVOKED
     after = step(member(STABLE, 5, {A: {0: 4, 1: 4}}), Target(6, {}), owned={})
@@ -81,7 +81,7 @@ def test_who_does_not_hold_it_any_more_needs_not_be_asked() -> None:
 
 
 def test_what_was_given_up_may_come_back_at_once() -> None:
-    """Only this member could have it: nobody else is given it before."""
+    """Only this member could have the partition: no other one gets it before."""
     before = member(UNREVOKED, 5, {A: {1: 4}}, {A: {0: 4}})
     after = step(before, Target(7, {A: frozenset({0, 1})}), owned={A: [1]}, taken=frozenset({(A, 0), (A, 1)}))
     assert (after.state, after.assigned) == (STABLE, {A: {0: 7, 1: 4}})
@@ -103,7 +103,7 @@ def test_a_topic_to_which_one_is_not_subscribed_is_not_given() -> None:
     assert (after.state, after.assigned) == (STABLE, {B: {0: 6}})
 
 
-def test_a_state_that_nobody_knows_is_fenced_until_nothing_is_held() -> None:
+def test_a_member_in_an_unknown_state_is_fenced_until_it_owns_nothing() -> None:
     before = member(MemberState.from_value(99), 5, {})
     holding: dict[UUID, Iterable[int]] = {A: [0]}
     for owned in (None, holding):

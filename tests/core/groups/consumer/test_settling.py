@@ -1,5 +1,5 @@
-"""Members come, go, fall silent and lose answers, topics come and go: nobody is given what somebody else still holds,
-epochs only grow, and when it is over the group settles."""
+"""Members join, leave, fall silent and lose responses, and topics come and go. No member gets a partition that another
+one still owns, epochs only grow, and the group settles in the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from support.consumer_member import ConsumerHarness, ModelMember
 from fakebroker.protocol.errors import KafkaError
 
 SESSION_MS = 45_000
-ROUNDS_TO_SETTLE = 8  # a target, a revocation of somebody, what that frees, and as much again for a pattern
+ROUNDS_TO_SETTLE = (
+    8  # a target, a revocation by another member, the assignment of what that frees, and as much again for a pattern
+)
 MEMBERS = st.integers(0, 4)
 PATTERNS = [None, "t[ab]", "t.*", "x"]
 TOPICS = ["ta", "tb", "tc"]
@@ -39,8 +41,8 @@ class Groups(RuleBasedStateMachine):
         regex=st.sampled_from([None, "t[ab]", "t.*", "x"]),
     )
     def subscribes(self, number: int, subscribed: set[str], regex: str | None) -> None:
-        """Always to something: who joins with nothing may be given what is then nobody's, as in Kafka, which takes
-        the members for subscribed alike until one of them says something else."""
+        """Subscribe a member to something. A member that joins without a subscription may get partitions that have no
+        owner then, as in Kafka. Kafka treats the subscriptions of all members as equal until one of them differs."""
         member = self.members[number]
         if not member.is_in:
             member.topics, member.regex = tuple(subscribed), regex
@@ -63,7 +65,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(number=MEMBERS)
     def dies(self, number: int) -> None:
-        """Without a word; its process is gone, and so is what it held."""
+        """Kill the process of a member: it sends nothing more, and loses its partitions."""
         self.is_alive[number] = False
 
     @rule(ms=st.sampled_from([100, 1_000, 6_000, SESSION_MS]))
@@ -82,8 +84,8 @@ class Groups(RuleBasedStateMachine):
         self.topics ^= {name}
 
     @invariant()
-    def nobody_shares_a_partition(self) -> None:
-        """Among those whom the coordinator takes for members, as far as they know themselves."""
+    def no_partition_has_two_owners(self) -> None:
+        """Compare the partitions of the members that the coordinator has, by the members' own knowledge."""
         try:
             known = {member.member_id for member in self.harness.described().members}
         except KafkaError:
@@ -107,7 +109,7 @@ class Groups(RuleBasedStateMachine):
     @precondition(lambda self: any(self.is_alive))
     @rule()
     def settles(self) -> None:
-        """Whoever lives calls every five seconds, and lets go of what he is told to."""
+        """Let each live member send a heartbeat every five seconds, and release the partitions that it has to."""
         self.harness.advance(SESSION_MS)
         for number, member in enumerate(self.members):
             if not self.is_alive[number]:

@@ -1,4 +1,4 @@
-"""Committed offsets as a coordinator keeps them: expiry, deletion, moves, and what is stored."""
+"""Committed offsets at a coordinator: expiry, deletion, moves, and stored records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 
 def commit(harness: GroupHarness, group_id: str = "g", offset: int = 5, retention_ms: int = -1) -> ErrorCode | None:
-    """One partition, by nobody."""
+    """Commit the offset of one partition without a member."""
     topics = [TopicToCommit("t", ZERO_ID, [OffsetToCommit(0, offset, -1, "")])]
     request = OffsetCommit(group_id, "", None, -1, retention_ms, 9, topics)
     return harness.write(lambda shard: finish(shard.offsets.commit(request)), group_id).error
@@ -55,7 +55,7 @@ class TestExpiry:
         harness.advance(10 * MINUTE_MS)
         assert committed(harness) == -1
 
-    def test_who_has_no_groups_has_no_timers(self) -> None:
+    def test_a_coordinator_without_groups_has_no_timers(self) -> None:
         harness = GroupHarness(partitions=50)
         timers, housekeeping = harness.coordinator()._timers, harness.simulation.cluster.housekeeping
         before = housekeeping.num_pending()

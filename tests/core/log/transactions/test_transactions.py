@@ -1,4 +1,4 @@
-"""What a log knows of its transactions, beside a reading of the whole log that keeps nothing."""
+"""The transaction state of a log, compared with a full read of the log that keeps no state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mark(offset: int, producer_id: int, control_type: int) -> LoggedBatch:
 
 
 def log_of(*what: tuple[int, int | None]) -> Log:
-    """Of (producer, None) a record in a transaction, of (producer, COMMIT or ABORT) its end."""
+    """Return a log: (producer, None) is a record in a transaction, (producer, COMMIT or ABORT) a transaction marker."""
     log = Log()
     for producer_id, end in what:
         offset = log.log_end_offset
@@ -203,7 +203,7 @@ def test_as_read_from_the_whole_log(steps: list[Step]) -> None:
 
 
 def stable(written: list[tuple[int, int | None]], high_watermark: int, log_start: int) -> int:
-    """The first offset of a transaction whose mark is not below the watermark."""
+    """Return the first offset of the transactions with no marker below the high watermark."""
     unstable = high_watermark
     for offset, (producer_id, end) in enumerate(written[:high_watermark]):
         rest = written[offset:high_watermark]
@@ -213,7 +213,7 @@ def stable(written: list[tuple[int, int | None]], high_watermark: int, log_start
 
 
 def aborted(written: list[tuple[int, int | None]]) -> list[tuple[int, int, int]]:
-    """Producer, first offset and mark of each, in the order of the marks."""
+    """Return producer, first offset and marker of each aborted transaction, in the order of the markers."""
     found = []
     for offset, (producer_id, end) in enumerate(written):
         if end == ABORT:

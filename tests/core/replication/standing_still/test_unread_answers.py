@@ -1,4 +1,4 @@
-"""A follower that stands still has, when it goes on, what its leader had answered to its fetch meanwhile."""
+"""A paused follower has the response to its last fetch when it resumes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SESSION_MS = 9_000
 
 
 def write(simulation: Simulation, broker: int, *values: bytes, topic: str = "t") -> None:
-    """One request each, with acks=1."""
+    """Produce the records, one request each, with acks=1."""
     client = simulation.connect(broker)
     for value in values:
         client.send(produce(topic, records=batch(value), acks=1))
@@ -21,7 +21,7 @@ def end_of(simulation: Simulation, broker: int, topic: str = "t") -> int:
 
 
 def only_follower_leads(simulation: Simulation, broker: int = 3) -> int:
-    """The others die while it stands still, and it goes on: where its log ends."""
+    """Kill the other brokers while the follower is paused, then resume it. Return its log end offset."""
     for other in simulation.cluster.registry.broker_ids:
         if other != broker:
             simulation.kill(other)
@@ -61,7 +61,7 @@ def test_its_fetch_waits_for_half_a_second(unclean: Simulation, since_ms: int, l
 
 @pytest.mark.parametrize(("settings", "patience_ms"), [({}, 30_000), ({"request.timeout.ms": "12000"}, 12_000)])
 @pytest.mark.parametrize(("late_ms", "has"), [(0, True), (1, False)])
-def test_who_stands_still_for_too_long_has_given_its_fetch_up(
+def test_a_follower_paused_beyond_its_request_timeout_drops_its_fetch(
     settings: dict[str, str], patience_ms: int, late_ms: int, has: bool
 ) -> None:
     simulation = Simulation(config=settings)
@@ -91,7 +91,7 @@ def test_a_large_answer_is_cut_behind_whole_batches() -> None:
 
 
 def test_one_fetch_is_for_all_that_it_has_of_a_leader(unclean: Simulation) -> None:
-    """What is written first brings nothing of what another topic gets later."""
+    """The response to the fetch has the records of the first append only, not those of another topic afterwards."""
     unclean.topic("other")
     unclean.pause(3)
     write(unclean, 1, b"first", topic="other")
@@ -100,7 +100,7 @@ def test_one_fetch_is_for_all_that_it_has_of_a_leader(unclean: Simulation) -> No
     assert end_of(unclean, 3, "other") == 1
 
 
-def test_of_each_leader_there_is_an_answer(unclean: Simulation) -> None:
+def test_a_paused_follower_has_one_response_from_each_leader(unclean: Simulation) -> None:
     unclean.topic("other", unclean_leader_election_enable=True)
     unclean.move_leader(2, "other", 0)
     unclean.pause(3)
@@ -130,7 +130,7 @@ def test_what_was_in_its_sockets_dies_with_it(unclean: Simulation) -> None:
 
 
 def test_an_answer_that_the_new_leader_does_not_have_is_dropped(unclean: Simulation) -> None:
-    """It takes it, and then it hears of another leader, who never had it."""
+    """The follower appends the response. Then it learns of another leader, which never had the record."""
     unclean.followers("frozen", broker=2)
     unclean.pause(3)
     write(unclean, 1, b"lost")
@@ -145,7 +145,7 @@ def test_an_answer_that_the_new_leader_does_not_have_is_dropped(unclean: Simulat
 
 
 def test_it_begins_to_lead_with_what_it_took(unclean: Simulation) -> None:
-    """It was elected while it stood still."""
+    """The follower was elected while it was paused."""
     unclean.topic("two", replicas=2, unclean_leader_election_enable=True)
     unclean.pause(2)
     write(unclean, 1, b"after", topic="two")
@@ -162,7 +162,7 @@ def test_it_begins_to_lead_with_what_it_took(unclean: Simulation) -> None:
 
 
 @pytest.mark.parametrize("behaviour", ["frozen", "lagging:10"])
-def test_of_others_than_instant_followers_nothing_is_known(unclean: Simulation, behaviour: str) -> None:
+def test_followers_that_are_not_instant_have_no_unread_response(unclean: Simulation, behaviour: str) -> None:
     unclean.followers(behaviour, broker=3)
     unclean.pause(3)
     write(unclean, 1, b"after")
@@ -179,7 +179,7 @@ def test_a_topic_that_is_deleted_takes_nothing(unclean: Simulation) -> None:
 
 
 def test_a_leader_that_dies_with_it_unheard_leaves_it_there(unclean: Simulation) -> None:
-    """It goes on before anybody leads: the record is in its log, though no leader knows."""
+    """The follower resumes before any leader is elected: the record is in its log, though no leader has it."""
     unclean.pause(3)
     write(unclean, 1, b"after")
     unclean.kill(1)

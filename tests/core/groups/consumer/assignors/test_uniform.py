@@ -1,4 +1,5 @@
-"""The uniform assignor, against what it promises: all is assigned, to subscribers, evenly, and what can stay stays."""
+"""The uniform assignor keeps its rules: all partitions are assigned to subscribers, evenly, with as few moves as
+possible."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def test_members_that_are_subscribed_alike_have_alike_many(group: GroupSpec) -> 
 
 @given(groups(is_homogeneous=True))
 def test_as_little_moves_as_can(group: GroupSpec) -> None:
-    """Within quotas that may differ by one, nobody who has room for what he had gives any of it up."""
+    """Within quotas that may differ by one, a member with room for its earlier partitions keeps all of them."""
     target = assign_uniformly(group)
     counted = sizes(target, group)
     before = owners({member_id: found.partitions for member_id, found in group.members.items()})
@@ -46,7 +47,8 @@ def test_as_little_moves_as_can(group: GroupSpec) -> None:
 
 @given(groups())
 def test_others_have_what_can_be_had(group: GroupSpec) -> None:
-    """Of two subscribers of a topic nobody has two partitions more and one of that topic to give."""
+    """The counts of two subscribers of a topic differ by at most one, unless the larger has no partition of that
+    topic."""
     target = assign_uniformly(group)
     check_everything_is_assigned(target, group)
 
@@ -66,7 +68,7 @@ def test_without_topics_no_member_gets_a_partition() -> None:
     assert assign_uniformly(spec({}, m=member())) == {}
 
 
-def test_where_nobody_had_any_the_last_ones_have_one_more() -> None:
+def test_a_first_assignment_gives_the_remainder_to_the_last_members() -> None:
     group = spec({A: 5}, x=member(A), y=member(A))
     assert assign_uniformly(group) == {"x": {A: frozenset({0, 1})}, "y": {A: frozenset({2, 3, 4})}}
 
@@ -82,7 +84,7 @@ def test_a_new_member_is_given_what_others_have_too_many() -> None:
 
 
 def test_subscriptions_that_overlap_are_balanced_topic_by_topic() -> None:
-    """So a difference of one each may add up, as in Kafka."""
+    """Differences of one for each topic may add up, as in Kafka."""
     group = spec(
         {A: 6, B: 6},
         False,

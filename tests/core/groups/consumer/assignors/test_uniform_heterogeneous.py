@@ -1,4 +1,4 @@
-"""Members that are subscribed to different topics: as even as moves of single partitions can make it."""
+"""Members that are subscribed to different topics: as even as moves of single partitions allow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker.core.groups.consumer.assignors.uniform import assign_uniformly
 
 
 def alike(group: GroupSpec) -> bool:
-    """Is every topic's circle of subscribers subscribed to the same topics?"""
+    """Return True if all subscribers of each topic are subscribed to the same topics."""
     by_topic: dict[UUID, set[frozenset[UUID]]] = {}
     for member in group.members.values():
         for topic in member.topic_ids:
@@ -41,8 +41,8 @@ def test_it_does_what_the_other_way_does_where_both_can(group: GroupSpec) -> Non
 
 
 @given(groups())
-def test_nobody_has_two_more_than_another_who_could_have_one(group: GroupSpec) -> None:
-    """What remains uneven could only be made even over several topics."""
+def test_the_counts_of_members_with_a_common_topic_differ_by_at_most_one(group: GroupSpec) -> None:
+    """Any remaining difference could be removed only by moves of partitions of several topics."""
     target = assign_uniformly(group)
     counted = sizes(target, group)
     for giver, assignment in target.items():

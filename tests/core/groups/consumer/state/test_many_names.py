@@ -1,4 +1,4 @@
-"""Members that name very many topics, of which most do not exist."""
+"""Members that name very many topics; most of them do not exist."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_names_are_put_in_order_in_slices() -> None:
 @pytest.mark.interpreted
 @pytest.mark.parametrize("step", ["join", "other names", "same names", "leave"])
 def test_what_a_group_does_with_a_heartbeat_does_not_grow_with_its_names(step: str) -> None:
-    """From the operation to its record in the log and its replay."""
+    """The cost is measured from the operation to its record in the log and its replay."""
 
     def calls(count: int) -> int:
         groups = ConsumerHarness()

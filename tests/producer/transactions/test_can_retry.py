@@ -1,4 +1,4 @@
-"""What a transaction manager makes of a batch that was refused: again, as another, or not at all."""
+"""The decision of a transaction manager about a refused batch: retry it, change it, or fail it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_out_of_order_of_one_that_has_another_sequence_by_now_is_tried_again(gen
 
 @pytest.mark.parametrize(("expired", "bumps"), [(0, True), (1, False)])
 def test_behind_an_expired_batch_the_next_one_tells_what_is_missing(expired: int, bumps: bool) -> None:
-    """Of those behind a gap the first bumps the epoch in 4.3; others wait for it. 2.0 fails them."""
+    """The first batch behind a gap bumps the epoch in 4.3; others wait for it. 2.0 fails them."""
     new, old = manager_of("4.3"), manager_of("2.0")
     for manager in (new, old):
         batches = [sent(manager) for _ in range(3)]
@@ -93,7 +93,7 @@ def test_behind_an_expired_batch_the_next_one_tells_what_is_missing(expired: int
     assert new.client_side_epoch_bump_required == bumps
 
 
-def test_of_two_expired_batches_the_last_counts() -> None:
+def test_the_last_of_two_expired_batches_decides_the_epoch_bump() -> None:
     manager = manager_of("4.3")
     first, second, third = (sent(manager) for _ in range(3))
     manager.mark_sequence_unresolved(second)
@@ -110,7 +110,7 @@ def test_of_two_expired_batches_the_last_counts() -> None:
     ("log_start", "is_reset", "starts_anew"), [(-1, False, False), (0, True, False), (12, False, True)]
 )
 def test_an_unknown_producer_id(generation: str, log_start: int, is_reset: bool, starts_anew: bool) -> None:
-    """The broker has not said where its log begins; it was another sequence; what was written is deleted (10, 11)."""
+    """Cases: the log start offset is unknown; the sequence is another one; the written records are deleted (10, 11)."""
     manager = manager_of(generation)
     written(manager, sent(manager))
     batch = sent(manager)
@@ -124,7 +124,7 @@ def test_an_unknown_producer_id(generation: str, log_start: int, is_reset: bool,
 
 
 def test_an_unknown_producer_id_whose_batch_is_still_there() -> None:
-    """The last offset, 11, is where the log begins: nothing was deleted, so it is a loss."""
+    """The last offset, 11, is the log start offset: nothing was deleted, so it is a loss."""
     old, new = manager_of("2.0"), manager_of("4.3", transactional_id="tx")
     for manager in (old, new):
         written(manager, sent(manager))
@@ -197,7 +197,7 @@ def test_an_unknown_producer_in_a_transaction_forgets_the_partition() -> None:
     assert manager.partitions.find(PARTITION) is None
 
 
-def test_who_is_farther_behind_a_gap_waits_for_the_first() -> None:
+def test_a_later_batch_behind_a_gap_is_retried_without_an_epoch_bump() -> None:
     manager = manager_of("4.3")
     assert isinstance(manager, TransactionManager43)
     batches = [sent(manager) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""`fakebroker serve` beside a reader that does not read: it serves on, and SIGTERM ends it with status 0.
+"""`fakebroker serve` next to a reader that does not read: it continues, and SIGTERM ends it with status 0.
 
 It sleeps for at most two seconds before it ends: so long it waits for such a reader."""
 
@@ -43,7 +43,7 @@ def check_it_serves(serving: Serving) -> None:
 
 @contextmanager
 def full_pipe() -> Iterator[int]:
-    """The end to write to of a pipe that takes no more, and that nobody reads."""
+    """Return the write end of a full pipe without a reader."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     for size in (65_536, 1):
@@ -101,7 +101,7 @@ def test_a_stream_that_is_full(which: str, device: str) -> None:
 
 @pytest.mark.parametrize("closed", doses.nightly_but([[1], [0, 1, 2]], [[0], [1], [2], [0, 1, 2]]))
 def test_a_stream_that_is_closed_from_the_start(closed: list[int], tmp_path: Path) -> None:
-    """Else a socket would be stdout, and uvloop ends the process with an assertion when it closes that."""
+    """A socket would otherwise become stdout, and uvloop ends the process with an assertion when it closes that."""
     ready = tmp_path / "ready"
     code = f"import os, sys; [os.close(fd) for fd in {closed}]; os.execv(sys.executable, sys.argv[1:])"
     command = [sys.executable, "-c", code, *COMMAND, "serve", *ARGUMENTS, "--ready-file", str(ready)]
@@ -122,14 +122,14 @@ def test_a_stream_that_is_closed_from_the_start(closed: list[int], tmp_path: Pat
 
 
 def read_events(path: Path) -> list[Event]:
-    """All that somebody reads who comes late, until the end."""
+    """Return all events that a late reader gets, until the end."""
     with path.open() as lines:
         return list(from_lines(lines))
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Somebody who reads a pipe to its end, in a process of its own."""
+    """Run a process that reads a pipe to its end."""
     with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -227,7 +227,7 @@ def test_peers_that_do_not_read_their_answers() -> None:
 @pytest.mark.nightly  # every day: the other ways to end, with few topics
 @pytest.mark.slow
 def test_many_topics() -> None:
-    """Python takes apart what is left at the end of a process: 1.7 s for these, 9 s for 100,000."""
+    """Python frees the remaining objects at the end of a process: 1.7 s for these, 9 s for 100,000."""
     with Serving("--port", "0", "--brokers", "1") as serving, RawClient(serving.endpoint(1)) as client:
         client.socket.settimeout(LIMIT_S)
         for thousand in range(20):
@@ -246,7 +246,7 @@ def test_many_topics() -> None:
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    """While the first one waits for a journal that nobody reads."""
+    """The first signal waits for a journal that is not read."""
     path = tmp_path / "journal"
     os.mkfifo(path)
     with Serving(*ARGUMENTS, "--journal", str(path)) as serving:
@@ -296,7 +296,7 @@ def test_a_ready_file_that_is_a_pipe_has_its_reader(tmp_path: Path) -> None:
 
 
 def stdout_in(folder: Path) -> Path:
-    """What /dev/stdout is. Never that itself: if this fails, root has one less."""
+    """Return the file behind /dev/stdout. Never use that itself: if this test failed as root, it would be gone."""
     link = folder / "stdout"
     link.symlink_to("/proc/self/fd/1")
     return link
