@@ -118,7 +118,7 @@ def test_help_names_every_command_and_what_it_is_for() -> None:
         assert re.search(rf"^  {name} +{re.escape(summary)}$", result.stdout, re.MULTILINE)
 
 
-def test_every_command_is_told_of_here() -> None:
+def test_every_command_has_its_options_here() -> None:
     assert list(COMMANDS) == list(OPTIONS)
 
 

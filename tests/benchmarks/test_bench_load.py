@@ -34,7 +34,7 @@ def test_limits_are_held_or_not() -> None:
     assert met(judge_s=28.0, lateness_ms=[1.0, 5.0, 9.0]) == dict.fromkeys(met(), True) | {"memory": None}
 
 
-def test_of_few_requests_the_verdict_has_no_limit() -> None:
+def test_a_verdict_of_few_requests_has_no_limit() -> None:
     assert met(requests=299_999)["verdict"] is None
 
 

@@ -106,7 +106,7 @@ def test_a_lower_minimum_completes_no_parked_request() -> None:
     assert answers(client) == [(4 * HALF_MINUTE_MS, TIMED_OUT, 0)]
 
 
-def test_but_with_the_next_record_the_watermark_moves() -> None:
+def test_after_a_lower_minimum_the_next_record_moves_the_high_watermark() -> None:
     simulation = Simulation()
     client = below_min_isr(simulation, 4 * HALF_MINUTE_MS)
     alter(simulation, {"min.insync.replicas": "2"})

@@ -54,7 +54,7 @@ class TestKill:
         simulation.advance(30_000)
         assert answers(client) == [(SESSION_MS, NONE, 0)]
 
-    def test_or_until_the_time_of_the_request_is_over(self, simulation: Simulation) -> None:
+    def test_a_killed_replica_delays_acks_all_until_its_timeout(self, simulation: Simulation) -> None:
         client = simulation.connect()
         simulation.kill(3)
         client.send(produce("t", timeout_ms=500))
@@ -169,7 +169,7 @@ class TestPause:
         assert simulation.cluster.registry[1].epoch == epoch
         assert leads(simulation) == (2, [1, 2, 3])
 
-    def test_a_follower_that_stands_still_holds_acks_all_up(self, simulation: Simulation) -> None:
+    def test_a_paused_follower_delays_acks_all(self, simulation: Simulation) -> None:
         client = simulation.connect()
         simulation.pause(3)
         client.send(produce("t", timeout_ms=30_000))
@@ -276,7 +276,7 @@ class TestStop:
         assert (simulation.cluster.state_of(1), client.closed) == ("stopped", "broker 1 has stopped")
         assert (leads(simulation), _brokers(simulation)) == ((2, [2]), [2])
 
-    def test_or_knows_what_it_missed(self, simulation: Simulation) -> None:
+    def test_a_controlled_shutdown_waits_until_a_resumed_broker_has_the_metadata(self, simulation: Simulation) -> None:
         simulation.pause(3)
         simulation.stop(1)
         simulation.advance(1_000)

@@ -148,7 +148,7 @@ class TestOneLeaderIsGone:
         world.simulation.advance(100)
         assert (world.state, world.read(1)) == ("CompleteCommit", [b"b"])
 
-    def test_and_there_again_before_the_mark_is_replicated(self, version: int) -> None:
+    def test_a_marker_is_written_again_if_the_leader_restarts_before_its_replication(self, version: int) -> None:
         """The mark that it has is written once more; a log may have it twice."""
         world = World(version, assignment=((2, 1), (3, 2)), replica_lag_time_max_ms="600000")
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)

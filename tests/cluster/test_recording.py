@@ -339,7 +339,7 @@ def test_a_crashed_broker_sends_no_response(simulation: Recorded) -> None:
     assert simulation.of(BrokerUnfenced) == [BrokerUnfenced(*at(9_000), 1, 4)]
 
 
-def test_a_broker_that_stands_still(simulation: Recorded) -> None:
+def test_the_events_of_a_paused_broker(simulation: Recorded) -> None:
     simulation.pause(2)
     simulation.advance(9_000)
     simulation.resume(2)

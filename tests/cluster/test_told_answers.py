@@ -103,7 +103,7 @@ def told_and_sent(requests: list[Asked], followers: str) -> tuple[dict[int, Any]
 
 
 @given(requests=st.lists(asked, min_size=1, max_size=4), followers=st.sampled_from(["instant", "frozen"]))
-def test_what_is_told_of_an_answer_is_what_was_sent(requests: list[Asked], followers: str) -> None:
+def test_the_journal_has_the_results_of_each_response(requests: list[Asked], followers: str) -> None:
     told, sent = told_and_sent(requests, followers)
 
     assert told == sent

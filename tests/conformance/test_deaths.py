@@ -47,7 +47,7 @@ def _with(box: Box, config: dict[str, str]) -> Box:
 # Rounds.
 
 
-def test_where_a_broker_stands_still_elections_may_be_unclean() -> None:
+def test_rounds_with_a_paused_broker_may_have_unclean_elections() -> None:
     rounds = [make_round(seed) for seed in range(40)]
     stand = [a_round for a_round in rounds if any(event.what == "pause" for event in a_round.events)]
     assert any(plan.unclean for a_round in stand for plan in a_round.plans)

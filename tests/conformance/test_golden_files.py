@@ -116,7 +116,7 @@ def test_a_refresh_tells_what_changed(tmp_path: Path) -> None:
     )
 
 
-def test_of_a_changed_case_only_the_lines_that_changed_are_new(tmp_path: Path) -> None:
+def test_only_the_changed_lines_of_a_case_are_written(tmp_path: Path) -> None:
     refresh([answered(metadata(), metadata(correlation_id=2))], tmp_path)
     first = text(tmp_path).splitlines()
     refresh([answered(metadata(port=2), metadata(error=3, port=2, correlation_id=2))], tmp_path)

@@ -48,7 +48,7 @@ def test_the_first_difference_is_told() -> None:
         ),
     ],
 )
-def test_of_messages_the_numbers_and_the_reason_count(kafka: str, ours: str, is_same: bool) -> None:
+def test_numbers_and_reasons_of_messages_are_compared(kafka: str, ours: str, is_same: bool) -> None:
     told = [[answer(events=[{"record": 1, "failed": "TimeoutException", "text": text}])] for text in (kafka, ours)]
     assert (difference(*told) is None) == is_same
     kept = [normal(one) for one in told[0]]

@@ -108,7 +108,7 @@ def test_where_a_case_wrote_in_the_transaction_log_is_not_told(ids: ProducerIds)
         assert ids.stand_ins(Sent(0, 11), appended(topic, offset)) == appended(topic, told_as)
 
 
-def test_of_the_transaction_log_only_what_is_of_the_id(ids: ProducerIds) -> None:
+def test_the_transaction_log_is_filtered_by_transactional_id(ids: ProducerIds) -> None:
     def stored(producer_id: int, at_ms: int, *partitions: int) -> bytes:
         parts = (TransactionPartitions("t", partitions),)
         return TransactionLogValue(producer_id, 0, 60_000, 1, parts, at_ms, -1, producer_id, -1, 2).encode(1)

@@ -295,7 +295,7 @@ def test_what_was_not_sent_is_given_back_and_the_rest_told_once() -> None:
     run_on_both_loops(main)
 
 
-def test_an_answer_that_lay_in_the_socket_while_the_load_stood_still_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_arrived_while_the_load_was_paused_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The timer of the wait fires ten seconds late, and before the loop has read what came meanwhile."""
     sent_ns, timeout_ms, grace_ms = 5_000_000_000, 100, 60_000
     looks = count(1)

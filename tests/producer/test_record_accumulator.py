@@ -236,7 +236,7 @@ def test_records_of_a_partition_leave_in_their_order(generation: str, sent: list
 
 @both
 @given(st.integers(0, 2**32))
-def test_every_record_is_told_of_once_and_none_expires_early(generation: str, seed: int) -> None:
+def test_every_record_is_reported_once_and_none_expires_early(generation: str, seed: int) -> None:
     played = sequence(generation, seed)
     player = AccumulatorPlayer(generation, played["config"])
     told: Counter[int] = Counter()

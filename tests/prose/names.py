@@ -1,7 +1,8 @@
-"""Find names of tests that make software a person: functions, classes, and the ids of cases.
+"""Find names of tests that are not plain: they make software a person, or begin in the middle of a sentence.
 
-A case has its id in a key of a dict, in `id=` or `ids=`, or at the beginning of a row of a table. A text of one word is
-data, such as the name of a topic, and so is a text with signs of code.
+Names are those of functions and classes, and the ids of cases. A case has its id in a key of a dict, in `id=` or
+`ids=`, or at the beginning of a row of a table. A text of one word is data, such as the name of a topic, and so is a
+text with signs of code.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ WORDS: Final = frozenset(PERSONS) - {"whose"}
 # situation (fakebroker/testing/seeds/situations.py).
 DATA: Final = re.compile(r"(sent|answered) by nobody|under an epoch of nobody|^parked while nobody could lead$")
 
+# A name that begins so needs the test before it, or the text below it.
+_RIDDLE: Final = re.compile(r"^test_(?:and|but|nor|of|or|so)_")
+
 _ROW: Final = (ast.Tuple, ast.Call)
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -37,10 +41,15 @@ def problems_of(source: str, path: str | Path) -> Iterator[Problem]:
     seen = set()
     for line, name in names(source):
         words = re.findall(r"[a-z]+", _CAPITAL.sub("_", name).lower())
-        bad = [word for word in words if word in WORDS]
-        if bad and (line, name) not in seen and not DATA.search(name):
-            seen.add((line, name))
+        if (line, name) in seen or DATA.search(name):
+            continue
+        seen.add((line, name))
+        if bad := [word for word in words if word in WORDS]:
             yield Problem(str(path), line, "name", f"{bad[0]!r} in {name!r}: {PERSONS[bad[0]]}")
+        elif _RIDDLE.match(name):
+            yield Problem(str(path), line, "name", f"{name!r} begins in the middle of a sentence")
+        elif re.search(r"_(?:stands?|stood)_still", name):
+            yield Problem(str(path), line, "name", f"{name!r}: say paused or frozen")
 
 
 def names(source: str) -> Iterator[tuple[int, str]]:

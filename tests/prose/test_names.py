@@ -28,11 +28,18 @@ def test_a_name_of_a_test_that_makes_software_a_person_is_found(source: str, nam
     assert repr(name) in problem.text
 
 
+@pytest.mark.parametrize("name", ["test_of_two_the_first", "test_or_until_the_end", "test_a_leader_that_stands_still"])
+def test_a_riddle_is_found(name: str) -> None:
+    [problem] = problems_of(f"class TestC:\n    def {name}(self): ...", "x.py")
+    assert (problem.rule, problem.line) == ("name", 2)
+
+
 @pytest.mark.parametrize(
     "source",
     [
         "def test_a_cluster_whose_port_is_in_use(): ...",
         "def test_the_whole_log(): ...",
+        "def test_often(): ...",
         "NAMES = {'nobody': 1}",  # one word is data: the name of a topic
         "assert kinds == ['in the log, and sent by nobody']",
         "x = f('in the log, and sent by nobody')",

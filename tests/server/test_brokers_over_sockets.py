@@ -111,7 +111,7 @@ def test_what_is_parked_on_a_killed_broker_is_never_answered_and_its_port_is_dea
         RawClient(kafka.brokers[1].endpoint)
 
 
-def test_a_broker_that_stands_still_takes_connections_and_says_nothing(kafka: FakeCluster) -> None:
+def test_a_paused_broker_accepts_connections_and_does_not_respond(kafka: FakeCluster) -> None:
     with RawClient(kafka.brokers[1].endpoint) as client:
         kafka.brokers[1].pause()
         with RawClient(kafka.brokers[1].endpoint) as other:

@@ -77,7 +77,7 @@ def received_without_waiting(client: RawClient) -> bytes:
         client.socket.settimeout(LIMIT_S)
 
 
-def test_time_stands_still(kafka: FakeCluster, client: RawClient) -> None:
+def test_a_manual_clock_does_not_move_while_requests_are_handled(kafka: FakeCluster, client: RawClient) -> None:
     park(kafka, client, produce("t", timeout_ms=1))
     for _ in range(20):
         with RawClient(kafka.endpoints[0]) as other:
@@ -187,7 +187,7 @@ def test_wall_time_goes_along(kafka: FakeCluster) -> None:
     assert kafka.clock.wall_ms == before_ms + 5_000
 
 
-def test_records_from_ahead_of_a_clock_that_stands_still_are_refused(kafka: FakeCluster, client: RawClient) -> None:
+def test_records_with_timestamps_ahead_of_a_manual_clock_are_refused(kafka: FakeCluster, client: RawClient) -> None:
     """message.timestamp.after.max.ms, an hour: by the broker's clock."""
     invalid_timestamp = 32
     an_hour_ms = 3_600_000

@@ -69,7 +69,7 @@ def test_the_real_clock_is_the_systems(system: System) -> None:
     assert not clock.can_move
 
 
-def test_a_manual_clock_stands_still(system: System) -> None:
+def test_a_manual_clock_does_not_move_by_itself(system: System) -> None:
     clock = ManualClock()
     system.pass_ms(1_000_000)
 

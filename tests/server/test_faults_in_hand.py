@@ -94,7 +94,7 @@ def test_a_fault_that_never_fired_is_logged_at_the_end(caplog: pytest.LogCapture
         assert [fault.id for fault in kafka.faults.unfired()] == ["f1"]
 
 
-def test_of_very_many_unfired_faults_the_first_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_first_of_many_unfired_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with FakeCluster(brokers=1) as kafka:
         for _ in range(500):
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")

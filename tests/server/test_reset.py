@@ -218,7 +218,7 @@ def test_the_last_reset_costs_what_the_first_did() -> None:
 
 
 @pytest.mark.parametrize("what", ["kill", "pause", "kill and start", "pause and kill"])
-def test_a_broker_that_died_or_stands_still_runs_again(kafka: FakeCluster, what: str) -> None:
+def test_a_reset_restarts_killed_and_paused_brokers(kafka: FakeCluster, what: str) -> None:
     endpoints = kafka.endpoints
     for step in what.split(" and "):
         getattr(kafka.brokers[2], step)()

@@ -131,13 +131,15 @@ def kafka() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize("kind", [FakeCluster, AsyncFakeCluster])
 @pytest.mark.parametrize(("arguments", "error", "sentence"), OF_A_CLUSTER, ids=lambda value: str(value)[:40])
-def test_of_a_cluster(kind: type, arguments: dict[str, Any], error: type[Exception], sentence: str) -> None:
+def test_a_cluster_refuses_wrong_arguments(
+    kind: type, arguments: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
     with pytest.raises(error, match=f"^{sentence}$"):
         kind(**arguments)
 
 
 @pytest.mark.parametrize(("call", "error", "sentence"), CALLS, ids=[sentence[:40] for _, _, sentence in CALLS])
-def test_of_a_call(
+def test_a_call_refuses_wrong_arguments(
     kafka: FakeCluster, call: Callable[[FakeCluster], Any], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=f"^{sentence}$"):
@@ -145,7 +147,9 @@ def test_of_a_call(
 
 
 @pytest.mark.parametrize(("arguments", "error", "sentence"), OF_A_WAIT, ids=lambda value: str(value)[:40])
-def test_of_a_wait(kafka: FakeCluster, arguments: dict[str, Any], error: type[Exception], sentence: str) -> None:
+def test_a_wait_refuses_wrong_arguments(
+    kafka: FakeCluster, arguments: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
     with kafka.hold(api="Produce") as held:
         for wait in (held.fault.wait, held.fault.wait_held):
             with pytest.raises(error, match=f"^{sentence}$"):
@@ -156,12 +160,14 @@ def test_of_a_wait(kafka: FakeCluster, arguments: dict[str, Any], error: type[Ex
 
 
 @pytest.mark.parametrize(("count", "error", "sentence"), OF_A_RELEASE, ids=lambda value: str(value)[:40])
-def test_of_a_release(kafka: FakeCluster, count: Any, error: type[Exception], sentence: str) -> None:
+def test_a_release_refuses_wrong_arguments(
+    kafka: FakeCluster, count: Any, error: type[Exception], sentence: str
+) -> None:
     with kafka.hold(api="Produce") as held, pytest.raises(error, match=f"^{sentence}$"):
         held.release(count)
 
 
-def test_of_a_call_of_the_async_cluster() -> None:
+def test_a_call_of_the_async_cluster_refuses_wrong_arguments() -> None:
     async def main() -> None:
         async with AsyncFakeCluster() as cluster:
             cluster.create_topic("t")

@@ -34,7 +34,7 @@ def test_it_ends_with_the_burst_that_waits(client: int, burst: int) -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 0])
-def test_nothing_piles_up_at_a_broker_that_stands_still(acks: int) -> None:
+def test_a_paused_broker_gets_a_bounded_number_of_requests(acks: int) -> None:
     assert sent(f"{HEALTHY}; pause 0; stream {PIPELINING} {acks} 700 0 103; stream {PIPELINING} {acks} 700 0 9") == 5
 
 

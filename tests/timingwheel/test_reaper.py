@@ -210,7 +210,7 @@ def test_many_threads_add_and_cancel() -> None:
     assert sorted(ran + cancelled) == list(range(8 * 300))
 
 
-def test_time_stands_still_if_the_clock_does() -> None:
+def test_no_task_runs_while_the_clock_does_not_move() -> None:
     """The clock is an argument; nothing runs before it says so."""
     clock, reaper = standing_still()
     with reaper:

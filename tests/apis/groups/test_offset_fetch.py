@@ -98,7 +98,9 @@ class TestRequireStable:
         answer = fetched(simulation, decode_response(OFFSET_FETCH, version, frame)[1], version, "g")
         assert answer == {"g": {("u", 0): (8, -1, "")}}
 
-    def test_but_not_for_ever(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
+    def test_offset_fetch_of_stable_offsets_times_out(
+        self, simulation: Simulation, client: SimulatedClient, version: int
+    ) -> None:
         simulation.followers("frozen", "__consumer_offsets")
         client.send(request(OFFSET_COMMIT, 9, commit_values(simulation, "g", {("u", 0): 8})))
         reader = simulation.connect()

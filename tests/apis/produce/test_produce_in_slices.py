@@ -57,7 +57,7 @@ def test_what_is_handled_at_once_of_several_partitions(records: list[bytes | Non
     assert _is_usual_of_several(request(*records)) is expected
 
 
-def test_of_several_topics_nothing_is_handled_at_once() -> None:
+def test_a_request_of_several_topics_is_not_handled_at_once() -> None:
     data = [PartitionProduceData(0, keyed())]
     topics = [TopicProduceData(name, None, data) for name in "tu"]
     assert not _is_usual_of_several(ProduceRequest(None, 1, 500, topics))

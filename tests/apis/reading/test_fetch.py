@@ -450,7 +450,7 @@ def test_a_negative_limit_is_an_error_where_there_is_something_to_read(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_of_a_partition_that_is_named_twice_the_last_counts(simulation: Simulation, version: int) -> None:
+def test_the_last_entry_of_a_partition_that_is_named_twice_counts(simulation: Simulation, version: int) -> None:
     append(simulation, 2)
     reads = Consumer(simulation, version).read(wanted(offset=0), wanted(1), wanted(offset=2), wanted(9), wanted(9))
 

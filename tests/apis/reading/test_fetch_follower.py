@@ -155,7 +155,7 @@ def test_an_epoch_that_the_leader_does_not_know_is_out_of_range() -> None:
     assert ExternalFollower(simulation, 2).fetch(0, last_epoch=7).error == OUT_OF_RANGE
 
 
-def test_a_follower_that_stands_still_leaves_the_isr() -> None:
+def test_a_follower_that_fetches_nothing_new_leaves_the_isr() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)
     follower.fetch(0)

@@ -52,7 +52,7 @@ def test_without_a_better_replica_the_leader_serves_the_fetch(rack: str) -> None
     assert fetched(cluster(), rack) == (-1, 0, SIZE)
 
 
-def test_of_two_the_one_with_more_is_preferred() -> None:
+def test_the_replica_with_more_records_is_preferred() -> None:
     simulation = cluster()
     simulation.followers("frozen", broker=3)
     simulation.connect().send(produce("t", acks=1, records=batch(b"b")))

@@ -86,7 +86,9 @@ def test_a_later_commit_wins(simulation: Simulation, client: SimulatedClient, ve
     assert fetch(simulation, client, {"g": [("t", 0)]}) == {"g": {("t", 0): (9, -1, "")}}
 
 
-def test_of_two_transactions_the_one_that_wrote_last_counts(simulation: Simulation, client: SimulatedClient) -> None:
+def test_the_transaction_with_the_last_write_decides_the_offset(
+    simulation: Simulation, client: SimulatedClient
+) -> None:
     """Not the one that ended last (found by a walk beside Kafka)."""
 
     def begun_as(name: str) -> tuple[int, int]:

@@ -91,7 +91,7 @@ def test_a_broker_that_does_not_reach_the_controller_loses_its_session(simulatio
     assert answers(client) == [(SESSION_MS, NONE, 0)]  # which no broker told of the new leader
 
 
-def test_nor_can_it_shrink_an_isr_meanwhile() -> None:
+def test_a_leader_without_its_controller_cannot_shrink_the_isr() -> None:
     simulation = Simulation(config={"replica.lag.time.max.ms": "2000", "broker.session.timeout.ms": "9000"})
     simulation.topic()
     client = simulation.connect()

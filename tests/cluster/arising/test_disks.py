@@ -77,7 +77,7 @@ class TestFull:
         simulation.advance(10 * CHECKPOINT_MS)
         assert simulation.cluster.state_of(1) == "running"
 
-    def test_what_stands_still_writes_nothing(self, simulation: Simulation) -> None:
+    def test_a_paused_broker_does_not_notice_its_full_disk(self, simulation: Simulation) -> None:
         arise(simulation, FullDisk(1))
         simulation.pause(1)
         simulation.advance(CHECKPOINT_MS)

@@ -80,7 +80,7 @@ class TestGcPause:
         assert state(simulation, 1) == "killed"
         assert arisen.is_over
 
-    def test_of_one_that_stands_still_or_is_not_there(self, simulation: Simulation) -> None:
+    def test_gc_pause_refuses_a_paused_or_unknown_broker(self, simulation: Simulation) -> None:
         simulation.pause(1)
         with pytest.raises(ValueError, match="'gc_pause' needs a broker that is running, but broker 1 is paused"):
             arise(simulation, GcPause(1, 10))
@@ -123,7 +123,7 @@ class TestUncleanShutdown:
         simulation.start(1)
         assert arisen.is_done
 
-    def test_of_one_that_is_dead(self, simulation: Simulation) -> None:
+    def test_unclean_shutdown_refuses_a_killed_broker(self, simulation: Simulation) -> None:
         simulation.kill(1)
         with pytest.raises(ValueError, match="running or paused or stopping, but broker 1 is killed"):
             arise(simulation, UncleanShutdown(1))

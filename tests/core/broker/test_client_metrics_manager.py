@@ -15,7 +15,7 @@ from fakebroker.protocol.slices import Slices, finish
 MOST = 16_384  # ClientMetricsManager.CACHE_MAX_SIZE
 
 
-def test_of_more_clients_than_are_remembered_the_one_seen_longest_ago_is_forgotten() -> None:
+def test_the_least_recently_seen_client_is_evicted() -> None:
     manager = ClientMetricsManager(ClientMetricsSubscriptions(), 1_048_576, lambda: UUID(int=99))
 
     def is_remembered(number: int) -> bool:

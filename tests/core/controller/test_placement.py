@@ -23,7 +23,7 @@ def test_without_racks_or_in_one_the_next_ones_follow(racks: dict[int, str]) -> 
     assert placed(brokers, 4, 2) == [(1, 2), (2, 3), (3, 1), (1, 2)]
 
 
-def test_of_each_rack_one_before_any_has_two() -> None:
+def test_each_rack_gets_one_replica_before_any_gets_two() -> None:
     brokers = BrokerRegistry(range(1, 5), {1: "a", 2: "a", 3: "b", 4: "b"})
     assert placed(brokers, 4, 2) == [(1, 3), (2, 3), (3, 1), (4, 1)]
     assert placed(brokers, 1, 3) == [(1, 3, 2)]

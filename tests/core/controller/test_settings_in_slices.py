@@ -55,7 +55,7 @@ def in_turn(*works: Slices[None]) -> None:
         ((of_brokers, of_brokers), {}),
     ],
 )
-def test_of_two_changes_at_once_the_newer_one_is_left_on_all_partitions(
+def test_the_newer_of_two_concurrent_changes_stays_on_all_partitions(
     works: tuple[Change, Change], there: dict[str, str]
 ) -> None:
     simulation = large(topics=50)

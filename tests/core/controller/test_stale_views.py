@@ -120,7 +120,7 @@ class TestADeposedLeader:
         simulation.advance(1)
         assert answers(client) == [(SESSION_MS + 1_234, TIMED_OUT, 0)]
 
-    def test_or_until_it_hears(self, simulation: Simulation) -> None:
+    def test_a_stale_leader_keeps_requests_parked_until_it_gets_the_metadata(self, simulation: Simulation) -> None:
         arisen = isolated(simulation)
         client = simulation.connect()
         client.send(produce("t", timeout_ms=60_000))
@@ -168,7 +168,7 @@ class TestADeposedLeader:
         heal(simulation, arisen)
         assert told(simulation, 1) == told(simulation, 2) == (2, 1, [1, 2, 3], [], [1, 2, 3])
 
-    def test_so_is_what_it_says_of_an_isr(self, simulation: Simulation) -> None:
+    def test_the_isr_in_the_metadata_of_an_isolated_broker_is_stale(self, simulation: Simulation) -> None:
         """Broker 3 is dead, so the ISR has changed, whichever broker leads."""
         simulation.kill(3)
         simulation.advance(1_000)
@@ -359,7 +359,9 @@ def codes(client: SimulatedClient) -> list[int]:
 
 
 class TestAPauseThatIsTooLong:
-    def test_what_was_sent_while_it_stood_still(self, simulation: Simulation) -> None:
+    def test_requests_that_were_sent_to_a_paused_leader_are_handled_when_it_resumes(
+        self, simulation: Simulation
+    ) -> None:
         """Kafka 4.4 does so: a record with acks=1 is acknowledged and lost; acks=all gets error 6 with its base
         offset."""
         simulation.connect().send(produce("t"))
@@ -430,7 +432,7 @@ class TestWhatIsToldOfIt:
         assert (finding.kind, finding.offset) == ("lost", 0)
         assert "by broker 1, which did not know that it led no more" in finding.sentence
 
-    def test_of_acks_all_nothing_is_lost(self, simulation: Simulation) -> None:
+    def test_records_of_acks_all_are_not_lost(self, simulation: Simulation) -> None:
         assert self.lose_one(simulation, -1) == []
 
     def test_an_idempotent_producer_that_asks_the_new_leader_writes_once(self, simulation: Simulation) -> None:

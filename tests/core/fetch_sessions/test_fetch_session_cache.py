@@ -65,7 +65,7 @@ def test_a_session_unused_for_more_than_two_minutes_is_evicted() -> None:
     assert cache.get(kept) is not None
 
 
-def test_of_old_sessions_in_use_the_smallest_goes_to_a_larger_one() -> None:
+def test_a_larger_session_evicts_the_smallest_old_one() -> None:
     cache = shard()
     large, small = made(cache, 5, 0), made(cache, 3, 0)
     for session_id in (large, small):

@@ -195,7 +195,7 @@ def test_an_expectation_of_a_misspelt_topic_says_what_there_is(asked: Asked) -> 
     ]
 
 
-def test_of_many_the_last_are_listed(asked: Asked) -> None:
+def test_only_the_last_requests_are_listed(asked: Asked) -> None:
     for _ in range(25):
         asked.produce(wait_ms=500)
 
@@ -241,7 +241,7 @@ def test_wrong_types_are_slips(asked: Asked, arguments: dict[str, Any]) -> None:
         asked.view().expect(**arguments)
 
 
-def test_nor_of_one_that_was_written_to_a_slow_reader() -> None:
+def test_expect_refuses_a_journal_that_dropped_events_for_a_slow_reader() -> None:
     asked = Asked()
     asked.produce(wait_ms=500)
     events = [*asked.journal, Dropped(1, 2, 5), Dropped(3, 4, 6)]

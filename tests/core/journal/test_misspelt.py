@@ -58,5 +58,5 @@ def test_a_name_that_is_known_is_no_slip() -> None:
     assert meant_by("order", ["order", "orders"]) is None
 
 
-def test_of_several_the_first_by_name() -> None:
+def test_the_first_of_several_similar_names_is_suggested() -> None:
     assert meant_by("ordes", {"orders", "order"}) == "order"

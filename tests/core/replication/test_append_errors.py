@@ -71,7 +71,7 @@ def simulation() -> Simulation:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_told_of_the_log_start(simulation: Simulation, row: Row) -> None:
+def test_the_log_start_offset_of_a_failed_append(simulation: Simulation, row: Row) -> None:
     client = simulation.connect()
     client.send(produce(row.topic, row.partition, records=row.records, acks=row.acks))
     ((_, frame),) = client.answers

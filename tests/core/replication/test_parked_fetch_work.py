@@ -79,7 +79,7 @@ def parked(followers: str = "instant") -> tuple[Simulation, SimulatedClient, Sim
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, MANY - 1), (150, 3), (MANY - 1, MANY - 1)])
-def test_of_many_partitions_any_two_are_seen(first: int, second: int) -> None:
+def test_appends_to_any_two_of_many_partitions_complete_the_fetch(first: int, second: int) -> None:
     simulation, reader, writer = parked()
     writer.send(produce("t", first, records=keyed(), acks=1))
     assert reader.answers == []
@@ -90,7 +90,7 @@ def test_of_many_partitions_any_two_are_seen(first: int, second: int) -> None:
     assert simulation.warnings == []
 
 
-def test_of_many_partitions_the_one_that_moves_away_is_seen() -> None:
+def test_a_moved_leader_of_one_of_many_partitions_completes_the_fetch() -> None:
     simulation, reader, _ = parked()
     simulation.cluster.move_leader("t", 177, 2, simulation.now)
     simulation.settle()
@@ -100,7 +100,7 @@ def test_of_many_partitions_the_one_that_moves_away_is_seen() -> None:
 
 
 @pytest.mark.interpreted
-def test_of_many_partitions_not_all_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_append_does_not_check_all_partitions_of_a_parked_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
 
     def counted(*arguments: Any) -> int:

@@ -67,7 +67,7 @@ def test_what_goes_together_is_answered_together() -> None:
     assert world.told[1:] == [("b", 0, ErrorCode.concurrent_transactions), ("c", 0, NONE)]
 
 
-def test_of_two_that_wait_the_older_one_goes() -> None:
+def test_a_pending_verification_with_an_older_epoch_is_replaced() -> None:
     world = World()
     world.ask("a")
     world.ask("b", epoch=1)

@@ -58,7 +58,7 @@ def test_what_the_machine_explains_proves_nothing() -> None:
 
 
 @pytest.mark.spark
-def test_a_load_that_stood_still_accuses_no_broker(spark: SparkSession) -> None:
+def test_a_load_that_was_paused_accuses_no_broker(spark: SparkSession) -> None:
     """The standstill is longer than what was asked for: without it each answer came before its time, which says
     nothing."""
     rows = [

@@ -20,7 +20,7 @@ def told(way: Ways, parts: Mapping[str, int] | None = STILL, waits: bool = True)
     return [(each.why, len(each.rules)) for each in of_run(way, parts, waits)]
 
 
-def test_of_what_was_judged_three_ways_nothing_is_told() -> None:
+def test_a_run_that_was_judged_three_ways_has_no_note() -> None:
     assert told(ALL) == []
     assert told(ALL, STILL | {"still": 0}) == []
 

@@ -35,7 +35,7 @@ def wait(counts: list[int], wanted: int | None, wait_s: float = 8, master: str =
     return slots, clock.now
 
 
-def test_so_many_as_are_wanted_at_once() -> None:
+def test_enough_slots_end_the_wait_at_once() -> None:
     assert wait([4], 3) == (3, 0)
     assert wait([2], None, master="local[2]") == (2, 0)
 

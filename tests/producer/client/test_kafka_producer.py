@@ -134,7 +134,7 @@ def test_error_7_is_tried_again_and_there_are_two_copies(generation: str) -> Non
 
 
 @both
-def test_a_broker_that_stands_still_loses_its_connection_and_all_requests(generation: str) -> None:
+def test_a_paused_broker_loses_its_connection_and_all_requests(generation: str) -> None:
     world = World(generation, brokers=1, request_timeout_ms=500, retries=0, linger_ms=0)
     world.send(0)
     world.advance(100)

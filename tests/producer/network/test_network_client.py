@@ -273,7 +273,7 @@ def test_a_client_that_learns_nothing_for_too_long_begins_anew() -> None:
         assert first == (1 if at_ms == 1_500 else -1)
 
 
-def test_of_those_with_equally_much_to_do_the_first_is_asked() -> None:
+def test_the_first_of_equally_loaded_nodes_is_chosen() -> None:
     net = Net("4.3")
     for node in (FIRST, SECOND):
         net.ready(node)

@@ -93,7 +93,7 @@ def test_behind_an_expired_batch_the_next_one_tells_what_is_missing(expired: int
     assert new.client_side_epoch_bump_required == bumps
 
 
-def test_of_two_expired_batches_the_last_counts() -> None:
+def test_the_last_of_two_expired_batches_decides_the_epoch_bump() -> None:
     manager = manager_of("4.3")
     first, second, third = (sent(manager) for _ in range(3))
     manager.mark_sequence_unresolved(second)

@@ -50,7 +50,7 @@ def test_an_older_epoch_comes_before() -> None:
     assert entry.first_in_flight_sequence() == 5
 
 
-def test_of_two_with_one_sequence_the_first_is_kept_and_either_is_removed() -> None:
+def test_the_first_of_two_batches_with_one_sequence_is_kept_and_either_removes_it() -> None:
     kept, other = batch_of(0, 1), batch_of(0, 1)
     entry = entry_of(kept, other)
     entry.remove_in_flight_batch(other)

@@ -238,7 +238,7 @@ def test_a_handle_says_what_it_is() -> None:
     assert kafka.faults.list() == []
 
 
-def test_of_a_cluster_that_has_stopped() -> None:
+def test_a_fault_is_refused_by_a_stopped_cluster() -> None:
     kafka = FakeCluster(brokers=1)
     with pytest.raises(RuntimeError, match="not running"):
         kafka.faults.gc_pause(1, 10)

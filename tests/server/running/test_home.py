@@ -57,7 +57,7 @@ def is_refused(endpoint: NodeEndpoint) -> bool:
 # Two tasks.
 
 
-def test_of_two_that_start_it_one_is_refused(new_loop: NewLoop) -> None:
+def test_a_second_concurrent_start_is_refused(new_loop: NewLoop) -> None:
     async def work() -> None:
         kafka = AsyncFakeCluster(brokers=2)
         results = await asyncio.gather(*(kafka.start() for _ in range(3)), return_exceptions=True)

@@ -96,7 +96,7 @@ def test_there_is_room_for_what_must_be_told() -> None:
         assert writer.write(b"x" * 1_001, whatever=True)
 
 
-def test_a_thread_that_stands_still_is_given_up() -> None:
+def test_a_blocked_writer_thread_is_given_up() -> None:
     with pipe() as (_, writer):
         writer.write(MEBIBYTE[:CAPACITY])
         assert not writer.end(0.05)
@@ -142,7 +142,7 @@ def test_an_error_ends_it() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="nothing is full there")
-def test_or_it_goes_on_with_the_next() -> None:
+def test_a_writer_continues_after_an_error_if_told_to() -> None:
     errors = Errors(goes_on=True)
     writer = new_writer(lambda: open_to_write("/dev/full"), errors=errors)
     for _ in range(3):

@@ -60,7 +60,7 @@ def test_a_point_can_be_had_again_by_its_json() -> None:
         assert (option, spec) == ("--kafka-failure", point.spec)
 
 
-def test_so_many_at_most_spread_evenly() -> None:
+def test_a_sample_is_spread_evenly() -> None:
     found = points(*[1] * 10)
     assert sample(found, 1_000) == found
     chosen = sample(found, 7)

@@ -69,7 +69,7 @@ LONG = """
 """
 
 
-def test_of_a_long_journal_the_end_and_of_a_test_that_passes_nothing(run: Run) -> None:
+def test_a_long_journal_is_reported_by_its_end_and_only_for_failed_tests(run: Run) -> None:
     result = run(LONG)
 
     result.assert_outcomes(failed=1, passed=1)

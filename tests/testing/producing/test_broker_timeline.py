@@ -56,7 +56,7 @@ def test_what_a_broker_did_with_a_request_and_why(journal: Journal) -> None:
     ]
 
 
-def test_of_a_watermark_that_moves_on_and_on_the_last_place_is_told(journal: Journal) -> None:
+def test_a_timeline_has_the_last_move_of_a_busy_high_watermark(journal: Journal) -> None:
     """A request for two partitions waits for one of them, and others write to the other one all the time."""
     told, request = journal.events(), numbers(journal)[12]
     at = 1 + next(at for at, one in enumerate(told) if isinstance(one, Parked) and one.request == request)

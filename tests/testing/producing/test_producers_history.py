@@ -88,7 +88,7 @@ def test_an_idempotent_producer_that_takes_its_time_is_not_accused(seed: int) ->
 
 @pytest.mark.parametrize("generation", ["2.0", "4.3"])
 @pytest.mark.parametrize("seed", range(_SEEDS))
-def test_nor_is_one_that_gives_up(generation: str, seed: int) -> None:
+def test_an_honest_producer_that_gives_up_is_not_accused(generation: str, seed: int) -> None:
     """A producer without sequences may write a record twice, and out of order."""
     settings: dict[str, object] = {"enable.idempotence": False, "acks": "all", "retries": 5, "max.block.ms": 300}
     if generation != "2.0":

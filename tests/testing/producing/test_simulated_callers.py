@@ -61,7 +61,7 @@ def test_a_record_does_not_overtake_one_of_its_caller_that_waits_for_memory(gene
 
 
 @both
-def test_nor_one_that_waits_for_metadata(generation: str) -> None:
+def test_a_caller_that_waits_for_metadata_is_not_overtaken(generation: str) -> None:
     """The large one may wait for memory when the metadata is there; the small one would not."""
     world = World(generation)
     caller = world.shop.caller()

@@ -83,7 +83,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
             self.harness.move(broker)
 
     @rule()
-    def the_log_stands_still(self) -> None:
+    def the_log_is_frozen(self) -> None:
         self.is_held = not self.is_held
         if self.is_held:
             self.harness.hold()

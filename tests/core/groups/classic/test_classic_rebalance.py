@@ -41,7 +41,9 @@ def test_the_first_generation_waits_for_others(harness: GroupHarness, members: C
     assert second.told.members == ()
 
 
-def test_but_not_longer_than_a_rebalance_may_take(harness: GroupHarness, members: ClassicMembers) -> None:
+def test_a_first_rebalance_waits_at_most_for_the_rebalance_timeout(
+    harness: GroupHarness, members: ClassicMembers
+) -> None:
     asked = [members.join(rebalance_ms=7_000)]
     for _ in range(6):
         harness.advance(1_000)

@@ -100,7 +100,7 @@ def test_one_fetch_is_for_all_that_it_has_of_a_leader(unclean: Simulation) -> No
     assert end_of(unclean, 3, "other") == 1
 
 
-def test_of_each_leader_there_is_an_answer(unclean: Simulation) -> None:
+def test_a_paused_follower_has_one_response_from_each_leader(unclean: Simulation) -> None:
     unclean.topic("other", unclean_leader_election_enable=True)
     unclean.move_leader(2, "other", 0)
     unclean.pause(3)
@@ -162,7 +162,7 @@ def test_it_begins_to_lead_with_what_it_took(unclean: Simulation) -> None:
 
 
 @pytest.mark.parametrize("behaviour", ["frozen", "lagging:10"])
-def test_of_others_than_instant_followers_nothing_is_known(unclean: Simulation, behaviour: str) -> None:
+def test_followers_that_are_not_instant_have_no_unread_response(unclean: Simulation, behaviour: str) -> None:
     unclean.followers(behaviour, broker=3)
     unclean.pause(3)
     write(unclean, 1, b"after")
