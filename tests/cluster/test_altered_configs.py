@@ -38,7 +38,7 @@ def send(simulation: Simulation, records: bytes = SMALL, topic: str = "t", acks:
 
 
 def told(simulation: Simulation, name: str, topic: str = "t") -> tuple[str, int]:
-    """(value, source) of a setting, as CreateTopics would tell it."""
+    """Return (value, source) of a setting, in the form of a CreateTopics response."""
     found = simulation.cluster.metadata.topic(topic)
     assert found is not None
     ((value, source),) = [(entry.value, entry.source) for entry in found.effective_configs if entry.name == name]
@@ -83,7 +83,7 @@ def test_more_replicas_than_are_in_sync() -> None:
 
 
 def below_min_isr(simulation: Simulation, timeout_ms: int) -> SimulatedClient:
-    """A request waits on broker 1; follower 3 is frozen and has left the ISR, which is too small since."""
+    """Park a request on broker 1. Follower 3 is frozen and has left the ISR, which is too small since then."""
     simulation.topic(min_insync_replicas=3)
     simulation.followers("frozen", broker=3)
     client = simulation.connect()
@@ -96,7 +96,7 @@ def below_min_isr(simulation: Simulation, timeout_ms: int) -> SimulatedClient:
 
 
 def test_a_lower_minimum_completes_no_parked_request() -> None:
-    """UnifiedLog.updateConfig tells no partition; the watermark is looked at when a follower has something new."""
+    """UnifiedLog.updateConfig notifies no partition; the high watermark is checked when a follower has new records."""
     simulation = Simulation()
     client = below_min_isr(simulation, 4 * HALF_MINUTE_MS)
     alter(simulation, {"min.insync.replicas": "2"})
@@ -355,7 +355,7 @@ def test_what_kafka_does_not_alter(changes: dict[str, str | None], sentence: str
 
 
 def test_what_conflicts_with_a_topics_own_settings_is_refused_there_only() -> None:
-    """The brokers' default is right on its own: the topic keeps what it had."""
+    """The brokers' default is valid by itself: the topic keeps its old setting."""
     simulation = Simulation()
     simulation.topic(min_compaction_lag_ms=5)
     simulation.topic("other")

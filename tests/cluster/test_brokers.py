@@ -34,7 +34,7 @@ def send(simulation: Simulation, *records: bytes, broker: int, acks: int = 1) ->
 
 
 def told(simulation: Simulation, broker: int, version: int = 12) -> tuple[list[int], int, dict[str, object]]:
-    """(brokers, controller, the partition) that Metadata tells."""
+    """Return (brokers, controller, the partition) of the Metadata response."""
     client = simulation.connect(broker)
     client.send(metadata(["t"], version))
     _, answer = decode_response(3, version, client.answers[0][1])

@@ -51,7 +51,7 @@ def partitions_of(cluster: Cluster) -> list[Partition]:
 
 
 def work_off(cluster: Cluster, now: Now) -> None:
-    """Do all that is due."""
+    """Do all pending work."""
     cluster.advance_to(now)
     while cluster.has_work:
         cluster.advance_to(now)
@@ -73,13 +73,13 @@ def paused(cluster: Cluster) -> None:
 
 
 def replaced(cluster: Cluster) -> None:
-    """Paused until its session has ended."""
+    """Pause the broker until its session has ended."""
     cluster.pause_broker(1, at(0))
     work_off(cluster, at(SESSION_MS + 1))
 
 
 def returned(cluster: Cluster) -> None:
-    """Stopped and started: it leads nothing."""
+    """Stop and start the broker: it leads nothing afterwards."""
     cluster.stop_broker(1, at(0))
     cluster.start_broker(1, at(0))
 
@@ -126,7 +126,7 @@ def test_with_few_partitions_a_change_is_one_slice(name: str) -> None:
 
 
 def test_slices_make_of_a_cluster_what_one_step_makes() -> None:
-    """The journals are the same, event by event, but for the timers that slices wait for."""
+    """The journals are equal, event by event, except for the timers of the slices."""
 
     def history(at_once: bool) -> list[object]:
         journal = Journal()
@@ -260,7 +260,7 @@ def test_a_replaced_broker_learns_partition_by_partition_while_leaders_move_on(i
 
 
 def test_a_change_at_once_comes_after_those_in_progress() -> None:
-    """Faults make such changes: they act at a point of a request."""
+    """Faults make immediate changes: they act at a point of a request."""
     cluster = cluster_of(300)
     cluster.events.handle("a stop", cluster.stop_broker_in_slices(1, at(1)))
     assert cluster.state_of(1) == STOPPING
@@ -323,7 +323,7 @@ def test_a_bug_of_one_event_does_not_hold_up_the_next() -> None:
 
 
 def test_a_fault_between_the_steps_of_a_stop_may_kill_the_broker() -> None:
-    """The request behind one that was parked meets the fault when the stop has it answered."""
+    """The next request meets the fault when the stop completes the parked one."""
     simulation = Simulation(followers="frozen")
     simulation.topic("t", partitions=1, replicas=3)
     client = simulation.connect(1)

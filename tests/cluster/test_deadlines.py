@@ -103,7 +103,7 @@ def test_a_peer_that_goes_takes_its_throttling_along(simulation: Simulation) -> 
 
 
 def test_at_the_same_millisecond_a_batch_arrives_before_the_isr_is_looked_at(simulation: Simulation) -> None:
-    """A follower that comes at the very millisecond of the check is in time, whenever it set out."""
+    """A fetch at the very millisecond of the check is in time, whenever it was sent."""
     simulation = Simulation(config={"replica.lag.time.max.ms": "1000"})
     simulation.topic()
     simulation.followers("frozen")

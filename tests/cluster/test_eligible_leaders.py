@@ -13,7 +13,7 @@ Shown = tuple[int, int, list[int], list[int], list[int]]
 
 
 def shown(simulation: Simulation, topic: str = "t") -> Shown:
-    """Leader, its epoch, ISR, ELR, last known ELR."""
+    """Return leader, leader epoch, ISR, ELR, last known ELR."""
     partition = simulation.partition(topic)
     elr, last = list(partition.elr), list(partition.last_known_elr)
     return partition.leader_id, partition.leader_epoch, partition.isr_ids, elr, last

@@ -23,7 +23,7 @@ NOT_ADDED = 120  # TRANSACTION_ABORTABLE
 
 
 def aborted(client: SimulatedClient) -> tuple[int, int]:
-    """A transaction that was aborted while a record of it is under way."""
+    """Return the producer of an aborted transaction that still has a record in flight."""
     _, producer_id, epoch = init(client)
     assert add(client, (producer_id, epoch), 0) == {0: 0}
     assert end(client, (producer_id, epoch), committed=False, version=4)[0] == 0

@@ -1,4 +1,4 @@
-"""A week goes by: nothing is done that need not be, and what has to be is done at its time."""
+"""A week passes: no needless work is done, and necessary work is done at its time."""
 
 from __future__ import annotations
 

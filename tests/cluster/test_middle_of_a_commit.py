@@ -68,7 +68,7 @@ class World:
         return 5 if self.version == 2 else 4
 
     def send_end(self, committed: bool = True, client: SimulatedClient | None = None) -> SimulatedClient:
-        """EndTxn, which may be answered later."""
+        """Send an EndTxn; its response may come later."""
         client = client or self.simulation.connect(1)
         values = {
             "transactional_id": "tx",
@@ -149,7 +149,7 @@ class TestOneLeaderIsGone:
         assert (world.state, world.read(1)) == ("CompleteCommit", [b"b"])
 
     def test_a_marker_is_written_again_if_the_leader_restarts_before_its_replication(self, version: int) -> None:
-        """The mark that it has is written once more; a log may have it twice."""
+        """The existing marker is written once more; a log may have it twice."""
         world = World(version, assignment=((2, 1), (3, 2)), replica_lag_time_max_ms="600000")
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", "t", 1, 2)
@@ -177,7 +177,7 @@ class TestOneLeaderIsGone:
 
 class TestBeforeTheRecords:
     def test_nothing_comes_after_the_partitions(self, version: int) -> None:
-        """The transaction is aborted when its time is over, and what comes then is refused."""
+        """The transaction is aborted at its timeout, and later requests are refused."""
         world = World(version)
         assert add(world.coordinator, world.producer, 0, 1) == {0: NONE, 1: NONE}
         world.simulation.advance(70_001)
@@ -187,7 +187,8 @@ class TestBeforeTheRecords:
         assert (world.read(0), world.read(1)) == ([], [])
 
     def test_the_records_wait_for_the_partition_to_be_added(self) -> None:
-        """Version 2: the leader asks, and appends once __transaction_state has it on all replicas."""
+        """Version 2: the leader verifies the producer, and appends once all replicas of __transaction_state have the
+        partition."""
         world = World()
         world.simulation.followers("frozen", STATE)
         leader = world.leader(0)
@@ -227,7 +228,8 @@ class TestBeforeTheRecords:
         assert world.simulation.partition("t", 0).leader_log.log_end_offset == 0
 
     def test_the_coordinator_does_not_answer(self) -> None:
-        """The leader takes it for gone after request.timeout.ms, whatever the transaction's own time is."""
+        """The leader treats the coordinator as gone after request.timeout.ms, whatever the timeout of the transaction
+        is."""
         world = World()
         world.simulation.followers("frozen", STATE)
         leader = world.leader(0)
@@ -243,7 +245,7 @@ class TestBeforeTheRecords:
 
     @pytest.mark.parametrize("back_after_ms", [0, 50, None])
     def test_the_last_transaction_is_not_over(self, back_after_ms: int | None) -> None:
-        """Version 2: the leader asks again every 20 ms, and gives up after 100."""
+        """Version 2: the leader retries every 20 ms, and gives up after 100."""
         world = World(assignment=((2, 1), (3, 2)), replica_lag_time_max_ms="600000")
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", "t", 1, 2)
@@ -263,7 +265,8 @@ class TestBeforeTheRecords:
         assert waited_ms - 20 <= answered_ms - began_ms <= waited_ms
 
     def test_a_commit_overtakes_records(self) -> None:
-        """Version 1: the producer was not waited for. The guard keeps its record out of the next transaction."""
+        """Version 1: the commit does not wait for the producer. The guard keeps its record out of the next
+        transaction."""
         world = World(1)
         assert world.write(b"a", 0) == NONE
         assert world.ended(world.send_end()) == NONE
@@ -312,7 +315,7 @@ class TestFrozenFollowersOfTheStateTopic:
         assert world.ended(world.send_end()) == NOT_AVAILABLE  # NOT_ENOUGH_REPLICAS, at once
 
     def test_one_that_is_frozen_leaves_the_isr(self, version: int) -> None:
-        """Two of three are enough: answered after replica.lag.time.max.ms."""
+        """Two of three replicas are enough: the response comes after replica.lag.time.max.ms."""
         world = World(version)
         assert world.write() == NONE
         world.simulation.followers("frozen", STATE, broker=3)
@@ -337,7 +340,7 @@ class TestFrozenFollowersOfTheStateTopic:
 
 
 def test_an_open_transaction_holds_back_read_committed_consumers() -> None:
-    """The journal tells where they stand."""
+    """The journal has the positions of the consumers."""
     world = World()
     assert world.write(b"a", 0) == NONE
     answer = fetched(world.leader(0))

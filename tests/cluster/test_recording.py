@@ -469,7 +469,7 @@ def test_a_late_wake_up_is_told(simulation: Recorded) -> None:
 
 
 class Step:
-    """One thing that happens; `number` chooses."""
+    """A step of a history; `number` chooses."""
 
     def __init__(self, kind: str, number: int) -> None:
         self.kind = kind
@@ -553,7 +553,7 @@ print(len(recorded.journal), recorded.lines())
 
 @pytest.mark.slow
 def test_other_processes_tell_it_in_the_same_words() -> None:
-    """Sets of strings have another order in each process, unless PYTHONHASHSEED says which."""
+    """The order of sets of strings differs between processes, unless PYTHONHASHSEED is set."""
     tests = Path(__file__).parent.parent
     path = os.pathsep.join([str(tests), str(tests / "core"), *sys.path])
     told = {

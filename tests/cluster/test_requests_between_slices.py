@@ -1,4 +1,4 @@
-"""Requests that arrive between the slices of a change of a broker: they find a broker that serves, or none."""
+"""Requests that arrive between the slices of a change of a broker: the broker serves them, or is not found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A start that is asked for while the broker still stops, as `stop; start` of a script does."""
+"""A start during the stop of a broker, like `stop; start` in a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A skip of the clock shortens what clients wait for, and nothing that they have to do in time."""
+"""A skip of the clock shortens the waits of clients, and none of their own deadlines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_time_of_day_is_not_skipped(simulation: Simulation) -> None:
 
 
 def test_a_skip_does_not_stop_at_a_deadline_of_clients(simulation: Simulation) -> None:
-    """A connection that is idle for too long by the clock, and not by the time that its client has lived through."""
+    """The connection is idle for too long by the clock, and not by its client's time."""
     simulation.connect()
     time_out(simulation, 2 * MAX_IDLE_MS)
 
@@ -133,7 +133,8 @@ def session(client: SimulatedClient, session_id: int, epoch: int) -> Any:
 
 @pytest.mark.parametrize(("lived_ms", "error"), [(0, NONE), (EVICTION_MS + 1, SESSION_ID_NOT_FOUND)])
 def test_a_fetch_session_is_as_old_as_its_client(simulation: Simulation, lived_ms: int, error: int) -> None:
-    """Eight shards of one session each: the ninth session drives the first one out if that was not used for long."""
+    """Eight shards have one session each. A ninth session evicts the first one if that was not used for
+    long."""
     client = simulation.connect()
     opened = session(client, 0, 0)
     time_out(simulation, 2 * EVICTION_MS)

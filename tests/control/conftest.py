@@ -1,4 +1,4 @@
-"""One cluster for the tests of a file that do not mind what others did to it."""
+"""One cluster for the tests of a file that do not depend on each other's changes."""
 
 from __future__ import annotations
 

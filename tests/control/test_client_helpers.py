@@ -1,4 +1,4 @@
-"""clients/: one file for each language, run against `serve`. Where a language is not there, its test says so."""
+"""clients/: one file for each language, run against `serve`. A test of a missing language is skipped."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def tell_the_story(command: Sequence[str], folder: Path) -> None:
 
 
 def forget_to_stop(command: Sequence[str], folder: Path) -> None:
-    """A program that does not stop its broker ends by itself, and leaves none behind, nor when it is killed."""
+    """A program that does not stop its broker ends by itself and leaves no broker, even if it is killed."""
     script, pid_file = folder / "broker.py", folder / "pid"
     script.write_text(
         "import os, sys\n"

@@ -1,4 +1,4 @@
-"""Answers that are written in slices, while other requests change what they tell."""
+"""Responses in slices, while other requests change their content."""
 
 from __future__ import annotations
 

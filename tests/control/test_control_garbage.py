@@ -1,4 +1,4 @@
-"""A control that has ended keeps nothing of its clusters."""
+"""A closed control keeps nothing of its clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal over HTTP: pages, filters, what was expected, and the stream."""
+"""The journal over HTTP: pages, filters, expectations, and the stream."""
 
 from __future__ import annotations
 

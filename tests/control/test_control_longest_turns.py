@@ -63,7 +63,7 @@ class Calls:
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """Says when it begins a round."""
+    """A loop that reports when it begins a turn."""
 
     calls: Calls | None = None
 
@@ -132,7 +132,7 @@ def test_the_longest_turn_of_a_call_does_not_grow() -> None:
 
 
 def test_the_routes_are_made_in_turns_at_the_first_request() -> None:
-    """A service has its own. What is imported at a first request does not count."""
+    """Each service has its own routes. Imports at the first request do not count."""
 
     async def first_request() -> tuple[int, int]:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""`fakebroker serve` and its control: by default, asked for, in the way of others, and not at all."""
+"""`fakebroker serve` and its control: by default, on request, on a port in use, and switched off."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_without_a_word_whatever_is_attached(number: signal.Signals) -> None:
-    """Streams that are read and that are not, waits, a request that is half there, a connection that says nothing."""
+    """Attached are streams with and without a reader, waits, an incomplete request, and a silent connection."""
     readers = {
         "events": b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "page": b"GET /v1/events?overview=true HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -93,7 +93,7 @@ FAULT = {
 
 
 def operations() -> Iterator[Operation]:
-    """All that can be called and ends, but those of other clusters."""
+    """Return all operations that end, except for those of other clusters."""
     for path, methods in DOCUMENT["paths"].items():
         if re.match(NOT_DRAWN, path):
             continue
@@ -157,7 +157,7 @@ def bound(name: str, body: Any) -> None:
 
 
 def sound(running: Controlled) -> None:
-    """A cluster that is as good as new after a reset."""
+    """Return a cluster in its initial state after a reset."""
     running.kafka._call(running.kafka._cluster._running.cluster.check_invariants)
     assert running.ask("POST", "/v1/reset")["topics"] == 0
     running.ask("POST", "/v1/topics", {"name": "t"}, status=201)

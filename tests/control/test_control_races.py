@@ -93,7 +93,7 @@ def test_each_change_is_made_or_refused_in_a_sentence(seed: int) -> None:
 
 
 def test_a_reset_is_done_with_the_topics_before_any_client_comes() -> None:
-    """Clients that live on connect again at once, and have topics made that they miss."""
+    """Running clients connect again at once, and create topics that they miss."""
     with (
         Serving("--port", "0", "--control-port", "0", "--topic", f"{TOPIC}:3:3") as serving,
         Producers(serving.facts["bootstrap_servers"]),
@@ -107,7 +107,7 @@ def test_a_reset_is_done_with_the_topics_before_any_client_comes() -> None:
 
 
 def test_a_reset_cluster_always_has_its_topics() -> None:
-    """Looks at it in each turn of its loop, as a client might come in any."""
+    """A client may come in any turn, so the cluster is checked in each turn of its loop."""
     with Controlled() as controlled:
         made = controlled.ask("POST", "/v1/clusters", {"topics": [{"name": TOPIC}]}, status=201)["id"]
         hosted, _ = controlled.clusters._find(made)
@@ -177,7 +177,7 @@ def test_the_clock_is_set_by_one_caller_after_the_other() -> None:
 
 
 def test_a_cluster_outside_http_begins_as_one_inside() -> None:
-    """A reset from Python has the topics of `POST clusters`, and is listened to from its first event."""
+    """A reset from Python creates the topics of `POST clusters`, and its events are recorded from the first on."""
 
     async def events() -> list[str]:
         async with AsyncFakeCluster() as main:

@@ -13,7 +13,7 @@ from fakebroker.control.service import Served
 
 
 class Told:
-    """Keeps what the limited log is told."""
+    """A recorder of the calls of the limited log."""
 
     def __init__(self, log: logging.Logger, loop: asyncio.AbstractEventLoop) -> None:
         self.lines: list[tuple[str, str]] = []

@@ -18,7 +18,7 @@ def texts(svg: str) -> set[str | None]:
 
 @pytest.fixture
 def written(controlled: Controlled) -> Controlled:
-    """A record of <shop>, and before it a request that is no Produce."""
+    """Produce a record <shop>, after a request that is no Produce."""
     controlled.kafka.create_topic("t")
     controlled.get("/v1/journal")
     with RawClient(controlled.kafka.endpoints[0]) as client:

@@ -17,7 +17,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text()
 
 
 def examples() -> list[tuple[str, str]]:
-    """Each command that asks the control, and what it is said to answer."""
+    """Return each command of the page with its documented output."""
     found: list[tuple[str, str]] = []
     for block in re.findall(r"```console\n(.*?)```", PAGE, re.S):
         for example in re.split(r"^\$ ", block, flags=re.M)[1:]:

@@ -1,4 +1,4 @@
-"""Work of the control in slices: bounded in each turn of the loop, however many ask."""
+"""Work of the control in slices: bounded in each turn of the loop, for any number of clients."""
 
 from __future__ import annotations
 

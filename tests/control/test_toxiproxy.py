@@ -249,7 +249,7 @@ def test_a_toxic_of_that_name_is_there(toxic: Toxic) -> None:
 
 
 def test_leader_epochs_do_not_begin_at_0_on_a_port_that_the_user_named() -> None:
-    """Clients may know the proxy from an earlier cluster, and would take a leader epoch that went back for stale."""
+    """Clients may know the proxy from an earlier cluster, and would treat a lower leader epoch as stale."""
     port = free_ports(1)
     with Serving("--port", str(port), "--brokers", "1", "--topic", "t", "--toxiproxy-port", "0") as serving:
         assert serving.facts["bootstrap_servers"] == f"127.0.0.1:{port}"

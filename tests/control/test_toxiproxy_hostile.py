@@ -1,4 +1,4 @@
-"""toxiproxy's API, drawn at with hostile calls (support/hostile.py): what it takes it can list, and delete."""
+"""toxiproxy's API with hostile calls (support/hostile.py): it can list and delete all that it accepts."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from fakebroker_load.journal.lines import COLUMNS, JOURNAL_SCHEMA
 
 
 def journal_frame(spark: SparkSession, rows: Sequence[dict[str, Any]]) -> DataFrame:
-    """A row has no column that is empty when a real journal is read. Raises AssertionError otherwise."""
+    """Return the rows without columns that are empty for a real journal. Raises AssertionError otherwise."""
     for row in rows:
         unknown = {name for name, value in row.items() if value is not None} - {"run", "event", *COLUMNS[row["event"]]}
         assert not unknown, f"nothing fills these columns of a {row['event']}: {', '.join(sorted(unknown))}"

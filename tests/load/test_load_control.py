@@ -1,4 +1,4 @@
-"""The control is asked to resume the followers of each topic; what goes wrong is said in a sentence."""
+"""The request to resume the followers of each topic; an error is one sentence."""
 
 from __future__ import annotations
 

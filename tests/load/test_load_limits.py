@@ -8,7 +8,7 @@ resource = pytest.importorskip("resource")
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[tuple[int, int]]:
-    """Pretend these limits; the list gets what is set instead."""
+    """Pretend these limits; the list gets the new ones."""
     made: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda which: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda which, pair: made.append(pair))

@@ -1,4 +1,4 @@
-"""The log read back: keys, batches, what stands beyond the high watermark, and a broker that is gone."""
+"""Reading back the log: keys, batches, records beyond the high watermark, and a broker that is gone."""
 
 from __future__ import annotations
 

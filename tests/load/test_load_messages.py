@@ -1,4 +1,4 @@
-"""The reader of answers gives what the schema gives, by its places or by the whole."""
+"""The reader of responses gives the same as the schema, by places or as a whole."""
 
 from __future__ import annotations
 

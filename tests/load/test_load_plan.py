@@ -33,7 +33,7 @@ def connections(*groups: Group, seed: int = 1) -> list[Row]:
 
 
 def planned(group: Group, seed: int = 1) -> list[list[Planned]]:
-    """The requests of each connection of a group that is alone."""
+    """Return the requests of each connection of a group that is alone."""
     return [list(requests_of(row)) for row in connections(group, seed=seed)]
 
 
@@ -78,7 +78,7 @@ def test_timeouts_are_drawn_from_the_whole_range_and_do_not_depend_on_other_grou
 
 
 def of_timeouts(group: Group, timeouts_ms: list[int]) -> list[tuple[int, int]]:
-    """(timeout, intended time in ms) of each request of the one connection, of the given timeouts."""
+    """Return (timeout, intended time in ms) of each request of the one connection with these timeouts."""
     [row] = connections(replace(group, requests_per_connection=len(timeouts_ms)))
     from fakebroker_load.plan import _closed
 

@@ -1,4 +1,4 @@
-"""Scenarios that set up what they need: green against plain `serve`, in own topics, which are gone afterwards."""
+"""Scenarios that set up their topics: green against plain `serve`, and the topics are deleted afterwards."""
 
 from __future__ import annotations
 

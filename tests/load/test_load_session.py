@@ -1,4 +1,4 @@
-"""Spark as a machine without any Java gets it, and that nothing of it is heard."""
+"""Spark on a machine without Java, and without output of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on hand-made rows. For each way to fail there is a row that fails, and by that way."""
+"""The verdict on hand-made rows: one failing row for each kind of failure."""
 
 from __future__ import annotations
 
@@ -250,7 +250,8 @@ HISTORIES |= ACTED_LATE
 
 
 def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
-    """The judged rows of each. All are judged at once, each as a run of its own: what takes long is the plan."""
+    """Return the judged rows of each history. All are judged at once, each as a separate run: planning takes most of
+    the time."""
     names = list(HISTORIES)
     rows = [
         row | {"run": f"{number} {row['run']}"} for number, name in enumerate(names) for row in HISTORIES[name].rows
@@ -296,7 +297,7 @@ def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, mo
 
 
 class Run(NamedTuple):
-    """A run: its rows, and what was planned of its one group."""
+    """A run: its rows, and the plan of its one group."""
 
     rows: Sequence[Row]
     requests: int
@@ -368,7 +369,7 @@ def judged_runs(spark: SparkSession) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def whole(spark: SparkSession, judged_runs: DataFrame) -> Verdict:
-    """The verdict on all runs."""
+    """Return the verdict on all runs."""
     return summarise(spark, judged_runs, [run.entry(name) for name, run in RUNS.items()])
 
 

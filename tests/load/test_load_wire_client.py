@@ -1,4 +1,4 @@
-"""The wire client against a stub: what it notes, and that it never hangs."""
+"""The wire client against a stub: its rows, and that it never hangs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def requests(count: int, *, acks: int = -1, timeout_ms: int = 20, every_ms: int 
 async def drive_against(
     behave: Behave, exchanges: list[Exchange], pipelined: int = 1, grace_ms: int = PATIENCE_MS
 ) -> int:
-    """Drive one connection against the stub; the start of the run."""
+    """Drive one connection against the stub; return the start of the run."""
     async with stub_broker(behave) as broker:
         connection = await connect("127.0.0.1", broker.port)
         assert connection is not None
@@ -296,7 +296,7 @@ def test_what_was_not_sent_is_given_back_and_the_rest_told_once() -> None:
 
 
 def test_a_response_that_arrived_while_the_load_was_paused_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The timer of the wait fires ten seconds late, and before the loop has read what came meanwhile."""
+    """The timer of the wait fires ten seconds late, before the loop has read the bytes that came meanwhile."""
     sent_ns, timeout_ms, grace_ms = 5_000_000_000, 100, 60_000
     looks = count(1)
 

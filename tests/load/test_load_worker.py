@@ -119,7 +119,7 @@ def test_no_plan_no_rows() -> None:
 
 
 def test_rows_leave_while_the_load_runs_and_no_request_is_made_before_its_turn() -> None:
-    """The first rows are there when most requests are not made yet."""
+    """The first rows are there before most requests are made."""
     count = 3 * ROWS_AT_ONCE
     many = Scenario("s", (Group("g", "t", 1, "NONE", requests_per_connection=count),))
     seen: list[Produce] = []
@@ -138,7 +138,7 @@ def test_rows_leave_while_the_load_runs_and_no_request_is_made_before_its_turn()
 
 
 def test_open_arrivals_do_not_wait_for_answers() -> None:
-    """A broker that is slow is asked as often; the closed loop would have needed 20 times as long."""
+    """A slow broker gets requests at the same rate; a closed loop would need 20 times as long."""
     slow = Group("g", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("constant", rate=1_000))
     started = []
 

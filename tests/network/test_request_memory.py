@@ -1,4 +1,4 @@
-"""queued.max.request.bytes: so much is read ahead of what is handled, and not more than a request beyond it."""
+"""queued.max.request.bytes limits the bytes that are read ahead; at most one request exceeds it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_one_that_is_worked_on_in_slices_has_it_to_the_end() -> None:
 
 
 def test_a_request_that_leaves_no_memory_behind_wakes_no_connection() -> None:
-    """One request exceeds the limit, so another one gives back less than is owed."""
+    """One request exceeds the limit, so another one releases less than is owed."""
     ready = ReadyQueue()
     memory = RequestMemory(100, ready)
     small, large, starved = connections = [Connection(1, "peer", "", 1_000, number) for number in range(3)]

@@ -1,4 +1,4 @@
-"""Connections in virtual time: limits, idle close, and that nothing is left of one that has gone."""
+"""Connections in virtual time: limits, idle close, and no leftovers of closed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDLE_MS = 1_000
 
 
 def simulated(followers: str = "instant", **config: object) -> Simulation:
-    """Settings with underscores for dots."""
+    """Return a simulation; settings have underscores in place of dots."""
     simulation = Simulation(followers=followers, config={k.replace("_", "."): str(v) for k, v in config.items()})
     simulation.topic()
     return simulation
@@ -246,7 +246,7 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
 
 
 def test_nothing_is_left_of_a_cluster_that_is_forgotten_while_requests_wait() -> None:
-    """All of it is one cycle, through the requests that wait as well."""
+    """All objects are one cycle, also through parked requests."""
     cluster = cluster_with_frozen_followers()
     connection = cluster.open_connection(1, "peer", now(0))
     cluster.receive(connection, produce("t", timeout_ms=100), now(0))

@@ -10,7 +10,7 @@ NOW_MS = 99
 
 
 def came(trail: Trail, size: int, at_ms: int | None = None) -> None:
-    """Bytes come, at a time that is noted if there is a listener."""
+    """Receive bytes, at a time that is noted if there is a listener."""
     trail.received_bytes += size
     if at_ms is not None:
         trail.arrived(at_ms)

@@ -48,7 +48,7 @@ def new_cluster(
 
 
 def ids(frames: bytes) -> list[int]:
-    """The correlation ids of answers in a row."""
+    """Return the correlation ids of responses in a row."""
     found, start = [], 0
     while start < len(frames):
         found.append(int.from_bytes(frames[start + 4 : start + 8], "big"))
@@ -153,7 +153,7 @@ def test_one_door_serves_all_alike() -> None:
 
 def test_a_connection_without_a_further_request_is_not_queued() -> None:
     class Full(Turn):
-        """One request, and the turn is over."""
+        """A turn that is over after one request."""
 
         left = 1
 
@@ -227,7 +227,7 @@ def test_timeouts_are_bounded_work_too() -> None:
 
 @contextmanager
 def handled_in_slices(cluster: Cluster, slices: int, seen: list[Any] | None = None) -> Iterator[None]:
-    """Every ApiVersions request takes so many slices; what is seen in each."""
+    """Let every ApiVersions request take so many slices, and record each slice in `seen`."""
 
     apis: Any = cluster._dispatcher._apis
     before = apis[API_VERSIONS]

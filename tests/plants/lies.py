@@ -1,4 +1,4 @@
-"""Brokers that lie: each is Kafka but for one thing. Most patch the append of a leader."""
+"""Brokers that lie: each behaves like Kafka except for one thing. Most patch the append of a leader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def as_if(partition: Partition, offset: int) -> LogAppendInfo:
 
 
 def loses(append: Append, partition: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
-    """All but the first. Told NONE, with an offset that is there: that of the record before it."""
+    """Append the first batch only. Later ones get NONE, with an existing offset: that of the record before."""
     if partition.leader_log.log_end_offset == 0:
         return append(partition, records, *rest)
     return as_if(partition, partition.leader_log.log_end_offset - 1)
@@ -81,7 +81,7 @@ def tells_offsets_too_high(append: Append, partition: Partition, records: bytes,
 
 
 class SwapsOffsets:
-    """Two answers tell each other's offset."""
+    """Give each of two responses the offset of the other one."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -154,7 +154,7 @@ def told(lie: Any) -> Callable[..., LogAppendInfo]:
 
 
 def appends_so(make: Callable[[], Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    """A lie of those above, as a patch; `make` gives a new one."""
+    """Return a patch that plants one of the lies above; `make` gives a new one."""
     return lambda patches: patches.setattr(Partition, "append_records_to_leader", told(make()))
 
 
@@ -180,7 +180,7 @@ def answers_on_another_connection(patches: pytest.MonkeyPatch) -> None:
 
 
 def answers_all_as_if_the_leader_were_alone(patches: pytest.MonkeyPatch) -> None:
-    """acks=all is acks=1: nothing waits for the followers."""
+    """Treat acks=all like acks=1, without a wait for the followers."""
     honest = Partition.check_enough_replicas_reach_offset
 
     def check(self: Partition, required_offset: int) -> tuple[bool, ErrorCode]:
@@ -205,7 +205,7 @@ def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
 
 
 class Kept(Piece):
-    """Bytes that are there."""
+    """The stored bytes."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(len(data))
@@ -245,7 +245,7 @@ def skips_one_in(each: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def shows_readers_all(patches: pytest.MonkeyPatch) -> None:
-    """Up to the end of the leader's log, wherever the watermark is."""
+    """Show all records of the leader's log to readers, whatever the high watermark is."""
     honest = reads.end_offset
 
     def end_offset(log: Any, params: Any) -> int:
@@ -323,7 +323,7 @@ def times_out_though_followers_replicate(patches: pytest.MonkeyPatch) -> None:
 
 
 def leaves_an_answer_out_of_its_journal(patches: pytest.MonkeyPatch) -> None:
-    """The 7th, of those to Produce."""
+    """Omit the 7th response to a Produce from the journal."""
     honest = Probe.tell
     count = [0]
 

@@ -52,7 +52,7 @@ class StoresAsOfAProducer:
 
 
 def deletes_what_it_acknowledged(append: Append, partition: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
-    """The first five, when there are ten."""
+    """Delete the first five acknowledged records when there are ten."""
     info = append(partition, records, *rest)
     if partition.high_watermark >= 10:
         partition.leader_log.maybe_increment_log_start_offset(5)
@@ -60,7 +60,7 @@ def deletes_what_it_acknowledged(append: Append, partition: Partition, records: 
 
 
 def gives_batches_with_a_wrong_crc(patches: pytest.MonkeyPatch) -> None:
-    """The first of each answer to a Fetch."""
+    """Give a wrong CRC to the first batch of each Fetch response."""
     honest = reads.fetch_records
 
     def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:

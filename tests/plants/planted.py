@@ -1,5 +1,4 @@
-"""A lie and what comes of it: one small run against brokers that tell it, without Spark, into a folder that Spark
-judges together with many others."""
+"""A lie and its small run against lying brokers, without Spark. Spark judges the folder together with many others."""
 
 from __future__ import annotations
 
@@ -126,7 +125,7 @@ def scenario(name: str, lie: Lie) -> Scenario:
 
 @contextmanager
 def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootstrap]]:
-    """One broker leads both partitions, so that a record can go astray between them."""
+    """Return a cluster in which one broker leads both partitions, so that a record can go to the wrong one."""
     config = {
         "replica.lag.time.max.ms": 3_600_000,
         "group.min.session.timeout.ms": 1_000,

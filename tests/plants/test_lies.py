@@ -1,4 +1,5 @@
-"""Planted lies: each turns a run red, with a row that names the cause, whatever the seed. The honest broker is green.
+"""Planted lies: each turns a run red, with a row that names the cause, whatever the seed. An honest broker gives a
+green verdict.
 
 All runs are made without Spark, and then judged at once: three ways, and a copy of each two ways, as if there were no
 journal.
@@ -239,7 +240,7 @@ ONE_IN_A_THOUSAND = ("one in 1,000", "one in 1,000 is skipped")
 
 
 def asked_for(items: list[pytest.Item]) -> list[str]:
-    """The lies that the tests of this session are about."""
+    """Return the lies of the tests in this session."""
     names = {"twice"}  # one at least is found by the log alone, so that the whole is red
     for item in items:
         if (call := getattr(item, "callspec", None)) is not None:

@@ -1,4 +1,4 @@
-"""Many of these tests collect garbage, to see what is left of a connection or which files are open."""
+"""Many of these tests collect garbage, to find leftovers of a connection or open files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_collections() -> None:
-    """Leave out of each collection what was there before: other tests have left much by now, and nothing to see."""
+    """Leave out older objects of each collection: other tests have left many, and they prove nothing."""
     gc.collect()
     gc.freeze()

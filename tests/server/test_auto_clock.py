@@ -1,4 +1,4 @@
-"""`clock="auto"`: time that a request waits for is skipped, and no other, over real sockets."""
+"""`clock="auto"` skips the time that a request waits for, and no other, over real sockets."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def has_skipped(kafka: FakeCluster, work: Callable[[], object]) -> bool:
 
 
 def test_a_produce_timeout_of_ten_minutes_is_skipped(kafka: FakeCluster, client: RawClient) -> None:
-    """The client's watchdog allows a minute. Nor does it come before all has been quiet for a while."""
+    """The client's watchdog allows a minute. The skip comes after a quiet time."""
     for offset in range(10):
         began = monotonic()
         answer = Produced(client.ask(produce("t", timeout_ms=10 * 60_000)))
@@ -164,7 +164,7 @@ def test_a_long_poll_is_not_ended_by_a_skip(kafka: FakeCluster, client: RawClien
 
 
 def test_consumers_that_poll_every_few_milliseconds_do_not_hold_time_up(kafka: FakeCluster, client: RawClient) -> None:
-    """The client's watchdog allows a minute. Together they poll at least every other millisecond."""
+    """The client's watchdog allows a minute. The consumers poll at least every other millisecond."""
     stop = threading.Event()
 
     def poll(max_wait_ms: int) -> None:
@@ -222,13 +222,13 @@ def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster
 
 
 def held_for(kafka: FakeCluster) -> int:
-    """Bytes that clients have not taken yet."""
+    """Return the bytes that clients have not read yet."""
     server = kafka._cluster._running
     return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in server.transports.values()))
 
 
 def test_housekeeping_is_done_on_the_way() -> None:
-    """The ISR shrinks at its time, and the request succeeds by it."""
+    """The ISR shrinks at its time, and completes the request."""
     with FakeCluster(clock="auto") as kafka, RawClient(kafka.endpoints[0]) as client:
         kafka.create_topic("t")
         kafka.followers.freeze("t")

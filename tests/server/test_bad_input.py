@@ -182,7 +182,7 @@ def test_a_client_that_leaves_between_frames_leaves_no_line(client: RawClient, l
 
 @pytest.fixture
 def strict() -> Iterator[RawClient]:
-    """A client of a broker that takes small requests only."""
+    """Return a client of a broker that accepts small requests only."""
     with (
         FakeCluster(brokers=1, config={"socket.request.max.bytes": MAX_REQUEST_BYTES}) as cluster,
         RawClient(cluster.endpoints[0]) as raw,
@@ -191,7 +191,7 @@ def strict() -> Iterator[RawClient]:
 
 
 def sized_metadata(size: int) -> bytes:
-    """A Metadata request of exactly that many bytes behind the length."""
+    """Return a Metadata request of exactly that many bytes behind the length."""
     empty = len(metadata([""], version=1)) - 4
     return metadata(["x" * (size - empty)], version=1)
 
@@ -242,7 +242,7 @@ GOOD = batch(b"a", b"b")
 
 
 def changed(offset: int, new: bytes) -> bytes:
-    """GOOD with some bytes overwritten and its CRC made right again."""
+    """Return GOOD with some bytes overwritten and a correct CRC."""
     data = bytearray(GOOD)
     data[offset : offset + len(new)] = new
     data[17:21] = pack(">I", compute_crc(data, 0, len(data)))

@@ -1,4 +1,4 @@
-"""Brokers that stop and start, leaders that move, topics that go: over real sockets, on uvloop and on plain asyncio."""
+"""Brokers that stop and start, leaders that move, deleted topics: over real sockets, on uvloop and on plain asyncio."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def produced(kafka: FakeCluster, broker: int, timeout_ms: int = 300) -> tuple[in
 
 
 def leader(kafka: FakeCluster, asked: int) -> tuple[int, list[int]]:
-    """The leader of t-0, and the brokers, as a broker tells them."""
+    """Return the leader of t-0, and the brokers, by a broker's metadata."""
     with RawClient(kafka.brokers[asked].endpoint) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
     return answer.topics[0].partitions[0].leader_id, [b.node_id for b in answer.brokers]
@@ -221,7 +221,7 @@ def test_brokers_of_a_cluster_that_does_not_run() -> None:
 
 
 def test_no_program_ever_gets_the_port_of_a_broker_that_stops_and_starts(kafka: FakeCluster) -> None:
-    """Neither a program that listens there, nor a client as the port at its own end."""
+    """The port goes to no listening program, and to no client as its local port."""
     endpoint, over, got = kafka.brokers[2].endpoint, threading.Event(), []
 
     def take() -> None:
@@ -264,7 +264,7 @@ def test_a_port_that_cannot_be_opened_is_told(kafka: FakeCluster, monkeypatch: p
 
 
 def test_clients_that_connect_while_brokers_restart_stall_no_other_client(kafka: FakeCluster) -> None:
-    """A connection that was accepted for a life of a broker, and is served by its next one, is not waited for."""
+    """A connection that was accepted before the restart is served by the restarted broker, and does not delay it."""
     over = threading.Event()
 
     def stay() -> None:
@@ -322,7 +322,7 @@ def test_the_same_from_async_code(new_loop: Callable[[], asyncio.AbstractEventLo
 
 
 def in_threads(count: int, work: Callable[[], None]) -> list[BaseException]:
-    """Do the work in some threads at once; fail if it takes too long. What they raised."""
+    """Do the work in some threads at once; fail if it takes too long. Return their exceptions."""
     raised: list[BaseException] = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""A bug of the broker's own is loud: an error for the client, a traceback in the log, and no harm to anyone else."""
+"""A bug of the broker is loud: an error for the client, a traceback in the log, and no effect on other clients."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_a_lag_of_0_needs_no_advance(kafka: FakeCluster, client: RawClient) -> N
 
 
 def test_the_next_deadline_is_that_of_what_is_pending(kafka: FakeCluster, client: RawClient) -> None:
-    """Not that of the ISR check, which comes every half of replica.lag.time.max.ms."""
+    """The next deadline is not that of the ISR check, which comes every half of replica.lag.time.max.ms."""
     with FakeCluster(clock="manual", config={"replica.lag.time.max.ms": 1_000}) as other:
         other.create_topic("t", configs={"min.insync.replicas": 3})
         other.followers.freeze("t")
@@ -218,7 +218,8 @@ def test_a_request_that_comes_after_an_advance_has_its_whole_time(kafka: FakeClu
 
 
 def test_requests_that_arrive_during_advances_lose_no_time(kafka: FakeCluster) -> None:
-    """One thread produces, another lets time pass in small steps: each waits exactly its timeout or a step longer."""
+    """One thread produces, another advances the clock in small steps: each request waits exactly its timeout or a step
+    longer."""
     answered = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""The three clocks, with the operating system's in the test's hand."""
+"""The three clocks, with an operating system's clock that the test moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections over real sockets, on both event loops: limits, idle close, throttling, back-pressure, nothing left."""
+"""Connections over real sockets, on both event loops: limits, idle close, throttling, back-pressure, no leftovers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def client_of(kafka: FakeCluster) -> RawClient:
 
 
 def connections(kafka: FakeCluster) -> list[Connection]:
-    """The broker's side of what is open."""
+    """Return the broker's side of the open connections."""
     server = kafka._cluster._running
     return kafka._call(lambda: list(server.transports))
 

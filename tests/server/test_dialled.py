@@ -1,4 +1,4 @@
-"""`advertised_host="dialled"`: clients are told to find all brokers at the address that they use themselves."""
+"""`advertised_host="dialled"`: clients get the address that they use themselves for all brokers."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def ask(endpoint: NodeEndpoint, frame: bytes) -> bytes:
 
 
 def produced(endpoint: NodeEndpoint, partition: int = 0, topic: str = "t", timeout_ms: int = 50) -> tuple[int, int]:
-    """(error, base offset) of an acks=all produce on a connection of its own."""
+    """Return (error, base offset) of an acks=all produce on a separate connection."""
     return Produced(ask(endpoint, produce(topic, partition, timeout_ms=timeout_ms))).partitions[partition]
 
 
@@ -566,7 +566,7 @@ SMALL_BYTES = 4 << 20
 
 
 def held_for_clients(kafka: FakeCluster) -> int:
-    """Bytes that wait in the broker, in the thread of the broker: to be handled, and to be sent."""
+    """Return the bytes of unhandled requests and unsent responses, in the thread of the broker."""
     server = kafka._cluster._running
     return kafka._call(
         lambda: sum(
@@ -652,7 +652,7 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
     slow: list[threading.Thread] = []
 
     class Loop(asyncio.SelectorEventLoop):
-        """The call of the slow thread comes after the last turn, if nothing else prevents that."""
+        """A loop in which the slow thread's call comes after the last turn, unless that is prevented."""
 
         def call_soon_threadsafe(
             self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None

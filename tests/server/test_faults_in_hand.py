@@ -27,7 +27,7 @@ class Raw:
         self.socket.sendall(b"".join(frames))
 
     def answer(self) -> dict[int, tuple[int, int]]:
-        """(error, offset) by partition."""
+        """Return (error, offset) by partition."""
         size = int.from_bytes(self._take(4), "big")
         return Produced(self._take(size)).partitions
 

@@ -48,7 +48,7 @@ def collected_is_kept() -> Iterator[None]:
 
 
 def collected() -> Counter[str]:
-    """The garbage that there is now: how many objects of each class of the broker, and of the loop."""
+    """Return the present garbage: the number of objects by class of the broker and of the loop."""
     gc.collect()
     names = (f"{type(thing).__module__}.{type(thing).__name__}" for thing in gc.garbage)
     return Counter(name for name in names if name.startswith(("fakebroker.", "timingwheel.", "uvloop.")))

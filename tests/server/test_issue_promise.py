@@ -95,7 +95,7 @@ def test_a_timeout_is_at_most_10_ms_late_and_acks_1_is_answered_at_once() -> Non
 
 @pytest.fixture(scope="module", params=[signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def stopped(request: pytest.FixtureRequest) -> tuple[Serving, int, str, str, bytes]:
-    """A `serve` that a signal ended while a request was parked, and what the client of that request got."""
+    """A `serve` that a signal ended while a request was parked, and the response to that request."""
     with Serving(*COMMAND) as running, RawClient(running.endpoint(1)) as client:
         client.send(produce("t", 0, acks=1), produce("t", 0, timeout_ms=60_000))
         client.receive()  # so the next one is in hand

@@ -188,7 +188,7 @@ def test_a_journal_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -
 
 
 def test_the_file_is_closed_if_the_cluster_cannot_listen(tmp_path: Path) -> None:
-    """ResourceWarnings are errors."""
+    """An open file would raise a ResourceWarning, which is an error."""
     with FakeCluster(brokers=1) as first:
         port = first.endpoints[0].port
         second = FakeCluster(brokers=1, port=port, journal_file=tmp_path / "journal")

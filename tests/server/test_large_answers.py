@@ -1,4 +1,4 @@
-"""Answers larger than what a socket takes at once, over real sockets, on both event loops."""
+"""Responses larger than a socket takes at once, over real sockets, on both event loops."""
 
 from __future__ import annotations
 

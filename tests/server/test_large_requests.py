@@ -1,4 +1,4 @@
-"""Requests larger than what is read at once, over real sockets, on both event loops."""
+"""Requests larger than one read, over real sockets, on both event loops."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
 
 @pytest.mark.parametrize("version", [3, 9, 13])
 def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client: RawClient, version: int) -> None:
-    """Two partitions in one request, of which one is not there; and a tagged field that is longer than what is there of
-    a large frame when it is given its place."""
+    """One of two partitions in the request does not exist. A tagged field is longer than the part of a large frame that
+    was there when its buffer was made."""
     topic = topic_of(kafka._cluster._running.cluster)
     name = topic.topic_id if version >= 13 else "t"
     records = batch(bytes(500_000))

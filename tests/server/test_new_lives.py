@@ -54,7 +54,7 @@ def given_by(endpoints: list[NodeEndpoint]) -> Given:
 
 
 def _member_id(client: RawClient) -> str | None:
-    """The id that the coordinator gives to a new member; None from a broker that is not, or not yet."""
+    """Return the id that the coordinator gives to a new member; None from a broker that is no coordinator yet."""
     asked = {"key_type": 0, "coordinator_keys": ["g"]}
     client.ask(request(FIND_COORDINATOR, 4, asked))  # which makes __consumer_offsets
     values: dict[str, Any] = {"group_id": "g", "member_id": "", "group_instance_id": None, "protocol_type": "consumer"}
@@ -214,7 +214,7 @@ def cluster_id(kafka: FakeCluster) -> str:
 
 
 def meant(kafka: FakeCluster, cluster: str, node: int) -> int:
-    """The error that a client is answered which means this broker."""
+    """Return the error of a client that names this broker."""
     with RawClient(kafka.endpoints[0]) as client:
         frame = client.ask(api_versions(5, cluster_id=cluster, node_id=node))
     return int.from_bytes(frame[4:6], "big")

@@ -1,4 +1,4 @@
-"""`kafka.reassign` and `kafka.compact`: partitions in the user's hand."""
+"""Partitions in the user's control: `kafka.reassign` and `kafka.compact`."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_each_change_is_made_or_refused_in_a_sentence(seed: int, tmp_path: Path)
 
 
 def test_threads_that_move_the_clock_wait_for_each_other_and_for_a_reset() -> None:
-    """Else one of them moves it back, or moves that of a cluster that is gone."""
+    """One thread would otherwise move the clock back, or move that of an earlier cluster."""
     with FakeCluster(clock="manual") as kafka:
         kafka.create_topic(TOPIC)
         kafka.followers.lag(7, TOPIC)

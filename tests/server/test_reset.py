@@ -1,4 +1,4 @@
-"""`reset()`: as new, on the same ports."""
+"""`reset()`: a new cluster on the same ports."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_no_thread_file_or_connection_is_left(kafka: FakeCluster) -> None:
 
 
 def test_a_client_that_connects_while_it_is_reset_is_served_or_closed(kafka: FakeCluster) -> None:
-    """Never forgotten: its connection is of the new cluster, or closed."""
+    """The connection belongs to the new cluster, or is closed."""
     endpoint = kafka.endpoints[0]
     over = threading.Event()
     outcomes: list[str] = []

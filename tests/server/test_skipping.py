@@ -32,7 +32,7 @@ class Handle:
 
 
 class FakeLoop:
-    """Runs callbacks at their time. `between` is called after each turn, as bytes that are read then."""
+    """A loop that runs callbacks at their time. `between` is called after each turn, like bytes that are read then."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -73,7 +73,7 @@ class FakeLoop:
 
 
 class Skips:
-    """Notes when time was to be skipped."""
+    """A recorder of the skips."""
 
     def __init__(self) -> None:
         self.loop = FakeLoop()
@@ -90,7 +90,7 @@ class Skips:
         self.driver.arm(None)
 
     def poll(self) -> None:
-        """A consumer polls, and there is nothing for it."""
+        """Let a consumer poll without a result."""
         params = FetchParams(500, 1, 1)
         fetch = DelayedFetch(params, [], None, lambda results: None, Counter(), self.probe)  # type: ignore[arg-type]
         fetch.tell_parked("Fetch")
@@ -170,7 +170,7 @@ def test_what_the_skip_does_is_a_door_itself(skips: Skips) -> None:
 
 @pytest.mark.parametrize("turn", [1, 2, 3])
 def test_bytes_that_had_arrived_are_read_before(skips: Skips, turn: int) -> None:
-    """The loop was busy: its timers come first, and then it finds that the socket is readable."""
+    """The loop was busy: its timers run first, and then it finds that the socket is readable."""
     turns = count(1)
     skips.loop.between = lambda: skips.door() if next(turns) == turn else None
     skips.door()

@@ -1,4 +1,4 @@
-"""`fakebroker serve` beside a reader that does not read: it serves on, and SIGTERM ends it with status 0.
+"""`fakebroker serve` next to a reader that does not read: it continues, and SIGTERM ends it with status 0.
 
 It sleeps for at most two seconds before it ends: so long it waits for such a reader."""
 
@@ -101,7 +101,7 @@ def test_a_stream_that_is_full(which: str, device: str) -> None:
 
 @pytest.mark.parametrize("closed", doses.nightly_but([[1], [0, 1, 2]], [[0], [1], [2], [0, 1, 2]]))
 def test_a_stream_that_is_closed_from_the_start(closed: list[int], tmp_path: Path) -> None:
-    """Else a socket would be stdout, and uvloop ends the process with an assertion when it closes that."""
+    """A socket would otherwise become stdout, and uvloop ends the process with an assertion when it closes that."""
     ready = tmp_path / "ready"
     code = f"import os, sys; [os.close(fd) for fd in {closed}]; os.execv(sys.executable, sys.argv[1:])"
     command = [sys.executable, "-c", code, *COMMAND, "serve", *ARGUMENTS, "--ready-file", str(ready)]
@@ -227,7 +227,7 @@ def test_peers_that_do_not_read_their_answers() -> None:
 @pytest.mark.nightly  # every day: the other ways to end, with few topics
 @pytest.mark.slow
 def test_many_topics() -> None:
-    """Python takes apart what is left at the end of a process: 1.7 s for these, 9 s for 100,000."""
+    """Python frees the remaining objects at the end of a process: 1.7 s for these, 9 s for 100,000."""
     with Serving("--port", "0", "--brokers", "1") as serving, RawClient(serving.endpoint(1)) as client:
         client.socket.settimeout(LIMIT_S)
         for thousand in range(20):

@@ -1,4 +1,4 @@
-"""Rounding: what happens is stamped late, what is reached is told early, so a timeout never ends before its time."""
+"""Rounding: events are stamped late, and reached time is rounded down, so a timeout never ends early."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ moments_ns = st.integers(0, 2**63) | st.integers(0, 5 * NS_PER_MS)
 
 
 class Clocks:
-    """The operating system's clocks, in the test's hand."""
+    """The operating system's clocks, which the test moves."""
 
     def __init__(self) -> None:
         self.mono_ns = 0

@@ -1,4 +1,4 @@
-"""One timer of the loop for all deadlines of the core, with a loop and a clock in the test's hand."""
+"""One timer of the loop for all deadlines of the core, with a loop and a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class FakeHandle:
 
 
 class FakeLoop:
-    """Time passes when told. `rounds_by_ns` is how much too early its timers fire, as real loops' do."""
+    """A loop in which the test moves time. `rounds_by_ns` is how much too early its timers fire, like those of real
+    loops."""
 
     def __init__(self, rounds_by_ns: int = 0) -> None:
         self.now_ns = 0
@@ -76,7 +77,7 @@ def patched(patch: pytest.MonkeyPatch, loop: FakeLoop) -> FakeLoop:
 
 
 class Woken:
-    """Notes when the core was woken."""
+    """A recorder of wake-ups of the core."""
 
     def __init__(self, loop: FakeLoop) -> None:
         self._loop = loop
@@ -214,7 +215,7 @@ def test_it_can_be_armed_again_after_it_was_stopped(loop: FakeLoop, woken: Woken
     rounds_by_ns=st.sampled_from([0, 1, 1000, 500_000, 999_999, NS_PER_MS]),
 )
 def test_it_is_never_early_and_each_deadline_is_met(deadlines_ms: list[int | None], rounds_by_ns: int) -> None:
-    """The core's way: arm for what is next after every door, at whatever time; a wake-up takes what is due."""
+    """The core arms the timer for the next deadline after every door, at any time; a wake-up handles what is due."""
     with pytest.MonkeyPatch.context() as patch:
         loop = patched(patch, FakeLoop(rounds_by_ns))
         pending: list[int] = []

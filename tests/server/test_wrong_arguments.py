@@ -1,4 +1,4 @@
-"""A slip in an argument of the Python API is one sentence that says what would be right."""
+"""A wrong argument of the Python API is one sentence that says what would be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the verdict notice one changed row of an honest run? `python -m tests.witness_mutants` asks."""
+"""Check whether the verdict notices one changed row of an honest run: `python -m tests.witness_mutants`."""
 
 import sys
 from pathlib import Path

@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def in_records(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
-    """Change one row of honest runs, and yield what came of each stack. Raises NotMeasured."""
+    """Change one row of honest runs, and yield the results of each stack. Raises NotMeasured."""
     scenarios, runs = options.scenario or bundled(), options.runs or work / "runs"
     task = bar.add_task("honest runs", total=len(scenarios))
     for _ in recorded(scenarios, runs):
@@ -102,7 +102,7 @@ def in_records(bar: Progress, options: argparse.Namespace, work: Path) -> Iterat
 
 
 def on_the_wire(bar: Progress, options: argparse.Namespace, work: Path) -> Iterator[list[Tried]]:
-    """Alter one message of each run, and yield what came of each stack. Raises NotMeasured."""
+    """Alter one message of each run, and yield the results of each stack. Raises NotMeasured."""
     task = bar.add_task("altered messages", total=options.count)
     with processes() as pool, spark_session(settings=FOR_FEW_ROWS) as spark:
         catalogues = list(pool.map(catalogue_of, SCENARIOS, [work / name for name in SCENARIOS]))

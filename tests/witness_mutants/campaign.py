@@ -53,7 +53,7 @@ def mutant_of(rows: Rows, seed: int, ways: int, number: int) -> Mutant:
 
 
 def tried(spark: SparkSession, runs: Sequence[Rows], seed: int, count: int, folder: Path) -> Iterator[list[Tried]]:
-    """Judge so many mutants of these runs, evenly and in both ways, and yield what came of each stack. Raises
+    """Judge so many mutants of these runs, evenly and in both ways, and yield the results of each stack. Raises
     NotMeasured."""
     whole = [(rows, WAYS[number % 2], number // 2) for number in range(-(-count // len(runs))) for rows in runs]
     for start in range(0, count, STACK):

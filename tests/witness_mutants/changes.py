@@ -63,7 +63,7 @@ class Mutant(NamedTuple):
 
     @property
     def changed(self) -> list[tuple[Row, Row | None]]:
-        """Each changed row as it was, and as it is; None for one that is gone."""
+        """Yield each changed row before and after the change; None for a deleted one."""
         return list(zip_longest(self.before, self.after)) if len(self.after) <= len(self.before) else []
 
     def told(self) -> str:
@@ -146,7 +146,7 @@ def draw_mutant(rows: Rows, kind: Kind, draw: random.Random) -> Mutant | None:
 
 
 def _order(table: Sequence[Row], changed: Mapping[int, Row | None]) -> list[int]:
-    """The places of the rows in the order of their events; one that has lost its place comes first."""
+    """Return the places of the rows in the order of their events; a moved row without a place comes first."""
     seqs = [(changed.get(at) or row)[ORDER] for at, row in enumerate(table)]
     return sorted(range(len(table)), key=lambda at: -1 if seqs[at] is None else seqs[at])
 
@@ -186,7 +186,7 @@ def _changed_value(kind: Kind, value: Any, others: list[Any], draw: random.Rando
 
 
 def _another_value(kind: Kind, value: Any, others: list[Any], draw: random.Random) -> Any:
-    """One of another row, one that there may be, or one that there is nowhere."""
+    """Return another value: one of another row, another valid one, or one that occurs nowhere."""
     choices = [other for other in others if other is not None]
     if kind.field == "outcome":
         choices += map(str, Outcome)
@@ -264,7 +264,7 @@ def _row_change(rows: Rows, kind: Kind, draw: random.Random) -> Table | None:
 
 
 def _cause_of(rows: Rows, event: str, row: Row) -> tuple[int, Row] | None:
-    """The event without which this one would not be: of the same request, or of the same partition."""
+    """Return the event that caused this one: of the same request, or of the same partition."""
     if event not in rows.places:
         return None
     earlier = [(at, other) for at, other in rows.of(event) if other["seq"] < row["seq"]]

@@ -51,7 +51,7 @@ WAYS = (3, 2)
 
 @dataclass(frozen=True)
 class Recording:
-    """A run: its entry of run.json, and its rows by the name of their folder."""
+    """A run: its entry in run.json, and its rows by the name of their folder."""
 
     name: str
     entry: dict[str, Any]

@@ -86,7 +86,7 @@ class Rows:
         ]
 
     def request_of(self, row: Row) -> Row | None:
-        """The request of the load that a row is of; of an event of Kafka's producer it is not known."""
+        """Return the request of a row; unknown for an event of Kafka's producer."""
         if "seq" in row:
             found = self._asked.get(row["request"], [])
             place = row["topic"], row["partition"]
@@ -138,7 +138,7 @@ class Rows:
         return list(extents.values()).count(extents[place]) > 1
 
     def whose(self, row: Row) -> tuple[int | None, tuple[str, int] | None]:
-        """The connection and the partition that a row is about."""
+        """Return the connection and the partition of a row."""
         place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
         if "seq" not in row:
             return row.get("connection"), place
@@ -184,7 +184,7 @@ RESULT_FIELDS = [
 
 
 def table_of(thing: str) -> str:
-    """The folder that has its rows."""
+    """Return the folder with its rows."""
     return {REQUESTS: PARQUET, READINGS: PARQUET, RECORDS: LOG_PARQUET, PARTITIONS: PARTS_PARQUET}.get(
         thing, JOURNAL_PARQUET
     )

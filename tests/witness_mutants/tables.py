@@ -37,7 +37,7 @@ def print_results(console: Console, results: Sequence[Tried]) -> int:
 
 
 def print_kinds(console: Console, results: Sequence[Tried], some: Sequence[Tried], with_example: bool) -> None:
-    """A line for each kind: how many of how many, in how many ways, and an example of it."""
+    """Print a line for each kind: the share that was found, in how many ways, and an example."""
     drawn = Counter((one.ways, one.kind) for one in results)
     counts = Counter((one.ways, one.kind) for one in some)
     first = {(one.ways, one.kind): one for one in reversed(some)}

@@ -88,7 +88,7 @@ def test_each_kind_of_change_has_its_place_in_the_table_of_facts(recording: Reco
 
 
 def test_what_is_unseen_is_some_kind_of_change_of_some_rows() -> None:
-    """An excuse that covers nothing, or no row, would be forgotten."""
+    """An excuse without a change or a row would be forgotten."""
     for fact in facts():
         if fact.witness in ON_THE_WIRE:  # test_wire_mutants.py
             continue

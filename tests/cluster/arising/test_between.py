@@ -1,4 +1,4 @@
-"""A network that does not carry between brokers."""
+"""Cuts of the network between brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Any request to any API, with a fault of any of its pairs: it is answered or closed, and nothing of ours fails."""
+"""Any request to any API, with a fault of any pair of point and error: it gets a response or is closed, without an
+internal error."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ VALUES = {
 
 @st.composite
 def faults_of(draw: st.DrawFn, api: str) -> Fault:
-    """An error of that API where it can be, for all of a request or for some of it; or an action that ends it."""
+    """Draw an error that the API can have, for all or a part of a request, or an action that ends the connection."""
     rules = TABLE[api]
     pairs = [(at, error) for at in POINTS for error in sorted(rules.before) if can_answer(rules, error, at)]
     at, error = draw(st.sampled_from(pairs))

@@ -1,4 +1,4 @@
-"""Faults at work, in virtual time and without sockets: what the client is told, and what the broker has done."""
+"""Faults in virtual time and without sockets: the client's response, and the broker's state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TO_T0 = {"api": "Produce", "topic": "t", "partition": 0}
 
 
 def produced_to_t0(do: Any, acks: int = -1, **when: Any) -> tuple[FaultyCluster, Any]:
-    """A fault for one Produce, which was sent and had a second."""
+    """Return a cluster with a fault for one Produce, and the client that sent it a second ago."""
     kafka = FaultyCluster()
     kafka.add({**TO_T0, **when}, do)
     client = kafka.connect()

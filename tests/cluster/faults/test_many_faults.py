@@ -1,4 +1,4 @@
-"""Very many faults that act on one request: others have their turn between them."""
+"""Very many faults that act on one request: other clients are served between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk knows every part of every answer that can have an error."""
+"""The walk covers every field of every response that can have an error."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def once(*of: tuple[str, Iterator[str] | tuple[str, ...] | list[str]]) -> Counte
 
 
 def messages() -> Iterator[tuple[str, type[Any]]]:
-    """Each message that the load sends or gets, under its name in the table."""
+    """Return each message that the load sends or gets, by its name in the table."""
     pairs = [*FRAMES._versions.items()]
     for room in (messages_of_requests, log_messages, group_messages, transaction_messages):
         names = [name for name in vars(room) if name.endswith("_VERSION")]
@@ -92,7 +92,7 @@ def test_each_event_of_the_journal_and_each_of_its_fields_is_there_once() -> Non
 
 
 def event_fields(kind: str) -> Iterator[str]:
-    """The fields of a kind of event, and of each partition of an answer."""
+    """Return the fields of a kind of event, and of each partition of a response."""
     for name, hint in get_type_hints(EVENTS[kind]).items():
         inner = PartitionAnswer in types_of(hint)
         yield from (f"{name}.{each}" for each in PartitionAnswer._fields) if inner else (name,)
@@ -164,5 +164,5 @@ def test_a_fact_is_found() -> None:
 
 
 def test_the_page_is_as_the_table_is() -> None:
-    """`python -m fakebroker_load.facts.page` prints it."""
+    """The command `python -m fakebroker_load.facts.page` prints the page."""
     assert (DOCS / "facts.md").read_text() == page.as_markdown()

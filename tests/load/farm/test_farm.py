@@ -1,4 +1,4 @@
-"""The farm: seeds in Spark's tasks, what is summed up, and that a broken broker is found, told and shrunk."""
+"""The farm: seeds in Spark's tasks, the sums, and a broken broker, which is found, reported and shrunk."""
 
 from __future__ import annotations
 
@@ -131,7 +131,8 @@ def test_a_bug_is_found_shrunk_and_run_again_from_the_line(tmp_path: Path) -> No
 
 
 def test_a_task_shrinks_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking for a shorter plan takes a hundred times as long as the seed, and a broken broker breaks them all."""
+    """The search for a shorter plan takes a hundred times as long as the seed, and with a broken broker all seeds
+    fail."""
     import pyarrow as pa
 
     from fakebroker_load.farm import seeds

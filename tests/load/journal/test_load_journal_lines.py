@@ -94,7 +94,7 @@ def test_watermarks_have_a_row_each_and_kinds_a_table_each() -> None:
 
 
 def test_every_kind_of_row_is_one_of_the_journal_s_events() -> None:
-    """The fields are those that the broker writes: of each kind, one event is read, and none is missing."""
+    """The fields are those that the broker writes: one event of each kind is read, and no kind is missing."""
     made: dict[str, events.Event] = {
         "connection_opened": events.ConnectionOpened(1, 2, 3, 1, "h:1"),
         "connection_closed": events.ConnectionClosed(1, 2, 3, 1, ""),

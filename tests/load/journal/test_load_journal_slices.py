@@ -1,4 +1,4 @@
-"""A journal in a file, read in pieces: at any size of the pieces it comes to the same as read whole."""
+"""A journal in a file, read in pieces of any size: the result is that of reading it whole."""
 
 from __future__ import annotations
 

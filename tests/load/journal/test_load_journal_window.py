@@ -1,4 +1,4 @@
-"""The journal of the time between two marks; and why there is none."""
+"""The journal of the time between two marks, and the reasons why it may be missing."""
 
 from __future__ import annotations
 

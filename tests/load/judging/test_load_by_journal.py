@@ -89,8 +89,8 @@ EXPIRED: Row = BATCHED | {"error_code": None, "base_offset": None, "outcome": "e
 
 
 class Case(NamedTuple):
-    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there;
-    `beside` are more rows, each by what differs, and their partition is read back too."""
+    """A case. `request` and `part` are the fields that differ, `journal` is the whole journal in order. `log`: the
+    record is in the log. `beside` are more rows, each with the fields that differ; their partition is read back too."""
 
     journal: tuple[Row, ...]
     problems: list[str]
@@ -128,7 +128,7 @@ def wide(
     more: tuple[Row, ...] = (),
     **append: Any,
 ) -> Case:
-    """`append` is what differs in the append to the first partition."""
+    """Return a case of several partitions; `append` has the fields that differ in the append to the first one."""
     batch = APPEND | {"last_offset": 41, "records": ["f", "g"]} | append
     other = APPEND | U | {"last_offset": 41, "records": ["h", "i"]}
     journal = (ASKED, PRODUCE, PRODUCE | U, *more, batch, other, PARKED, MOVED | U | {"high_watermark": 42}, *answers)
@@ -522,7 +522,7 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
-    """All cases judged at once, each as a run of its own; and one without a journal."""
+    """Judge all cases at once, each as a separate run, and one without a journal."""
     runs = {**CASES, **WIDE_CASES, **WITHOUT}
     requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]

@@ -1,4 +1,4 @@
-"""Limits of groups: which are kept, by rows that do and rows that do not; and lateness limits of each run's own."""
+"""Limits of groups, with rows that keep and rows that break them, and separate lateness limits of each run."""
 
 from __future__ import annotations
 

@@ -59,8 +59,7 @@ def test_what_the_machine_explains_proves_nothing() -> None:
 
 @pytest.mark.spark
 def test_a_load_that_was_paused_accuses_no_broker(spark: SparkSession) -> None:
-    """The standstill is longer than what was asked for: without it each answer came before its time, which says
-    nothing."""
+    """The pause is longer than the timeout. Without the pause each response would be early, which proves nothing."""
     rows = [
         {"timeout_ms": 300 if is_short else 700, "lateness_us": 2_000, "load_late_us": 500_000 if is_short else 900_000}
         for is_short in (True, False)

@@ -92,7 +92,7 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
-    """All cases judged at once, each as a run of its own."""
+    """Judge all cases at once, each as a separate run."""
 
     def frame(rows: list[Row], schema: pa.Schema) -> Any:
         return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))

@@ -34,7 +34,7 @@ GAVE_UP: Row = DONE | {"outcome": "gave up"}
 
 
 def given(sequence: int, offset: int, of: Row, **read: Any) -> Row:
-    """The reader's row of that number: the record of a request."""
+    """Return the reader's row of that number: the record of a request."""
     told = {"what": "record", "offset": offset, "high_watermark": 50, "of_connection": 0, "of_sequence": of["sequence"]}
     row = {"group": "read", "connection": 1, "sequence": sequence, "local": "h:1", "correlation_id": sequence}
     return PLACE | row | {"answered_us": 9, "outcome": "read", "fingerprint": of["fingerprint"], "read": told | read}

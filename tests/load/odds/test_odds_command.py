@@ -1,4 +1,5 @@
-"""`fakebroker-load odds`: options are models and back, a slip is one sentence, Spark adds nothing to the trials."""
+"""`fakebroker-load odds`: options and models are equivalent, a mistake is one sentence, and Spark gives the same
+trials."""
 
 from __future__ import annotations
 

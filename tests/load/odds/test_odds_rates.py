@@ -1,4 +1,4 @@
-"""Intervals of shares over trials: they hold as often as they say, and little is said where little was seen."""
+"""Intervals of shares over trials: they hold as often as they claim, and are wide for few events."""
 
 from __future__ import annotations
 

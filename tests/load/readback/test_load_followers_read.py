@@ -1,4 +1,4 @@
-"""Followers that have not what their leader has are found, and what is not known of one is not claimed."""
+"""Followers with another log than their leader are found, and unknown parts are not claimed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two folders of results beside each other: what is longer by more than the limit and more than chance is worse."""
+"""Comparison of two result folders: worse is longer by more than the limit and by more than chance."""
 
 from __future__ import annotations
 

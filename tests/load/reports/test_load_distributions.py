@@ -1,4 +1,4 @@
-"""Distributions and places: what is counted in buckets is held against the values themselves."""
+"""Distributions: counts in buckets, compared with the values themselves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ PARTITIONS = SHOWN + 3
 
 
 def rows() -> list[dict[str, Any]]:
-    """Latency grows with the partition; the last one has an error, and one request of it has no answer."""
+    """Return rows with a latency that grows with the partition; the last one has an error, and one request has no
+    response."""
     draw = random.Random(7)
     found = []
     for number in range(40 * PARTITIONS):

@@ -1,4 +1,4 @@
-"""The steps of one request, as the client and the broker tell them, and their picture."""
+"""The steps of one request by the client and the broker, and their picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict as Markdown and as JUnit XML: all that is wrong is in both, and nothing else."""
+"""The verdict as Markdown and as JUnit XML: both have all findings, and nothing else."""
 
 from __future__ import annotations
 

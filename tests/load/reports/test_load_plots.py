@@ -1,4 +1,4 @@
-"""The pictures: SVG in the colours of the page, and as large for many rows as for a few."""
+"""Charts: SVG in the colours of the page, with a size that does not depend on the number of rows."""
 
 from __future__ import annotations
 

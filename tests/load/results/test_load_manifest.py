@@ -28,11 +28,11 @@ COMMANDS = ("verify", "report", "compare")
 
 
 class SparkStarted(Exception):
-    """The check found nothing."""
+    """The exception of a check that finds nothing: Spark would start."""
 
 
 class Bench:
-    """A whole folder, another run's, and a copy to be damaged."""
+    """A whole folder, the folder of another run, and a copy to be damaged."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.whole = result_folder(folder / "whole", "one")
@@ -140,7 +140,7 @@ def test_each_command_that_reads_results_refuses_them(bench: Bench, command: str
 
 
 def test_what_is_added_is_named(bench: Bench) -> None:
-    """Spark and pandas read each file of a folder."""
+    """Spark and pandas read each file of a folder, so an added file would be read."""
     for parquet in RECORDED:
         for name in ("more.parquet", ".part-0.parquet.crc", "_temporary/0/part-7.parquet", "notes.txt"):
             path = bench.fresh() / parquet / name

@@ -1,4 +1,4 @@
-"""docs/load-results.md is of the schemas in the code, and its examples run: each tool gives the same rows."""
+"""docs/load-results.md follows the schemas in the code, and its examples run: each tool gives the same rows."""
 
 from __future__ import annotations
 

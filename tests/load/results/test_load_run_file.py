@@ -1,4 +1,4 @@
-"""The types of run.json: every value replaced by one of another JSON type is complained of, and nothing escapes."""
+"""The types of run.json: each value of another JSON type is reported, and none raises another exception."""
 
 from __future__ import annotations
 

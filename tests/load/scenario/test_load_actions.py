@@ -41,8 +41,8 @@ SCENARIO = Scenario("s", (Group("g", "orders", 1, "NONE", partitions=2),), actio
 
 
 class Control:
-    """One that notes what it is asked to do, and what has become of brokers; `refuses` the path, if there is one, but
-    obeys all the same: its answer was late."""
+    """A control that records its requests and the state of brokers. It obeys at the path
+    `refuses`, too, and then fails: its response was late."""
 
     def __init__(self, refuses: str = "", **states: str) -> None:
         self.asked: list[Call] = []
@@ -220,7 +220,7 @@ def test_the_schema_knows_them() -> None:
 
 
 def test_the_control_itself_does_them_all_and_is_left_as_it_was() -> None:
-    """Every verb, against the real one: its bodies, its answers, its names of states."""
+    """Every verb against the real control: bodies, responses, names of states."""
     quick = ("--config", "broker.session.timeout.ms=1000")
     with Serving("--brokers", "3", "--port", "0", "--control-port", "0", *quick) as serving:
         ask = partial(ask_control, serving.facts["control_url"], None)

@@ -32,7 +32,7 @@ class Standalone:
     workers: list[subprocess.Popen[bytes]]
 
     def executors(self) -> list[int]:
-        """The processes of executors that run now, in the sessions of the workers that started them."""
+        """Return the processes of executors, in the sessions of the workers that started them."""
         sessions = {worker.pid for worker in self.workers}
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
@@ -47,7 +47,7 @@ class Standalone:
 
 
 def python_without(folder: Path, *names: str) -> Path:
-    """A Python that has all packages of this one but ours, and `names`."""
+    """Return a Python with all packages of this one except ours and `names`."""
     site = folder / "site"
     site.mkdir(parents=True)
     for place in dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib")):
@@ -87,7 +87,7 @@ def documented(what: str, home: Path, given: Mapping[str, str]) -> list[str]:
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
-    """A master and workers of one slot each, on loopback, for the time of the block."""
+    """Run a master and workers of one slot each, on loopback, during the block."""
     python = python_without(folder / "python")
     home = Path(pyspark.__file__).parent
     java = make_java_home(find_java(), folder / "java")

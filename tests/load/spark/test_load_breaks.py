@@ -1,4 +1,4 @@
-"""Runs that are broken in the middle: a sentence and status 3, never a wrong verdict; soon, and nothing old lost."""
+"""Runs that break in the middle: a sentence and status 3, no wrong verdict, and earlier results are kept."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Run:
         self.taken_back = f"what it had set up is taken back. {whole}"
 
     def broken_by(self, breaks: Callable[[], None], *more: str) -> int:
-        """Start it, break it when requests have been answered, and give the exit status."""
+        """Start the run, break it when requests have responses, and return the exit status."""
         ended = threading.Event()
         wrong: list[BaseException] = []
 
@@ -123,7 +123,7 @@ def check_taken_back(run: Run, controlled: Controlled) -> None:
 
 
 def python_workers(jvm: int) -> list[int]:
-    """The Python processes that carry out tasks, which are children of a child of Spark's JVM."""
+    """Return the Python processes that run tasks, which are grandchildren of Spark's JVM."""
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -194,7 +194,7 @@ def limit_files(process: int, limits: tuple[int, int]) -> None:
 def test_a_disk_that_is_full(
     spark: SparkSession, tmp_path: Path, run: Run, controlled: Controlled, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No file may become larger than 100 bytes: what Spark writes then fails as on a full disk."""
+    """No file may exceed 100 bytes: Spark's writes fail like on a full disk."""
     # Compression unpacks its library when it is first used, which would fail then, and in this JVM for ever.
     spark.range(1).write.parquet(str(tmp_path / "before"))
     gateway = SparkContext._gateway

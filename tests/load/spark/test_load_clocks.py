@@ -1,4 +1,4 @@
-"""Clocks of other machines, held against the driver's: through the real listener, with clocks that are made up."""
+"""Clocks of other machines, compared with the driver's: with the real listener, and invented clocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_true_offset_lies_within_the_error(behind_ns: int) -> None:
 
 
 def test_the_quickest_ping_is_believed() -> None:
-    """A clock that makes every ping but one take a minute."""
+    """Every ping but one takes a minute."""
     times = iter([0, 60_000_000_000, 60_000_000_000, 60_000_001_000, 0, 60_000_000_000])
     with listener() as driver:
         found = offset_to(driver.address, pings=3, clock=lambda: next(times))

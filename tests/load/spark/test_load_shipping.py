@@ -1,4 +1,4 @@
-"""The archive: the same bytes each time, all that tasks import, and nothing that a list of dependencies forgets."""
+"""The archive: reproducible bytes, all imports of tasks, and no missing dependency."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(json.dumps(sorted(m.__file__ for n, m in sys.modules.items() if n.split(".
 
 
 def imported_by(path: Path) -> set[str]:
-    """The packages that a file cannot do without: those it imports at its top."""
+    """Return the packages that a file imports at its top."""
     names = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Import):

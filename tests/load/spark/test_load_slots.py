@@ -1,4 +1,5 @@
-"""Slots are counted, and what executors lack is told, before anything is sent. Virtual time, and executors made up."""
+"""The count of slots, and the report about missing executors before anything is sent. Virtual time, invented
+executors."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_what_executors_lack_is_named(cluster: Standalone, tmp_path: Path) -> No
 @pytest.mark.spark
 @pytest.mark.slow
 def test_an_executor_that_is_killed_in_the_middle(cluster: Standalone, tmp_path: Path) -> None:
-    """The load is not begun again, which would send all once more; and no verdict is given on half of it."""
+    """The load is not repeated, which would send all records again, and half of it gets no verdict."""
     scenario, out = tmp_path / "long.yaml", tmp_path / "out"
     scenario.write_text(
         "name: long\ngroups: [{name: g, topic: t, acks: -1, expect: NONE, connections: 4, "

@@ -15,7 +15,7 @@ from fakebroker_load.spark.watching import line_of, watched
 
 
 class Tracker:
-    """Spark's, with two stages and one that has ended meanwhile."""
+    """Spark's tracker, with two stages and one that has ended meanwhile."""
 
     def __init__(self) -> None:
         self.asked = 0

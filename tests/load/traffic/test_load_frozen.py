@@ -12,7 +12,7 @@ from fakebroker_load.worker import measuring
 
 @pytest.fixture
 def nothing_is_frozen():  # type: ignore[no-untyped-def]
-    """The session of the tests has frozen its modules (conftest.py)."""
+    """Unfreeze the modules that the session of the tests has frozen (conftest.py)."""
     was_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()
     yield

@@ -1,4 +1,4 @@
-"""Members of a group that come and go, against a cluster in this process: what they own, are given and commit."""
+"""Members of a group that join and leave, against a cluster in this process: assignments, records and commits."""
 
 from __future__ import annotations
 

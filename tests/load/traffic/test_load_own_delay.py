@@ -47,7 +47,7 @@ def test_brokers_on_this_machine_are_recognized(hosts: set[str | None], here: bo
 def test_a_row_is_held_until_the_echo_behind_its_answer(
     hosts: set[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clock is the test's: the loop notes nothing for a second, and then the answer."""
+    """The clock is the test's: the loop notes nothing for a second, and then the response."""
     now = [5 * MS]
     monkeypatch.setattr("time.monotonic_ns", lambda: now[0])
     monkeypatch.setattr(own_delay, "read_pressure", lambda: now[0] // 2_000)

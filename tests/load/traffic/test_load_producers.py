@@ -42,7 +42,7 @@ def group(expect: str, connections: int = 2, each: int = 20, generation: str = "
 
 
 def played(plan: Group, prepare: Callable[[FakeCluster], None]) -> Played:
-    """Rows of the requests, of the log, and of its partitions."""
+    """Return the rows of the requests, of the log, and of its partitions."""
     scenario = Scenario("s", (plan,))
     with FakeCluster(brokers=3) as kafka:
         kafka.create_topic("t", partitions=1)
@@ -101,7 +101,7 @@ def test_what_is_in_order_is_said() -> None:
 
 
 def judged(spark: SparkSession, *runs: Played) -> list[Counter[str | None]]:
-    """The problems of each run. All are judged at once: what takes long is the plan."""
+    """Return the problems of each run. All are judged at once: planning takes most of the time."""
 
     def frame(kind: int, schema: pa.Schema) -> Any:
         rows = [row | {"run": str(number)} for number, run in enumerate(runs) for row in run[kind]]

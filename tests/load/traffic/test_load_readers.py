@@ -1,4 +1,4 @@
-"""Readers beside a load, against a cluster in this process: what they are given, and the rows that tell of it."""
+"""Readers next to a load, against a cluster in this process: their records, and the rows about them."""
 
 from __future__ import annotations
 

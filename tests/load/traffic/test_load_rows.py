@@ -1,4 +1,4 @@
-"""Rows on their way to Spark: all of them, in order, in batches; and in pieces, so that the loop has its turn."""
+"""Rows for Spark: all of them, in order, in batches, and in pieces between turns of the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consume, transform, produce against a cluster in this process; what readers are shown, without Spark."""
+"""Consume, transform, produce against a cluster in this process, and the records of readers, without Spark."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_made_is_of_what_was_read() -> None:
 
 
 def batch(base: int, producer: int, is_transactional: bool = True) -> bytes:
-    """One record, at that offset."""
+    """Return a batch of one record at that offset."""
     attributes = TRANSACTIONAL_FLAG if is_transactional else 0
     return encode_batch(
         [Record(None, b"v")], base_timestamp_ms=0, producer_id=producer, attributes=attributes, base_offset=base

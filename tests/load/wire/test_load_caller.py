@@ -1,4 +1,4 @@
-"""One question at a time, over a socket."""
+"""The caller of the load: one request at a time, over a socket."""
 
 from __future__ import annotations
 

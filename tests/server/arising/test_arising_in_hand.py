@@ -17,7 +17,7 @@ RECORDS = 5
 
 
 class Sent:
-    """A stock producer, and what became of what it sent: errors (None) in order."""
+    """A stock producer, and the results of its records in order: errors or None."""
 
     def __init__(self, kafka: FakeCluster, **settings: Any) -> None:
         common = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "retry.backoff.ms": 20}
@@ -33,7 +33,7 @@ class Sent:
         self.errors.append(error)
 
     def all_are_there(self) -> bool:
-        """Once all was sent: whether all of it was acknowledged."""
+        """Return True if all records were acknowledged, once all were sent."""
         assert self.producer.flush(LIMIT_S) == 0
         return set(self.errors) == {None}
 
@@ -94,7 +94,7 @@ def test_marks_of_a_transaction_do_not_get_across() -> None:
         consumer = Consumer({**settings, "isolation.level": "read_committed"})
 
         def stable() -> list[int]:
-            """Up to where each of the two is decided, the lower one first."""
+            """Return the last stable offsets of the two partitions, the lower one first."""
             places = [TopicPartition(f"of-{broker_id}", 0) for broker_id in (1, 2)]
             return sorted(consumer.get_watermark_offsets(place, LIMIT_S)[1] for place in places)
 

@@ -1,4 +1,4 @@
-"""Batches that stand for much more than their bytes are looked at as a stream, in turns, within bounds."""
+"""Batches that decompress to much more than their bytes are read as a stream, in turns, within bounds."""
 
 from __future__ import annotations
 

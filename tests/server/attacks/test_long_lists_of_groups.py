@@ -1,4 +1,4 @@
-"""One request to a coordinator that names very much."""
+"""One request to a coordinator that names very many things."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request that names very much is worked on in turns."""
+"""One request that names very many things is handled in turns."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_marks_in_very_many_partitions() -> None:
 
 
 def test_very_many_that_are_late_at_once() -> None:
-    """All of them are aborted in the tick that finds them, beside a quiet client."""
+    """All of them are aborted in the tick that finds them, next to a quiet client."""
     fill = [*COORDINATOR, *(init(f"late-{number}", timeout_s=60) for number in range(LATE))]
     fill += [add(f"late-{number}", number, "t", range(1)) for number in range(LATE)]
     stalls: list[float] = []

@@ -58,7 +58,7 @@ def test_fetches_of_64_kib() -> None:
 
 
 def test_produces_of_1_mib() -> None:
-    """Beyond what the log keeps of them."""
+    """The requests have more bytes than the log keeps."""
     frame = produce("busy", acks=1, records=hostile.plain_batch(1_000_000))
     limit = ["--config", "log.memory.bytes=16777216"]
     hold(frame * 2, "busy:1:1", memory_mib=96, connections=8, target="busy", arguments=limit)

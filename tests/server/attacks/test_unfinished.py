@@ -19,6 +19,6 @@ def test_clients_that_fetch_55_mib_and_do_not_read() -> None:
 
 
 def test_requests_that_announce_100_mb_and_stop_half_way() -> None:
-    """No more memory than what was sent of them: 20 times 4 MiB."""
+    """The broker takes no more memory than the received bytes: 20 times 4 MiB."""
     begun = (100_000_000).to_bytes(4, "big") + bytes(4 * MIB)
     hold(begun, memory_mib=80 + 48, connections=20, once=True)

@@ -1,4 +1,4 @@
-"""Brokers of one's choice: ids, racks, addresses, and topics that lie where one says (server/made/arguments.py)."""
+"""Chosen brokers: ids, racks, addresses, and placements of topics (server/made/arguments.py)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def collector(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen_again() -> Iterator[None]:
-    """The garbage of these tests goes; all else stays frozen, as after the collection of the tests."""
+    """Collect the garbage of these tests; all else stays frozen, as after the collection of the tests."""
     yield
     gc.unfreeze()
     gc.collect()

@@ -1,4 +1,4 @@
-"""A child process made by fork: it is told that the cluster is not its own, and keeps none of its ports."""
+"""A forked child: it learns that the cluster is not its own, and keeps none of its ports."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
 
 
 class Child:
-    """A child that has done something, told what came of it, and waits until it is let go."""
+    """A child that has worked, has reported the result, and waits for its release."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         reading, telling = os.pipe()
@@ -118,7 +118,7 @@ def test_stop_in_the_child_stops_nothing(kafka: FakeCluster) -> None:
 
 
 def test_ports_and_connections_are_the_parents_alone(kafka: FakeCluster) -> None:
-    """A port that is closed refuses, and a connection that is closed ends, however long the child lives."""
+    """A closed port refuses, and a closed connection ends, however long the child lives."""
     endpoints = kafka.endpoints
     with RawClient(endpoints[0]) as client:
         client.ask(api_versions())

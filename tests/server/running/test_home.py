@@ -1,5 +1,5 @@
-"""An AsyncFakeCluster that is started twice at once, stopped or cancelled meanwhile, and used from where it is not at
-home."""
+"""An AsyncFakeCluster that is started twice at once, stopped or cancelled meanwhile, or used from another loop or
+thread."""
 
 from __future__ import annotations
 

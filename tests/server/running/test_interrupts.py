@@ -1,5 +1,5 @@
 """Ctrl-C, or a test's time limit, in the middle of `FakeCluster.start()` and `stop()`: no thread, no port, and it
-starts again. Each of our lines is interrupted once, and where we wait a signal comes."""
+starts again. Each of our lines is interrupted once, and each wait gets a signal."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def nothing_is_called(frame: FrameType) -> bool:
-    """Python looks for signals after a call, and at the start of a function or a round. These two lines are traced
-    where it does not, and where what a `with` has entered would not be left."""
+    """Return True for a line at which Python does not check for signals. It checks after a call, and at the start of a
+    function or of a turn of a loop. An interrupt at such a line would leave a `with` block open."""
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     return line.startswith("with ") or line == "try:"
 
@@ -92,12 +92,12 @@ def nothing_is_left(port: int) -> bool:
 
 
 def has_thread() -> bool:
-    """Python also lists one that it was about to start."""
+    """Return True if the thread runs. Python also lists one that it was about to start."""
     return any(thread.name == "fakebroker" and thread.is_alive() for thread in threading.enumerate())
 
 
 def lines_of(function: Callable[[int], bool]) -> Iterator[int]:
-    """The numbers of the lines that it can be interrupted at."""
+    """Return the numbers of the lines at which it can be interrupted."""
     for line in range(1, MOST_LINES):
         if not function(line):
             return

@@ -32,7 +32,7 @@ def connects(address: str, port: int) -> bool:
 
 
 def bound(address: str, port: int, reuse: bool) -> socket.socket:
-    """A socket of another program."""
+    """Return a socket of another program."""
     other = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     try:
         if reuse:
@@ -52,7 +52,7 @@ class Closes(asyncio.Protocol):
 
 @pytest.fixture(params=[True, False], ids=["kept", "bound anew"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux, and a system where a port is not shared."""
+    """Run on Linux, and on a system that does not share a port."""
     if request.param and sys.platform != "linux":
         pytest.skip("this system shares no port")
     monkeypatch.setattr(one_port, "_CAN_SHARE", request.param)
@@ -127,7 +127,7 @@ def test_connections_that_are_open_outlive_a_port_that_refuses() -> None:
 
 
 class Scripted:
-    """Says of the n-th address whether its port is taken; the first has a free one each time."""
+    """A host that says of the n-th address whether its port is taken; the first address has a free one each time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *taken: bool) -> None:
         self._taken = list(taken)

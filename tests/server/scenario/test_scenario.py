@@ -1,4 +1,4 @@
-"""A scenario file makes the cluster that it says; each kind of mistake is one sentence, with its place."""
+"""A scenario file makes the described cluster; each kind of mistake is one sentence, with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""log.memory.bytes is memory: what the process takes is measured, in one of its own, with the smallest batches."""
+"""The limit log.memory.bytes is memory of the process: a separate process is measured, with the smallest batches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ store.close()
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the resident memory is unknown here")
 @pytest.mark.parametrize("full", ["spill", "delete"])
 def test_the_smallest_batches_stay_within_the_bound(full: str) -> None:
-    """1.4 GiB for 256 MiB is what they took when only their bytes counted."""
+    """The batches took 1.4 GiB for 256 MiB when only their bytes counted."""
     done = subprocess.run(
         [sys.executable, "-c", FILL.format(bound=BOUND, full=full, batches=BATCHES)],
         capture_output=True,

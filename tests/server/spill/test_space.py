@@ -1,4 +1,4 @@
-"""Places in a file, beside a plain list of what is taken."""
+"""Free space in a file, compared with a plain list of the used ranges."""
 
 from __future__ import annotations
 

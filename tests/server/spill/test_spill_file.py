@@ -1,4 +1,4 @@
-"""The temporary file of old records: what is read back, what is freed, and a disk that is full."""
+"""The temporary file of old records: reads, freed space, and a full disk."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_file_is_nothing_when_all_is_gone(store: SpillFile) -> None:
 
 
 def test_memory_waits_for_the_disk(store: SpillFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread is slow: what it has not written is never more than it may be when `put` returns."""
+    """The writing thread is slow: when `put` returns, the unwritten bytes are within their limit."""
     store.set_max_unwritten_bytes(10_000)
     kept = []
     for _ in range(100):
@@ -139,7 +139,8 @@ def test_a_disk_that_takes_little_at_a_time(store: SpillFile, monkeypatch: pytes
 
 
 def test_a_broker_keeps_more_than_its_memory(caplog: pytest.LogCaptureFixture) -> None:
-    """Sixteen times as much; all is read back, and nothing is left of thread and file."""
+    """A broker keeps sixteen times its memory limit. All records are read back, and thread and file are gone at the
+    end."""
     before = threading.active_count()
     with FakeCluster(brokers=1, config={"log.memory.bytes": 1_000_000}) as running:
         running.create_topic("t")

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class Transport(asyncio.ReadTransport):
-    """One that only knows whether it reads."""
+    """A transport that only knows whether it reads."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A turn of the loop, by a clock in the test's hand."""
+"""A turn of the loop, with a clock that the test moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal in a pipe: what its reader misses, and how that is told."""
+"""The journal in a pipe: events that its reader misses, and the report about them."""
 
 from __future__ import annotations
 

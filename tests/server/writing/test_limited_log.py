@@ -132,7 +132,7 @@ def test_it_begins_anew_when_it_was_quiet(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_what_it_is_about_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> None:
-    """A flood of one reason hides no other, and numbers in a reason make it no other."""
+    """A flood for one reason hides no other reason; numbers in a reason make no new one."""
     caplog.set_level(logging.INFO, "fakebroker")
     log = told(Seconds())
     for number in range(100):
@@ -166,7 +166,7 @@ def test_nothing_is_counted_where_nothing_is_shown(caplog: pytest.LogCaptureFixt
 
 
 def test_the_library_limits_and_escapes_too(caplog: pytest.LogCaptureFixture) -> None:
-    """A client id with a line break; a hundred connections that send what is no request."""
+    """A client id has a line break; a hundred connections send bytes that are no request."""
     with caplog.at_level(logging.INFO, "fakebroker"), FakeCluster(brokers=1) as kafka:
         for _ in range(100):
             with RawClient(kafka.endpoints[0]) as client:

@@ -1,1 +1,1 @@
-"""Does the verdict notice one altered message on the wire? `python -m tests.witness_mutants --wire` asks."""
+"""Check whether the verdict notices one altered message on the wire: `python -m tests.witness_mutants --wire`."""

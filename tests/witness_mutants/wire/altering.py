@@ -41,7 +41,7 @@ Part = tuple[str, int | None]
 
 
 class Alteration(NamedTuple):
-    """A change of the first message of that name, from the number `ordinal` on, that allows it."""
+    """A change of the first message with that name and at least the number `ordinal` that allows it."""
 
     message: str
     kind: Kind
@@ -53,8 +53,7 @@ class Alteration(NamedTuple):
 
 
 class Altered(NamedTuple):
-    """The frames that pass in the place of one, and the partitions that it was about, before and afterwards. `told` is
-    for the user."""
+    """The frames in place of one, and its partitions before and after the change. `told` is for the user."""
 
     frames: list[bytes]
     is_delayed: bool

@@ -1,5 +1,5 @@
-"""The fields of batches and records, as in the table of facts, and their changes. The CRC is mended, unless it is what
-is changed, or the change says otherwise."""
+"""The fields of batches and records, as in the table of facts, and their changes. The CRC is corrected, unless the
+change is about it."""
 
 from __future__ import annotations
 

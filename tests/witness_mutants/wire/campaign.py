@@ -92,7 +92,7 @@ def tried_on_the_wire(
     folder: Path,
     on_played: Callable[[], None] = lambda: None,
 ) -> Iterator[list[Tried]]:
-    """Play and judge so many alterations, evenly, and yield what came of each stack. Raises NotMeasured."""
+    """Play and judge so many alterations, evenly, and yield the results of each stack. Raises NotMeasured."""
     whole = [(each, number) for number in range(-(-count // len(catalogues))) for each in catalogues][:count]
     for start in range(0, count, STACK // len(WAYS)):
         drawn = whole[start : start + STACK // len(WAYS)]
@@ -108,7 +108,7 @@ def tried_on_the_wire(
 
 
 def judged(spark: SparkSession, catalogues: Sequence[Catalogue], runs: Sequence[Run], folder: Path) -> list[Tried]:
-    """Judge the runs at once, and say what came of each, in each way. Raises NotMeasured."""
+    """Judge the runs at once, and return the result of each, in each way. Raises NotMeasured."""
     copies = [
         Copy(f"{at}/{ways}", run.recording, ways, None)
         for at, run in enumerate(runs)
@@ -133,7 +133,7 @@ def judged(spark: SparkSession, catalogues: Sequence[Catalogue], runs: Sequence[
 
 
 def judged_apart(spark: SparkSession, folder: Path, copies: Sequence[Copy]) -> dict[str, Found | str]:
-    """Judge the copies at once; if that fails, halves of them. A verdict that fails even alone says why."""
+    """Judge the copies at once; if that fails, halves of them. A verdict that fails even alone has the reason."""
     try:
         return dict(judge_copies(spark, folder, copies, LATE_LIMIT_MS))
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""Short runs, of which one message is altered on its way: what is sent and read, without Spark."""
+"""Short runs with one altered message: requests and reads, without Spark."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Tap:
             self._asked[connection, message.correlation_id] = message
 
     def _altered(self, connection: Connection, is_request: bool, frame: bytes) -> Altered | None:
-        """Look at a message, and return what passes in its place; None if it passes as it is."""
+        """Look at a message, and return its replacement; None if it is not changed."""
         try:
             if is_request:
                 message = asked = Message.request(frame)
