@@ -157,7 +157,7 @@ def bound(name: str, body: Any) -> None:
 
 
 def sound(running: Controlled) -> None:
-    """Return a cluster in its initial state after a reset."""
+    """Check that a reset leaves a cluster in its initial state."""
     running.kafka._call(running.kafka._cluster._running.cluster.check_invariants)
     assert running.ask("POST", "/v1/reset")["topics"] == 0
     running.ask("POST", "/v1/topics", {"name": "t"}, status=201)

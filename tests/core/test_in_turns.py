@@ -1,4 +1,4 @@
-"""Long work of a broker: one slice at a time, of each in turn (core/in_turns.py)."""
+"""Long work of a broker: one slice at a time, of each task in turn (core/in_turns.py)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from fakebroker.core.journal.journal import Journal
 
 
 def busy(simulation: Simulation) -> None:
-    """Produce, fetch and wait, on a topic that exists."""
+    """Produce, fetch and wait, on an existing topic."""
     client = simulation.connect()
     client.send(produce("t"))
     client.send(produce("t", records=batch()[:-1]))

@@ -577,7 +577,7 @@ def held_for_clients(kafka: FakeCluster) -> int:
 
 
 def send_until_it_is_not_taken(client: RawClient, frame: bytes, limit_bytes: int) -> int:
-    """Send until the broker has read nothing for a while; the bytes that went."""
+    """Send until the broker has read nothing for a while; return the bytes that were sent."""
     sent = 0
     client.socket.settimeout(0.3)
     try:

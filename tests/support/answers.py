@@ -1,4 +1,4 @@
-"""Answers of a simulated client, flat."""
+"""Responses to a simulated client, as flat tuples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH, NOT_ENOUGH_AFTER = 0, 3,
 
 
 def answers(client: SimulatedClient, version: int = 9) -> list[tuple[int, int, int]]:
-    """(milliseconds, error, base offset) of each answer to a produce of one partition."""
+    """Return (milliseconds, error, base offset) of each response to a Produce of one partition."""
     found = []
     for at_ms, frame in client.answers:
         ((error, base_offset),) = Produced(frame, version).partitions.values()

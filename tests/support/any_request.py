@@ -92,7 +92,7 @@ BY_TYPE: dict[str, st.SearchStrategy] = {
 
 
 def served() -> Iterator[tuple[registry.Api, int]]:
-    """Every API with each of its versions."""
+    """Return every API with each of its versions."""
     for api in registry.load().values():
         for version in range(api.min_version, api.max_version + 1):
             yield api, version

@@ -1,4 +1,4 @@
-"""An API of the registry with another handler."""
+"""A replacement of an API's handler in the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults that arise in a simulation, and are taken back."""
+"""Faults that arise in a simulation, and their removal."""
 
 from __future__ import annotations
 

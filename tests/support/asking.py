@@ -1,4 +1,4 @@
-"""One question in the simulation, one decoded answer, at once."""
+"""A request in the simulation, with its decoded response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.simulation import SimulatedClient
 
 
 def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
-    """The kio message that answers the request; `values` as for the newest version."""
+    """Return the kio message of the response; `values` as for the newest version."""
     before = len(client.answers)
     client.send(request(api_key, version, values, correlation_id=77))
     assert client.closed is None, client.closed
@@ -22,6 +22,6 @@ def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> A
 
 
 def served_versions(api_key: int, at_least: int = 0) -> list[int]:
-    """The versions of an API that are served."""
+    """Return the versions of an API that are served."""
     api = registry.load()[api_key]
     return [version for version in range(api.min_version, api.max_version + 1) if version >= at_least]

@@ -1,4 +1,4 @@
-"""Groups for assignors: members with subscriptions, and with what they had before."""
+"""Groups for assignors: members with subscriptions, and with earlier partitions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sizes(target: dict[str, Assignment], group: GroupSpec) -> dict[str, int]:
 
 
 def check_everything_is_assigned(target: dict[str, Assignment], group: GroupSpec) -> None:
-    """Every partition once, to a subscriber; nothing else, and no empty topics."""
+    """Check that a subscriber has each partition once, and that there is nothing else, and no empty topics."""
     found = owners(target)
     assert found.keys() == {(topic, index) for topic, count in group.partition_counts.items() for index in range(count)}
     for (topic, _), member_id in found.items():

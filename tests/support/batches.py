@@ -33,14 +33,14 @@ def batch_of(
 
 
 def keyed(*values: bytes, **kwargs: Any) -> bytes:
-    """A batch of one record per value, each with a key."""
+    """Return a batch of one record per value, each with a key."""
     return batch_of([Record(b"k", value) for value in values or (b"v",)], **kwargs)
 
 
 def sequenced(
     producer_id: int, epoch: int, sequence: int, count: int = 1, timestamp_ms: int = TIME_MS, codec: int = 0
 ) -> bytes:
-    """A batch of an idempotent producer."""
+    """Return a batch of an idempotent producer."""
     return batch_of(
         [Record(b"k", b"v")] * count,
         codec,
@@ -52,7 +52,7 @@ def sequenced(
 
 
 def flipped(batch: bytes, place: int = -1) -> bytes:
-    """The batch with one byte changed, its CRC left as it was."""
+    """Return the batch with one byte changed and the old CRC."""
     changed = bytearray(batch)
     changed[place] ^= 0xFF
     return bytes(changed)

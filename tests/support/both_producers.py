@@ -67,8 +67,8 @@ _KNOW = do("know")  # wait until the cluster has been heard of
 
 @dataclass
 class Program:
-    """`steps` come after a pause in which the producer gets to know the cluster; `meanwhile`: what is done at each
-    further pause. `topics`: how many partitions each has."""
+    """A program. `steps` come after a pause in which the producer gets its metadata. `meanwhile` are the actions at
+    each further pause. `topics` has the number of partitions of each."""
 
     steps: Sequence[Step]
     settings: dict[str, object] = field(default_factory=dict)

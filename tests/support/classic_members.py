@@ -1,4 +1,4 @@
-"""Members of classic groups, as the coordinator of a GroupHarness sees them: what they ask, and what they are told."""
+"""Members of classic groups, from the view of a GroupHarness's coordinator: requests and responses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ClassicMembers:
         knows_ids: bool = False,
         skips: bool = True,
     ) -> Asked[JoinAnswer]:
-        """`knows_ids`: as of v4 and later, a new member is told its id first."""
+        """Join. `knows_ids`: from v4 on, a new member gets its id first."""
         asked: Asked[JoinAnswer] = Asked()
         request = JoinRequest(
             self.group_id,

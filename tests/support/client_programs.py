@@ -31,6 +31,6 @@ def built(folder: Folder) -> Path:
 
 
 def program(client: Client) -> tuple[list[str], Path]:
-    """The command that starts it, and in which folder. Skips as `built` does."""
+    """Return the command that starts it, and its folder. Skips as `built` does."""
     folder = built(client.folder)
     return started(client, folder), folder

@@ -1,4 +1,4 @@
-"""A compacted topic `t` of one partition: what is written to it, and what is stored."""
+"""A compacted topic `t` of one partition: writes and stored records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compacted(brokers: int = 1, config: dict[str, str] | None = None, **configs:
 
 
 def write(simulation: Simulation, *pairs: Pair, codec: int = 0, **header: int) -> None:
-    """One batch, with the time of now."""
+    """Write one batch with the present time."""
     batch = encode_batch([Record(*pair) for pair in pairs], base_timestamp_ms=simulation.now.wall_ms, **header)
     if codec:
         parsed = read_batch_header(batch)
@@ -32,7 +32,7 @@ def write(simulation: Simulation, *pairs: Pair, codec: int = 0, **header: int) -
 
 
 def stored(simulation: Simulation, broker: int = 1) -> list[list[tuple[int, bytes | None, bytes | None]]]:
-    """(offset, key, value) of each record of each batch of a replica."""
+    """Return (offset, key, value) of each record of each batch of a replica."""
     found = []
     for batch in simulation.partition().replicas[broker].log.batches:
         data = batch.data

@@ -23,7 +23,7 @@ FENCED = (ErrorCode.fenced_member_epoch, ErrorCode.unknown_member_id, ErrorCode.
 
 
 class ConsumerHarness(GroupHarness):
-    """`harness.heartbeat("m", 0, **JOIN)` is answered, or raises."""
+    """A harness: `harness.heartbeat("m", 0, **JOIN)` returns the response, or raises."""
 
     def topic(self, name: str, partitions: int) -> UUID:
         self.simulation.topic(name, partitions=partitions, replicas=1)
@@ -63,7 +63,7 @@ def held(answer: HeartbeatAnswer) -> set[Place]:
 
 
 class ModelMember:
-    """A client. `holds` is what its user works on."""
+    """A client. `holds` are the partitions that its user works on."""
 
     def __init__(
         self, harness: ConsumerHarness, member_id: str, topics: Sequence[str], regex: str | None = None
@@ -80,11 +80,11 @@ class ModelMember:
         self._must_say_all = True
 
     def let_go(self) -> None:
-        """The user has finished what is to be given up, and begun what is new."""
+        """Release the partitions to be revoked, and begin with the new ones."""
         self.holds = set(self.wanted)
 
     def beat(self, is_answer_lost: bool = False) -> None:
-        """One heartbeat. If its answer is lost, the next one says everything."""
+        """Send one heartbeat. If its response is lost, the next one has all fields."""
         outcome = self._harness.beat(self.member_id, self.epoch, **self._says())
         assert outcome.is_done
         if is_answer_lost:

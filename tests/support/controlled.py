@@ -1,4 +1,4 @@
-"""A cluster in a thread of its own with the HTTP control in front of it, as `serve` has it."""
+"""A cluster in a separate thread with the HTTP control, as in `serve`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.watchdog import LIMIT_S
 
 
 class Controlled:
-    """`kafka` is the cluster, `http` asks the control."""
+    """A cluster with its control: `kafka` is the cluster, `http` a client of the control."""
 
     def __init__(self, *, token: str | None = None, is_loaded: bool = True, **arguments: Any) -> None:
         self.kafka = FakeCluster(**arguments)
@@ -57,12 +57,12 @@ class Controlled:
 
     @property
     def clusters(self) -> Any:
-        """The clusters of the service, which is there once it is loaded."""
+        """Return the clusters of the service, which exists once it is loaded."""
         assert self.control._service is not None
         return self.control._service.clusters
 
     def ask(self, method: str, path: str, body: object = None, status: int = 200, **query: Any) -> Any:
-        """The JSON of an answer that has this status."""
+        """Return the JSON of a response with this status."""
         answer = self.http.request(method, path, json=body, params=query or None)
         assert answer.status_code == status, answer.text
         assert not answer.content or answer.content.endswith(b"\n")
@@ -72,6 +72,6 @@ class Controlled:
         return self.ask("GET", path, **query)
 
     def refused(self, method: str, path: str, body: object = None, status: int = 422, **query: Any) -> dict[str, Any]:
-        """The error of an answer."""
+        """Return the error of a response."""
         error: dict[str, Any] = self.ask(method, path, body, status, **query)["error"]
         return error

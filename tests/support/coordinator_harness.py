@@ -161,7 +161,7 @@ class CoordinatorHarness:
         return shard
 
     def write(self, broker_id: int | None = None, /, **texts: str | None) -> list[Any]:
-        """Put these texts, or take out those that are None; answered by their names."""
+        """Write these texts, or delete those that are None; the result has their names."""
         records = [CoordinatorRecord(Name(name), None if text is None else Text(text)) for name, text in texts.items()]
         return self.operate(lambda _: CoordinatorResult(records, list(texts)), broker_id)
 
@@ -173,7 +173,7 @@ class CoordinatorHarness:
         return answers
 
     def read(self, broker_id: int | None = None) -> Any:
-        """The committed texts, or an error's code."""
+        """Return the committed texts, or an error code."""
         [answer] = self.answers_of_read(broker_id)
         return answer.code if isinstance(answer, KafkaError) else answer
 
@@ -190,7 +190,7 @@ class CoordinatorHarness:
         return dict(self.shard.texts.items(LATEST))
 
     def log_entries(self) -> list[tuple[int, str, str | None]]:
-        """Offset, name and text of all that the leader has."""
+        """Return offset, name and text of all records of the leader."""
         found = []
         for batch in self.partition.leader_log.batches:
             for number, record in enumerate(decode_records(batch.records)):
@@ -200,7 +200,7 @@ class CoordinatorHarness:
         return found
 
     def refuse_append(self, code: ErrorCode | None) -> None:
-        """The leader's log refuses what it gets from now on; None: no more."""
+        """Let the leader's log refuse appends from now on; None: accept them again."""
         writer = self.runtime.writer
         if code is None:
             vars(writer).pop("append", None)

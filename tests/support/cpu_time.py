@@ -38,7 +38,7 @@ def control_ms() -> float:
 
 
 class Slowness:
-    """The control, taken again and again beside what is measured."""
+    """A control measurement, repeated next to the measured work."""
 
     def __init__(self) -> None:
         self._taken_ms: list[float] = []

@@ -1,4 +1,4 @@
-"""Requests that are cut off or have wrong bytes, and what is said of them."""
+"""Requests that are cut off or have wrong bytes, and the messages about them."""
 
 from __future__ import annotations
 

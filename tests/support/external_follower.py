@@ -22,7 +22,7 @@ class Fetched(NamedTuple):
 
 
 class ExternalFollower:
-    """Speaks as replica `replica_id` to a broker, on a connection of its own."""
+    """A follower: it sends fetches as replica `replica_id` to a broker, on a separate connection."""
 
     def __init__(self, simulation: Simulation, replica_id: int = 3, broker: int = 1, version: int = 17) -> None:
         self._simulation = simulation
@@ -67,7 +67,7 @@ class ExternalFollower:
         self.client.send(request(FETCH, self.version, values))
 
     def fetch(self, offset: int, **kwargs: int) -> Fetched:
-        """Ask, and take the answer that comes at once."""
+        """Send a fetch and return the response that comes at once."""
         before = len(self.client.answers)
         self.send(offset, **kwargs)
         ((_, frame),) = self.client.answers[before:]

@@ -1,4 +1,4 @@
-"""A cluster with faults, and clients that take any bytes, whole frames or not."""
+"""A cluster with faults, and clients that accept any bytes, whole frames or not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AnyClient:
         self._cluster.settle()
 
     def ask(self, api_key: int, version: int, **values: Any) -> Any:
-        """The answer to a request, at once."""
+        """Return the response to a request, at once."""
         before = len(self.data)
         self.send(request(api_key, version, values, correlation_id=7))
         return decode_response(api_key, version, self.data[before + 4 :])[1]
@@ -56,7 +56,7 @@ class AnyClient:
         return found
 
     def produced(self, version: int = 9) -> list[dict[int, tuple[int, int]]]:
-        """(error, base offset) by partition, of each answer to a Produce."""
+        """Return (error, base offset) by partition, for each response to a Produce."""
         return [Produced(frame, version).partitions for frame in self.frames]
 
 
@@ -118,7 +118,7 @@ class FaultyCluster:
         return self.partition(index, topic).leader_log.log_end_offset
 
     def told(self, kind: type) -> list[Any]:
-        """The events of that kind."""
+        """Return the events of that kind."""
         return [event for event in self.journal.events() if isinstance(event, kind)]
 
     def settle(self) -> None:

@@ -47,7 +47,7 @@ class Outcome(Generic[T]):
 
     @property
     def error(self) -> ErrorCode | None:
-        """None if there is none, or it waits."""
+        """Return the error; None if there is none, or if the operation is pending."""
         return next((answer.code for answer in self.answers if isinstance(answer, KafkaError)), None)
 
 
@@ -98,7 +98,7 @@ class GroupHarness:
         return context.last_committed_offset
 
     def records(self, group_id: str = "g") -> list[tuple[Any, Any]]:
-        """Keys and values of all that is in the log, committed or not."""
+        """Return keys and values of all records in the log, committed or not."""
         log = self.partition(group_id).leader_log
         found: list[tuple[Any, Any]] = []
         for batch in log.batches:
@@ -142,7 +142,7 @@ class GroupHarness:
         self.simulation.followers(None, TOPIC)
 
     def fail_next_append(self, code: ErrorCode, group_id: str = "g") -> None:
-        """The log refuses the next batch, and only that."""
+        """Let the log refuse the next batch only."""
         writer = self.coordinator(group_id).runtime.writer
         append = writer.append
 
@@ -153,5 +153,5 @@ class GroupHarness:
         writer.append = refuse  # type: ignore[method-assign]
 
     def move(self, broker_id: int, group_id: str = "g") -> None:
-        """Another broker coordinates the group."""
+        """Move the group coordinator to another broker."""
         self.simulation.move_leader(broker_id, TOPIC, self.partition(group_id).topic_partition.partition)

@@ -24,7 +24,7 @@ def tell(**what: Any) -> None:
 
 
 class Told:
-    """Tells the assignment when it is another one."""
+    """A reporter of assignments, which prints a changed one."""
 
     def __init__(self, stop_after: int | None) -> None:
         self._assigned: list[int] | None = None

@@ -37,14 +37,14 @@ class Brokers:
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
 
     def topic(self, partitions: int) -> str:
-        """A new topic."""
+        """Create a topic."""
         name = f"topic-{uuid.uuid4()}"
         for future in self.admin.create_topics([NewTopic(name, partitions, 3)]).values():
             future.result(LIMIT_S)
         return name
 
     def produce(self, topic: str, partitions: int, each: int, what: str = "value") -> set[str]:
-        """Records for each partition; gives their values."""
+        """Produce records to each partition; return their values."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0})
         values = set()
         for partition in range(partitions):
@@ -57,7 +57,7 @@ class Brokers:
 
 
 class Member:
-    """A member in a process of its own, while the block lasts."""
+    """A member in a separate process, while the block lasts."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Member:
 
     @property
     def assignments(self) -> list[list[int]]:
-        """One after the other."""
+        """Return the assignments in order."""
         return [each["assigned"] for each in self.told if "assigned" in each]
 
     @property
@@ -136,7 +136,7 @@ class Member:
 def members(
     count: int, client: str, brokers: Brokers, group: str, topic: str, settings: Mapping[str, Any]
 ) -> Iterator[list[Member]]:
-    """Several at once."""
+    """Run several members at once."""
     made = [Member(client, brokers, group, topic, settings) for _ in range(count)]
     try:
         yield [member.__enter__() for member in made]

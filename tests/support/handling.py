@@ -38,7 +38,7 @@ def received(simulation: Simulation, frame: bytes) -> tuple[registry.Api, Reques
 
 
 class Handling:
-    """A request to the first broker. `slices` is what its handler has to do."""
+    """A request to the first broker. `slices` is the work of its handler."""
 
     def __init__(self, simulation: Simulation, api_key: int, version: int, values: dict[str, Any]) -> None:
         api, context, message = received(simulation, request(api_key, version, values)[4:])

@@ -15,5 +15,5 @@ def hide(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def come_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that are started look into this folder before all others."""
+    """Let started processes look into this folder before all others."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH")))))

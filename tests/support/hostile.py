@@ -105,7 +105,7 @@ def _members(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> st.Search
 
 
 def encode(value: Any) -> bytes:
-    """The value as JSON, lone surrogates as escapes."""
+    """Return the value as JSON, lone surrogates as escapes."""
     return _RAW.sub(r"\1", json.dumps(value)).encode()
 
 

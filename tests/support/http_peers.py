@@ -13,7 +13,7 @@ from fakebroker.control.service import Service
 
 
 class Client(asyncio.Transport):
-    """A client that has sent `request`, and reads nothing of what is beyond a buffer unless it `reads`."""
+    """A client that has sent `request`, and reads nothing beyond a buffer unless it `reads`."""
 
     def __init__(self, service: Service, request: bytes, *, reads: bool = True) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})

@@ -104,7 +104,7 @@ def peer_of(connection: socket.socket) -> str:
 
 
 class Leftovers:
-    """Compares, and fails the test after which there is more than before."""
+    """A plugin that compares, and fails the test that leaves something behind."""
 
     def __init__(self, limit_s: float = LIMIT_S, kinds: tuple[str, ...] = tuple(KINDS)) -> None:
         self._limit_s = limit_s

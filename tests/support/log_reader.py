@@ -20,7 +20,7 @@ def leader_of(kafka: FakeCluster, topic: str, partition: int = 0) -> NodeEndpoin
 
 
 def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[int, bytes | None]]:
-    """(offset, value) of every record that a consumer can see, in the order of the log."""
+    """Return (offset, value) of every record that a consumer can see, in the order of the log."""
     records: list[tuple[int, bytes | None]] = []
     with RawClient(leader_of(kafka, topic, partition)) as client:
         while True:
@@ -34,7 +34,7 @@ def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[i
 
 
 def read_values(kafka: FakeCluster, topic: str, partition: int = 0) -> list[bytes | None]:
-    """The values of every record that a consumer can see; their offsets must be 0, 1, 2..."""
+    """Return the values of every record that a consumer can see; their offsets must be 0, 1, 2..."""
     records = read_log(kafka, topic, partition)
     assert [offset for offset, _ in records] == list(range(len(records)))
     return [value for _, value in records]

@@ -40,7 +40,7 @@ VALUES: dict[str, st.SearchStrategy] = {
 
 @cache
 def messages(kind: type) -> st.SearchStrategy:
-    """Instances of one message class."""
+    """Return instances of one message class."""
     return st.builds(kind, **{field.name: values(field) for field in fields(kind)})
 
 

@@ -14,7 +14,7 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Any
 
 
 def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Any]:
-    """(correlation id, message). A time of -1, for none, is 0 in it: kio reads no time before 1970."""
+    """Return (correlation id, message). A time of -1, for none, is 0 in it: kio reads no time before 1970."""
     if api_key in _WITH_TIMES:
         frame = frame.replace(b"\xff" * 8, bytes(8))
     return messages.decode_response(api_key, version, frame)

@@ -62,7 +62,7 @@ def commit(
     version: int = 9,
     **values: Any,
 ) -> dict[tuple[str, int], int]:
-    """The error of each partition."""
+    """Return the error of each partition."""
     answer = ask(client, OFFSET_COMMIT, version, **commit_values(simulation, group_id, offsets, **values))
     return errors_of(simulation, answer, version)
 
@@ -85,7 +85,7 @@ def name_of(simulation: Simulation, topic: Any) -> str:
 def fetch_values(
     simulation: Simulation, groups: dict[str, list[tuple[str, int]] | None], version: int, **values: Any
 ) -> dict[str, Any]:
-    """Partitions by group; None: all of them."""
+    """Return the fields of a request for these partitions by group; None: all of them."""
     asked = []
     for group_id, partitions in groups.items():
         by_topic: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""kafka-python 2.0.2, unmodified, in a process of its own, with its clock in the test's hand."""
+"""kafka-python 2.0.2, unmodified, in a separate process, with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OldKafkaPython:
         self._process = process
 
     def send(self, key: str, size: int = 10, partition: int = 0) -> None:
-        """Does not wait."""
+        """Send without a wait."""
         self._ask(f"orders {partition} {key} {size}")
 
     def advance(self, ms: int) -> list[str]:

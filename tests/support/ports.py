@@ -11,7 +11,8 @@ APART = 60
 
 
 def free_ports(count: int) -> int:
-    """The first of some ports in a row. Processes look at different places, so that two of them find none in common."""
+    """Return the first of some ports in a row. Processes search different ranges, so that two of them find no port in
+    common."""
     begin = os.getpid() * APART % (HIGHEST - LOWEST)
     for offset in range(0, HIGHEST - LOWEST, count):
         first = LOWEST + (begin + offset) % (HIGHEST - LOWEST)

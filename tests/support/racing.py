@@ -30,14 +30,14 @@ _SETTINGS = {
 
 
 def drawn(seed: str) -> Iterator[tuple[str, int, str]]:
-    """Changes without an end: what, of which broker, and what a fault does."""
+    """Draw endless changes: the kind, the broker, and the action of a fault."""
     random = Random(seed)
     while True:
         yield random.choice(CHANGES), random.choice(BROKERS), random.choice(("hold", "disconnect", "UNKNOWN"))
 
 
 def race(work: Callable[[int], None], callers: int = CALLERS) -> None:
-    """Have callers work at the same time, each with its number. Raises what the first one that failed raised."""
+    """Let callers work at the same time, each with its number. Raises the exception of the first one that failed."""
     raised: list[BaseException] = []
 
     def run(number: int) -> None:
@@ -55,7 +55,7 @@ def race(work: Callable[[int], None], callers: int = CALLERS) -> None:
 
 
 class Producers:
-    """Stock producers that write to TOPIC, and have it made if it is gone, while the block runs."""
+    """Stock producers that write to TOPIC while the block runs, and create it again if it is gone."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._settings = _SETTINGS | {"bootstrap.servers": bootstrap_servers}

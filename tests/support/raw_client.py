@@ -29,7 +29,7 @@ class RawClient:
         self.socket.sendall(b"".join(frames))
 
     def receive(self) -> bytes:
-        """The next frame, without its length; raises EOFError if the broker closed the connection."""
+        """Return the next frame, without its length; raises EOFError if the broker closed the connection."""
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)
 

@@ -69,7 +69,7 @@ class RequestTap:
         return [_requests(connection, parts) for connection, parts in found.items()]
 
     def seen(self) -> list[Request]:
-        """All until now, connection by connection."""
+        """Return all requests until now, connection by connection."""
         received = list(self._received.items())
         return [request for connection, parts in received for request in _requests(connection, parts)]
 

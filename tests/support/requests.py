@@ -18,12 +18,12 @@ PRODUCE, FETCH, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 
 def request(
     api_key: int, version: int, values: dict[str, Any], correlation_id: int = 1, client_id: str = "test"
 ) -> bytes:
-    """The whole frame of a request; `values` as for the newest version."""
+    """Return the whole frame of a request; `values` as for the newest version."""
     return request_frame(api_key, version, values, correlation_id, client_id)
 
 
 def batch(*values: bytes, timestamp_ms: int = 1_700_000_000_000, **header: int) -> bytes:
-    """A record batch with one record per value."""
+    """Return a record batch with one record per value."""
     return encode_batch([Record(None, value) for value in values or (b"v",)], base_timestamp_ms=timestamp_ms, **header)
 
 
@@ -43,7 +43,8 @@ def produce(
     client_id: str = "test",
     transactional_id: str | None = None,
 ) -> bytes:
-    """The frame of a Produce request; one record if `records` is not given. A UUID names the topic from v13 on."""
+    """Return the frame of a Produce request; one record if `records` is not given. A UUID names the topic from v13
+    on."""
     if partitions is None:
         partitions = {partition: records}
     name = {"topic_id": topic} if isinstance(topic, UUID) else {"name": topic}
@@ -74,7 +75,7 @@ class Produced:
 
 
 def init_producer_id(client: RawClient) -> int:
-    """The id of a producer that is idempotent and has no transactions."""
+    """Return the id of an idempotent producer without transactions."""
     frame = request(INIT_PRODUCER_ID, 4, {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)})
     _, answer = decode_response(INIT_PRODUCER_ID, 4, client.ask(frame))
     assert answer.error_code == 0

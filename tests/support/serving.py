@@ -27,7 +27,7 @@ def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 class Serving:
     """A running `serve`: its facts from the ready file, its process, and what it wrote in the end. Its stdout and
-    stderr are pipes, or what is given. `prelude` is Python that runs before the command."""
+    stderr are pipes unless given. `prelude` is Python that runs before the command."""
 
     def __init__(
         self,

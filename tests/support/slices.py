@@ -1,4 +1,4 @@
-"""Work that is done in slices, watched."""
+"""Measured work in slices."""
 
 from __future__ import annotations
 

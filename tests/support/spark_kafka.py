@@ -28,7 +28,7 @@ _SETTINGS = {
 
 
 def connector_jars() -> list[Path]:
-    """The jars of the connector; the test is skipped, with the reason, where they cannot be had."""
+    """Return the jars of the connector; the test is skipped, with the reason, if they cannot be fetched."""
     reasons = []
     for connector, helper in VERSIONS:
         versions = {"connector": connector, "token-provider": helper}

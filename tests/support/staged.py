@@ -38,7 +38,7 @@ class Stage:
         return self.kafka.partition(0, GROUPS if key in _OF_GROUPS else TRANSACTIONS).leader_id
 
     def ask(self, frame: bytes) -> Any:
-        """The answer."""
+        """Return the response."""
         return decode_response(*_key_and_version(frame), self.raw(frame))[1]
 
     def raw(self, frame: bytes) -> bytes:

@@ -35,7 +35,7 @@ class Witness:
 
 
 class StockMember:
-    """`instance_id`: it is static, and comes back under that."""
+    """A stock member; with an `instance_id` it is static, and comes back under that."""
 
     def __init__(self, members: ClassicMembers, witness: Witness, instance_id: str | None = None) -> None:
         self._members = members
@@ -69,7 +69,7 @@ class StockMember:
             self.asked.append(self._members.leave(self.member_id))
 
     def act(self, now_ms: int) -> bool:
-        """Take what was answered, and do what is due; whether there was anything."""
+        """Read the responses, and do what is due; return whether there was anything."""
         if not self.is_alive or self.is_fenced:
             return False
         if self._joining is not None:

@@ -1,5 +1,5 @@
-"""A program that sends what it is told, and says what each record was called back with: on kafka-clients of a version,
-unmodified, and on `AsyncProducer` as the client of a generation."""
+"""A program that sends given records, and reports their callbacks: on unmodified kafka-clients of a version, and on
+`AsyncProducer` of the same generation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sends(Protocol):
     def send(self, key: str, size: int = 10, partition: int = 0, topic: str = "orders") -> None: ...
 
     def told(self) -> str:
-        """The next that it says: a key, and an offset, or an error's class and text, or how long a call took."""
+        """Return the next report: a key with an offset or an error's class and text, or the duration of a call."""
         ...
 
 
@@ -114,8 +114,8 @@ def _text(error: BaseException) -> str:
 
 @contextmanager
 def sends(version: str, kafka: FakeCluster, tells_calls: bool = False, /, **settings: object) -> Iterator[Sends]:
-    """A producer of that version ("4.4.0", or "ours 4.4") that has sent its first record. Skips where it cannot be
-    had."""
+    """Start a producer of that version ("4.4.0", or "ours 4.4") that has sent its first record. Skips where it cannot
+    be had."""
     values = {"bootstrap.servers": kafka.bootstrap_servers} | {
         name.replace("_", "."): str(value) for name, value in settings.items()
     }

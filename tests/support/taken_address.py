@@ -59,7 +59,8 @@ class Address:
         self._begin()
 
     def _begin(self) -> None:
-        """The topic that was first is second, and led by another broker; another test is at work already."""
+        """Begin the next life: the first topic is the second one now, with another leader, and another test runs
+        already."""
         self.kafka.create_topic("b", partitions=1, replication_factor=3)
         self.kafka.create_topic("a", partitions=1, replication_factor=3)
         self.send("b", [b"of b"] * 2 * len(OTHERS))
@@ -87,7 +88,7 @@ class Address:
         return any(isinstance(event, MemberJoined) for event in self.kafka.journal)
 
     def refused(self) -> list[str | None]:
-        """The errors that Produce requests of this life were answered."""
+        """Return the errors of the responses to Produce requests of this life."""
         return [entry.error for entry in self.kafka.journal.produce(topic="a") if entry.error != "NONE"]
 
 
@@ -95,6 +96,6 @@ WAYS = {"reset": Address.reset, "started again": Address.start_again, "another":
 
 
 def nightly_but_reset(way: str, *values: object) -> Any:
-    """A reset stands for all ways by day."""
+    """Run only the reset by day, and all ways at night."""
     marks = [] if way == "reset" else [pytest.mark.nightly]
     return pytest.param(WAYS[way], *values, id="-".join([way, *map(str, values)]), marks=marks)

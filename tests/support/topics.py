@@ -1,4 +1,4 @@
-"""A topic that is there."""
+"""A topic that exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A producer's part in a transaction over simulated connections, what readers see of it, and what the journal tells."""
+"""A producer's part in a transaction over simulated connections, a reader's view of it, and the events in the
+journal."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def names(events: list[Event]) -> list[str]:
 def produce_frame(
     producer: tuple[int, int], value: bytes, partition: int = 0, sequence: int = 0, version: int = 12
 ) -> bytes:
-    """One record to topic t in the transaction of "tx": v11 and below are version 1 of transactions."""
+    """Return a Produce of one record to topic t in the transaction of "tx": v11 and below are transaction version 1."""
     records = batch(
         value,
         timestamp_ms=1_800_000_000_000,
@@ -64,7 +65,7 @@ def produce(
     sequence: int = 0,
     version: int = 12,
 ) -> int:
-    """The error, at once."""
+    """Return the error code of a Produce, at once."""
     before = len(client.answers)
     client.send(produce_frame(producer, value, partition, sequence, version))
     ((_, frame),) = client.answers[before:]
@@ -103,7 +104,7 @@ def fetched(client: SimulatedClient, partition: int = 0, isolation: int = READ_C
 
 
 def read_committed(client: SimulatedClient, partition: int = 0) -> list[bytes]:
-    """The values that a consumer gives to its user: without what was aborted."""
+    """Return the values that a read_committed consumer gives to its user, without aborted ones."""
     answer = fetched(client, partition)
     aborted = sorted((each.first_offset, each.producer_id) for each in answer.aborted_transactions or ())
     data, values, hidden = answer.records or b"", [], set()

@@ -29,7 +29,7 @@ TRANSACTIONAL = 0x10
 
 
 class _Channel:
-    """Marks are written at once, where the leader's broker runs; what is to be sent again waits for `retry`."""
+    """A channel that writes markers at once where the leader's broker runs; failed ones wait for `retry`."""
 
     def __init__(self, harness: TransactionHarness) -> None:
         self._harness = harness
@@ -61,7 +61,7 @@ class _Channel:
 
 
 class TransactionHarness:
-    """`version` is that of transactions; `deaf` brokers are sent no marks."""
+    """A harness for one `version` of transactions; `deaf` brokers get no markers."""
 
     def __init__(
         self, brokers: int = 1, version: int = 2, followers: str = "instant", config: dict[str, str] | None = None

@@ -19,7 +19,7 @@ _MAX_BLOCK_MS = 5_000
 
 
 class World:
-    """A cluster, and producers with one transactional id each. `told`: what became of each record."""
+    """A cluster, and producers with one transactional id each. `told` has the result of each record."""
 
     def __init__(self, generation: str, seed: int = 0, brokers: int = 3) -> None:
         self.generation = generation

@@ -24,7 +24,7 @@ def with_coordinator(brokers: int = 1, partitions: int = 1, **config: str) -> Si
 
 
 def init(client: SimulatedClient, version: int = 5, **values: Any) -> tuple[int, int, int]:
-    """Error, producer id and epoch."""
+    """Return error, producer id and epoch."""
     defaults = {
         "transactional_id": "tx",
         "transaction_timeout": timedelta(seconds=60),
@@ -36,7 +36,7 @@ def init(client: SimulatedClient, version: int = 5, **values: Any) -> tuple[int,
 
 
 def add(client: SimulatedClient, producer: tuple[int, int], *partitions: int, version: int = 3) -> dict[int, int]:
-    """Errors by partition of topic t."""
+    """Return the errors by partition of topic t."""
     topics = [{"name": "t", "partitions": partitions}]
     values: dict[str, Any] = {
         "v3_and_below_transactional_id": "tx",
@@ -66,7 +66,7 @@ def end(
     version: int = 5,
     transactional_id: str = "tx",
 ) -> tuple[int, int, int]:
-    """Error, and from v5 on the next producer id and epoch."""
+    """Return the error, and from v5 on the next producer id and epoch."""
     answer = ask(
         client,
         END,

@@ -59,7 +59,7 @@ class Stall:
 
 
 class UnderAttack(Serving):
-    """A running broker with a quiet client; in the end it must be as it should."""
+    """A running broker with a quiet client; all its limits are checked at the end."""
 
     def __init__(self, *topics: str, brokers: int = 1, arguments: Sequence[str] = ()) -> None:
         named = [option for topic in (*topics, f"{SLOW}:1:{brokers}", f"{CALM}:1:1") for option in ("--topic", topic)]
@@ -104,7 +104,7 @@ class UnderAttack(Serving):
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
     def peak_bytes(self) -> int:
-        """The most since `forget_peak`."""
+        """Return the peak since `forget_peak`."""
         (line,) = [each for each in Path(f"/proc/{self.pid}/status").read_text().splitlines() if "VmHWM" in each]
         return int(line.split()[1]) * 1024
 
@@ -148,7 +148,7 @@ class UnderAttack(Serving):
     # How it serves on, and how it ends.
 
     def assert_serves_on(self) -> None:
-        """Connect as a new client, and be served."""
+        """Check that a new client connects and is served."""
         stall = Stall(self.pid)
         with self.client(CALM) as client:
             answer = Produced(client.ask(produce(CALM, acks=1)))
@@ -282,7 +282,7 @@ def hold(
 
 
 def prepare(broker: UnderAttack, target: str, fill: Sequence[bytes], unanswered: bool) -> None:
-    """Requests that come before the attack, in one stream; done when the last is answered."""
+    """Send requests before the attack, in one stream; return when the last one has its response."""
     if not fill:
         return
     with broker.client(target) as client:

@@ -136,7 +136,7 @@ class VirtualTarget:
         self.simulation.delete_topic(topic)
 
     def catch_up(self, broker: int) -> None:
-        """All brokers know everything at once."""
+        """Let all brokers have all metadata at once."""
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self.simulation.cluster.alter_client_quotas(QuotaEntity(None, client_id), quotas)

@@ -38,7 +38,7 @@ async def until(happened: Callable[[], object], what: str, limit_s: float = LIMI
 
 
 async def within(work: Awaitable[T], what: str = "the test's coroutine", limit_s: float = LIMIT_S) -> T:
-    """Await something."""
+    """Await something with a limit."""
     try:
         async with asyncio.timeout(limit_s) as timer:
             return await work

@@ -19,8 +19,8 @@ PRODUCE = 0
 
 
 class Exchange(NamedTuple):
-    """A Produce request and its answer, one partition each. Times are monotonic milliseconds; an answer that was
-    not written is None."""
+    """A Produce request and its response, one partition each. Times are monotonic milliseconds; an unwritten response
+    is None."""
 
     client_id: str
     acks: int
@@ -60,7 +60,7 @@ class WireTap:
         monkeypatch.setattr(Driver, "_write", tapped_write)
 
     def produce(self) -> list[Exchange]:
-        """All Produce requests of all connections, each with what was written back to it."""
+        """Return all Produce requests of all connections, each with its response."""
         return [exchange for connection in list(self._incoming) for exchange in self._of(connection)]
 
     def _of(self, connection: Connection) -> list[Exchange]:

@@ -25,7 +25,7 @@ def items(kind: Any) -> Any:
 
 
 def paths_to_errors(kind: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The fields that lead to an error code."""
+    """Yield the fields that lead to an error code."""
     hints = get_type_hints(kind)
     for field in fields(kind):
         if field.name in ("error_code", "partition_error_code"):

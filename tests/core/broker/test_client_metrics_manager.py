@@ -19,7 +19,7 @@ def test_the_least_recently_seen_client_is_evicted() -> None:
     manager = ClientMetricsManager(ClientMetricsSubscriptions(), 1_048_576, lambda: UUID(int=99))
 
     def is_remembered(number: int) -> bool:
-        """A client asks. A remembered client is refused, since its interval is not over."""
+        """Return True if a request of the client is refused: a remembered client's interval is not over."""
         client = ClientMetadata("c", "s", "1", "127.0.0.1", "1", number, lambda: True)
         try:
             finish(manager.get_subscription(UUID(int=1_000 + number), client, 0))
@@ -35,7 +35,7 @@ def test_the_least_recently_seen_client_is_evicted() -> None:
 
 
 def asked_by(client_id: str, patterns: list[str]) -> Slices[tuple[UUID, ClientInstance]]:
-    """A client asks, where there is a subscription for each pattern of its id."""
+    """Return the handling of a client's request, with a subscription for each pattern of its id."""
     subscriptions = ClientMetricsSubscriptions()
     for number, pattern in enumerate(patterns):
         texts = {"metrics": f"m{number}", "interval.ms": "100", "match": f"client_id={pattern}"}

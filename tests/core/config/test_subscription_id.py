@@ -1,4 +1,4 @@
-"""The number of a subscription (core/config/subscription_id.py), against numbers that Apache Kafka 4.4 told."""
+"""The id of a subscription (core/config/subscription_id.py), compared with ids of Apache Kafka 4.4."""
 
 from __future__ import annotations
 

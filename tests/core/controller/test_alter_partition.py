@@ -1,4 +1,4 @@
-"""A leader asks the controller for another ISR, and the controller takes its time."""
+"""A leader requests another ISR, and the controller responds after a delay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def simulation() -> Simulation:
 
 
 def out_of_sync(simulation: Simulation) -> int:
-    """Let broker 3 fall behind, until its leader asks for it to leave: when that was."""
+    """Let broker 3 fall behind until its leader requests its removal. Return the time of that."""
     simulation.followers("frozen", broker=3)
     simulation.connect().send(produce("t", acks=1))
     simulation.advance(LAG_MS + LOOKS_MS)

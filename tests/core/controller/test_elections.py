@@ -12,7 +12,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 def partition(leader: int, isr: set[int], alive: set[int], unclean: bool) -> Partition:
-    """Replicas 2, 3, 1 in this order."""
+    """Return a partition with replicas 2, 3, 1 in this order."""
     brokers = BrokerRegistry([1, 2, 3])
     config = TopicConfig(unclean_leader_election_enable=unclean)
     made = Partition(TopicPartition("t", 0), [2, 3, 1], config, 30_000, 0, brokers)
@@ -99,7 +99,7 @@ def test_the_preferred_leader_may_be_an_eligible_one() -> None:
 
 
 def with_elr(leader: int, isr: set[int], elr: tuple[int, ...], last: tuple[int, ...], alive: set[int]) -> Partition:
-    """Replicas 2, 3, 1 in this order, two of them at least in sync."""
+    """Return a partition with replicas 2, 3, 1 in this order and a minimum of two in-sync replicas."""
     brokers = BrokerRegistry([1, 2, 3])
     brokers.has_elr = lambda: True
     made = Partition(TopicPartition("t", 0), [2, 3, 1], TopicConfig(min_insync_replicas=2), 30_000, 0, brokers)

@@ -1,4 +1,4 @@
-"""Leaders that move and topics that go while requests are parked (DelayedProduce, cases A and B)."""
+"""Leaders that move and topics that are deleted while requests are parked (DelayedProduce, cases A and B)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_brokers_that_may_not_lead(broker: int, partition: int, words: str, code
 
 
 def test_a_follower_that_becomes_leader_waits_for_the_others_before_it_tells_the_end() -> None:
-    """The watermark does not fall; records of the old leadership are committed with the first fetches."""
+    """The high watermark does not fall; records of the old leadership are committed with the first fetches."""
     simulation = Simulation()
     simulation.topic(min_insync_replicas=3)
     simulation.followers("lagging:100", broker=3)

@@ -1,4 +1,4 @@
-"""Settings of very many partitions, altered in slices, between which the world goes on."""
+"""Settings of very many partitions, altered in slices, with other work in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers that do not hear the controller: leaders that do not know that they were deposed."""
+"""Brokers without metadata from the controller: leaders that do not know of their successor."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def heal(simulation: Plain, arisen: Arisen, wait_ms: int = HEARS_MS) -> None:
 
 
 def isolated(simulation: Simulation) -> Arisen:
-    """Broker 1 is cut off and deposed, and 2 leads."""
+    """Cut off broker 1 until its session ends; broker 2 leads then."""
     arisen = cut(simulation)
     simulation.advance(SESSION_MS)
     assert leads(simulation) == (2, 1, [2, 3])
@@ -80,7 +80,7 @@ def told(simulation: Simulation, broker_id: int) -> tuple[int, int, list[int], l
 
 
 def read(client: SimulatedClient, offset: int, version: int = 12) -> tuple[int, int, bytes]:
-    """Error, high watermark and bytes of what is there at once."""
+    """Return error, high watermark and bytes of a fetch that is completed at once."""
     client.send(fetch("t", offset=offset, version=version))
     _, answer = decode_response(FETCH, version, client.answers[-1][1])
     [[found]] = [topic.partitions for topic in answer.responses]
@@ -253,7 +253,7 @@ class TestADeposedLeader:
 
 class TestFollowersThatDoNotHearEither:
     def test_they_go_on_fetching_from_it(self, simulation: Simulation) -> None:
-        """1 and 2 are cut off, 3 leads: what 1 takes 2 has too, and acks=all waits for 3."""
+        """Brokers 1 and 2 are cut off, 3 leads: 2 copies the records of 1, and acks=all waits for 3."""
         arisen = cut(simulation, 1, 2, b=(3,))
         simulation.advance(SESSION_MS)
         assert leads(simulation)[0] == 3

@@ -1,4 +1,4 @@
-"""Topics made in slices, between which the world goes on (Controller.create_topics_in_slices)."""
+"""Topics that are created in slices, with other work in between (Controller.create_topics_in_slices)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch that grows is the batch that is made at once."""
+"""A batch that grows is equal to a batch that is made at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that no batch of the topic has room for: their operation fails, and the state never has them."""
+"""Records that are too large for a batch of the topic: their operation fails, and the state does not change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Watched(Text):
 
 
 def one_by_one(*texts: str) -> CoordinatorResult[str]:
-    """Records that may be spread over several batches."""
+    """Return records that may be spread over several batches."""
     records = [CoordinatorRecord(Name(f"n{number}"), Text(text)) for number, text in enumerate(texts)]
     return CoordinatorResult(records, "done", is_atomic=False)
 
@@ -62,7 +62,7 @@ def test_a_record_before_the_large_one_is_written_where_they_need_not_be_togethe
 
 @pytest.mark.parametrize("size", range(915, 936))
 def test_what_is_almost_as_large_as_a_batch_is_refused_by_the_log_alone(size: int) -> None:
-    """The size of a record is known to within some bytes before it is encoded."""
+    """Before it is encoded, the size of a record is known to within some bytes."""
     harness = harness_of()
     is_taken = harness.write(a="x" * size) == [["a"]]
     assert is_taken == (size <= 925)

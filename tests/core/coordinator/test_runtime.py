@@ -1,4 +1,4 @@
-"""Operations, and what becomes of their records."""
+"""Operations of a coordinator, and the fate of their records."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_operation_is_one_batch_with_the_time_of_now(harness: CoordinatorHarn
 
 
 class TestHeld:
-    """The followers have nothing yet."""
+    """Followers that have no records yet."""
 
     @pytest.fixture
     def harness(self) -> CoordinatorHarness:
@@ -126,7 +126,7 @@ class TestHeld:
 
 
 class TestFailing:
-    """The log refuses."""
+    """A log that refuses appends."""
 
     def test_nothing_has_happened(self, harness: CoordinatorHarness) -> None:
         harness.write(a="1")

@@ -19,7 +19,7 @@ LOST = (ErrorCode.not_coordinator, ErrorCode.request_timed_out)
 
 
 class Write:
-    """A write, and what was said of it: by `then` and by `on_complete`."""
+    """A write, and its results by `then` and by `on_complete`."""
 
     def __init__(self, texts: dict[str, str | None]) -> None:
         self.texts = texts
@@ -70,7 +70,7 @@ class Coordinators(RuleBasedStateMachine):
 
     @rule()
     def nothing(self) -> None:
-        """An operation without records is answered when what it has read is committed."""
+        """An operation without records is completed when the state that it has read is committed."""
         self._write(Write({}))
 
     @rule(broker=st.sampled_from((2, 3)))

@@ -1,4 +1,4 @@
-"""A fault is the same value in Python and in JSON, and what is wrong with it is told in one sentence."""
+"""A fault is the same value in Python and in JSON, and a mistake is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ ANYTHING = st.recursive(
 
 @st.composite
 def almost_faults(draw: st.DrawFn) -> Any:
-    """A good one with some of its values changed for others."""
+    """Draw a valid fault with some values replaced."""
     value = json.loads(json.dumps(draw(st.sampled_from(GOOD))))
     for _ in range(draw(st.integers(1, 3))):
         place = value

@@ -1,4 +1,4 @@
-"""Presets as values: what they say in JSON, and what of it is refused."""
+"""Presets as values: their JSON form, and mistakes in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/faults.md has the table as it is, and what it says can be said."""
+"""docs/faults.md has the present table, and its rules can be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record is known again by what it says, however it is sent."""
+"""A record has the same fingerprint in all encodings."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_clear_forgets_all() -> None:
     steps=st.lists(st.integers(0, 8) | st.none(), max_size=40),
 )
 def test_the_ring_is_a_tail_of_what_was_told(size: int, steps: list[int | None]) -> None:
-    """None clears; a number appends a batch of so many records. Against a list of all."""
+    """Compare the ring with a list of all events. None clears; a number appends a batch of so many records."""
     journal = Journal(size)
     since_clear: list[Event] = []
     for records in steps:

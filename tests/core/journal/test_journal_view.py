@@ -1,4 +1,4 @@
-"""Questions to a journal about the Produce requests, and what an expectation says that is not met."""
+"""Queries of a journal about Produce requests, and the messages of failed expectations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fakebroker.core.journal.view import ProduceView, view_produce
 
 
 class Asked:
-    """A simulation with frozen "t" and healthy "u", and what was produced to it."""
+    """A simulation with frozen "t" and healthy "u", and its Produce requests."""
 
     def __init__(self, size: int = 1_000) -> None:
         self.journal = Journal(size)
@@ -221,7 +221,7 @@ def test_a_count_cannot_be_told_of_a_journal_that_dropped_events() -> None:
 
 @pytest.mark.parametrize("size", range(40))
 def test_half_a_request_is_none(size: int) -> None:
-    """Wherever the journal begins, an entry tells the truth."""
+    """An entry is correct wherever the journal begins."""
     asked = Asked(size=size)
     for _ in range(4):
         asked.produce(wait_ms=500)

@@ -26,7 +26,7 @@ BODIES = st.one_of(st.integers(0, 60), st.integers(0, 60), st.integers(3_000, 9_
 
 
 def logged(offset: int, epoch: int, count: int, body: int, age_ms: int, producer: int) -> LoggedBatch:
-    """A batch of so many records; a negative producer is none, and a negative age is no timestamp."""
+    """Return a batch of so many records; a negative producer means none, and a negative age no timestamp."""
     at_ms = TIME_MS - age_ms if age_ms >= 0 else -1
     of_producer: dict[str, Any] = (
         {"producer_id": producer, "producer_epoch": 0, "base_sequence": offset} if producer >= 0 else {}
@@ -96,7 +96,7 @@ class Logs(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
-        """Whole batches: nothing else is deleted."""
+        """Delete whole batches only."""
         starts = [batch.base_offset for batch in self.model.log.batches]
         if starts:
             offset = data.draw(st.sampled_from(starts))
@@ -209,7 +209,7 @@ def test_no_more_batches_go_out_of_memory_than_free_the_memory_asked_for() -> No
 
 
 def test_an_answer_keeps_its_place_in_the_store() -> None:
-    """The log is truncated before the answer is taken; its bytes are there all the same, and gone with it."""
+    """The log is truncated before the response is read; its bytes stay until the response is gone."""
     store = MemoryStore()
     log = Log()
     for _ in range(3):

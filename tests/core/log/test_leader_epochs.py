@@ -29,7 +29,7 @@ def cache(entries: Entries) -> LeaderEpochCache:
 
 
 def replica(entries: Entries, end_offset: int) -> Replica:
-    """A log of one record a batch, written in these epochs; the cache may hold an epoch that has no record yet."""
+    """Return a log of one record a batch, written in these epochs; the cache may have an epoch without a record."""
     made = Replica(RegisteredBroker(1))
     for offset in range(end_offset):
         epoch = max((epoch for epoch, start in entries if start <= offset), default=0)
@@ -163,7 +163,7 @@ def test_a_follower_drops_what_the_leader_does_not_have(
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[Replica, Replica]:
-    """Two replicas that led by turns: epochs are unique, and what they share was copied."""
+    """Draw two replicas that led by turns: epochs are unique, and common records were copied."""
     logs = [Replica(RegisteredBroker(1)), Replica(RegisteredBroker(2))]
     for epoch in range(draw(st.integers(1, 8))):
         leader, follower = logs if draw(st.booleans()) else logs[::-1]

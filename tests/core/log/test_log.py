@@ -13,7 +13,7 @@ EPOCH = 5
 
 
 def filled(sizes: list[int]) -> Log:
-    """A batch of so many records each, and of 61 bytes and so many."""
+    """Return a log with batches of so many records of 61 bytes and a varying size."""
     log = Log()
     for size in sizes:
         start = log.log_end_offset
@@ -40,7 +40,7 @@ def test_reading_gives_what_is_between_two_offsets_up_to_a_limit(sizes: list[int
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(61, 99)), max_size=12), st.data())
 def test_the_bytes_between_two_offsets_are_those_of_a_read(batches: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Also after the log has lost some at either end, and grown again."""
+    """The rule also holds after the log was truncated at either end, and has grown again."""
     log = Log()
 
     def grow() -> None:

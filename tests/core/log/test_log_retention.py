@@ -1,4 +1,4 @@
-"""Logs that lose their beginning: by retention.bytes, and by retention.ms."""
+"""Logs that lose old records: by retention.bytes, and by retention.ms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def partition_of(simulation: Simulation, topic: str = "t") -> Partition:
 
 
 def send(client: SimulatedClient, times: int = 1, topic: str = "t", records: bytes | None = None) -> list[int]:
-    """Error codes of that many produce requests with acks=1."""
+    """Return the error codes of that many produce requests with acks=1."""
     before = len(client.answers)
     for _ in range(times):
         client.send(produce(topic, records=records or keyed(), acks=1))
@@ -37,7 +37,7 @@ def send(client: SimulatedClient, times: int = 1, topic: str = "t", records: byt
 
 
 def fetched(simulation: Simulation, offset: int) -> tuple[int, int, int]:
-    """Error code, log start offset and bytes of a consumer's fetch."""
+    """Return error code, log start offset and bytes of a consumer's fetch."""
     reader = simulation.connect()
     reader.send(fetch("t", offset=offset))
     ((_, frame),) = reader.answers
@@ -55,7 +55,7 @@ def filled(sizes: list[int], watermark: int) -> Log:
 
 @given(st.lists(st.integers(1, 9), max_size=9), st.integers(0, 9), st.integers(0, 40))
 def test_retention_by_size_keeps_at_least_what_it_says(sizes: list[int], watermark: int, retention: int) -> None:
-    """UnifiedLog.deleteRetentionSizeBreachedSegments: a segment goes if what is left is not below retention.bytes."""
+    """UnifiedLog.deleteRetentionSizeBreachedSegments: a segment is deleted if the rest is not below retention.bytes."""
     log = filled(sizes, watermark)
     start = start_by_size(log, retention)
     log.maybe_increment_log_start_offset(start)

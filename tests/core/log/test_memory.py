@@ -29,7 +29,7 @@ def partition_of(simulation: Simulation, topic: str = "t") -> Partition:
 
 
 def send(client: SimulatedClient, times: int = 1, topic: str = "t", records: bytes | None = None) -> list[int]:
-    """Error codes of that many produce requests with acks=1."""
+    """Return the error codes of that many produce requests with acks=1."""
     before = len(client.answers)
     for _ in range(times):
         client.send(produce(topic, records=records or keyed(), acks=1))
@@ -124,7 +124,7 @@ def test_retention_frees_the_store() -> None:
 
 
 class FullStore(MemoryStore):
-    """Has room for so many bytes."""
+    """A store with room for so many bytes."""
 
     def __init__(self, room: int) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""The fast way of an append against the general one: what it takes, the general way takes, and makes the same of it."""
+"""The fast way of an append, compared with the general one: what the fast way accepts, the general one appends
+equally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotent producers, rule by rule: what was written before, what is sent now, what is answered.
+"""Idempotent producers, rule by rule: the records before, the request, and the response.
 
 Source   ProducerAppendInfo.checkSequence, checkProducerEpoch; ProducerStateEntry.findDuplicateBatch; UnifiedLog.append
          @ 4.0.

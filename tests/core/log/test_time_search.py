@@ -1,4 +1,5 @@
-"""A time is found in a log as by looking at every batch, whatever was appended, deleted and truncated; in few steps."""
+"""The search for a time gives the same as a look at every batch, after appends, deletions and truncations, in few
+steps."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def refused(batch: bytes, config: TopicConfig = CONFIG, max_errors: int = MAX_RE
 
 
 def peak_of(work: Callable[[], object]) -> int:
-    """The most memory that it had at a time, beside what was there before."""
+    """Return the peak of its memory, beyond the memory before."""
     tracemalloc.start()
     try:
         work()
@@ -72,13 +72,13 @@ def record(index: int = 0, timestamp_delta: int = 0, fields: bytes = b"\1\1\0") 
 
 
 def many(count: int, codec: int, timestamp_delta: int = 0) -> bytes:
-    """A batch of records of nothing. Only its first has that delta, and all have the offset 0."""
+    """Return a batch of empty records. Only its first has that delta, and all have the offset 0."""
     body = record(0, timestamp_delta) + record() * (count - 1)
     return batch_of([], codec, body=body, record_count=count, last_offset_delta=count - 1)
 
 
 def of_headers(count: int, codec: int) -> bytes:
-    """A batch of one record with so many headers."""
+    """Return a batch of one record with so many headers."""
     body = record(0, 0, b"\1\1" + encode_varint(count) + b"\0\1" * count)
     return batch_of([], codec, body=body, record_count=1, last_offset_delta=0)
 
@@ -110,7 +110,7 @@ def test_very_many_records_are_walked_over_in_slices(codec: Codec) -> None:
 # The list is made of records that are decompressed already; the walk above has all codecs every day.
 @pytest.mark.parametrize("codec", doses.nightly_but([Codec.ZSTD], [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD]))
 def test_the_list_of_bad_records_ends(codec: Codec) -> None:
-    """A frame of 9 KiB with 14.9 million records and a bad timestamp: 7.9 GiB and more than 100 s, once."""
+    """A frame of 9 KiB with 14.9 million records and a bad timestamp once took 7.9 GiB and more than 100 s."""
     config = TopicConfig(max_message_bytes=LARGE, segment_bytes=LARGE, message_timestamp_before_max_ms=DAY_MS)
     count = 20_000
     body = b"".join(record(index) for index in range(count))
@@ -136,7 +136,7 @@ def test_records_without_keys_are_counted_even_if_they_are_not_listed() -> None:
 
 
 def test_a_bad_timestamp_behind_a_full_list_is_still_told() -> None:
-    """The code of the batch is that of timestamps if there is one."""
+    """The error code of the batch is that of timestamps if there is one."""
     config = TopicConfig(cleanup_policy=("compact",), message_timestamp_before_max_ms=DAY_MS)
     batch = batch_of([Record(None, b"")] * 50 + [Record(b"k", b"", (), TIME_MS - 2 * DAY_MS)])
     for most, listed in ((10, 10), (50, 50), (51, 51), (0, 1)):
@@ -155,7 +155,7 @@ def test_a_bad_timestamp_behind_a_full_list_is_still_told() -> None:
     ),
 )
 def test_a_record_of_very_many_headers(source: Codec, target: str) -> None:
-    """2.5 million of them into a topic that recompresses: 889 MiB, once."""
+    """A record with 2.5 million headers in a topic that recompresses once took 889 MiB."""
     headers = doses.count(35_000, 50_000)
     batch = of_headers(headers, source)
     config = TopicConfig(max_message_bytes=LARGE, segment_bytes=LARGE, compression_type=target)
@@ -200,7 +200,7 @@ def test_large_records_are_recompressed_as_they_are(target: str) -> None:
 
 
 def test_what_becomes_too_large_is_given_up_at_once() -> None:
-    """A megabyte that stands for a hundred: written out plain, it is too large after the first of them."""
+    """A megabyte decompresses to a hundred: without compression it is too large after the first one."""
     config = TopicConfig(compression_type="uncompressed")
     value = bytes(90 * MIB)
     batch = keyed(value, codec=Codec.ZSTD)
@@ -210,7 +210,7 @@ def test_what_becomes_too_large_is_given_up_at_once() -> None:
 
 
 def test_a_frame_that_stands_for_nothing_takes_slices() -> None:
-    """gzip of many empty members: 8 MB took 29.6 s, once."""
+    """A gzip frame of many empty members: 8 MB once took 29.6 s."""
     body = gzip.compress(b"", mtime=0) * 50_000
     batch = batch_of([Record(b"k", b"v")], attributes=Codec.GZIP, body=body)
     assert refused(batch).code is ErrorCode.invalid_record
@@ -232,7 +232,8 @@ def test_the_crc_of_a_large_batch_is_found_in_slices() -> None:
 
 
 def test_what_is_met_first_is_told() -> None:
-    """Records that are broken, in bytes that are broken behind them: as in Kafka, unless the batch is small."""
+    """Records are broken, and so are the bytes after them: the error is that of the first, as in Kafka, unless the
+    batch is small."""
     bad = record()[:-1] + b"\1"  # -1 headers
     noise = bytes(range(256)) * 4_000
     for body, code in ((bad + noise, ErrorCode.invalid_record), (bad, ErrorCode.unknown_server_error)):
@@ -242,7 +243,7 @@ def test_what_is_met_first_is_told() -> None:
 
 
 def test_the_facts_of_a_batch_are_those_of_the_walk() -> None:
-    """A hold for the helpers above: what they build is what they say."""
+    """A check of the helpers above: their batches have the stated facts."""
     batch = many(3, Codec.NONE, 5)
     facts = list(record_facts(batch, RECORD_BATCH_OVERHEAD, 3, TIME_MS))
     assert [(fact.timestamp_ms, fact.offset_delta) for fact in facts] == [(TIME_MS + 5, 0), (TIME_MS, 0), (TIME_MS, 0)]

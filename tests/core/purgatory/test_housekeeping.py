@@ -1,4 +1,4 @@
-"""Periodic tasks: they run when they would anyway, but for the times at which they have nothing to do."""
+"""Periodic tasks run at their usual times, except when they have nothing to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY_MS = 86_400_000
 
 
 class World:
-    """Things to be done, each from some time on; a task of an interval sees to them all. `done` has (when, which)."""
+    """Actions that are due from some time on, and a task with an interval that does them. `done` has (when, which)."""
 
     def __init__(self, *intervals_ms: int, skips: bool = True) -> None:
         self.clock = HasNow(Now(0, 0))

@@ -14,7 +14,7 @@ START_MS = 1_000
 
 
 class Operation(DelayedOperation):
-    """Completes when told that it may. `log` records what was called, in order."""
+    """An operation that completes when it may. `log` records its calls, in order."""
 
     def __init__(self, delay_ms: int = 100_000, completable: bool = False) -> None:
         super().__init__(delay_ms)
@@ -188,7 +188,7 @@ def test_leftovers_are_purged_once_they_exceed_the_interval() -> None:
 
 
 def leave_over(purgatory: Purgatory) -> None:
-    """One operation completes through one of its keys, and stays on the list of the other."""
+    """Complete an operation through one of its keys, so that it stays on the list of the other."""
     operation = Operation()
     purgatory.try_complete_else_watch(operation, [KEY_1, KEY_2], START_MS)
     operation.completable = True

@@ -1,4 +1,4 @@
-"""Tokens for partitions that are made and deleted (core/quota/controller_mutation.py), and what it does to requests."""
+"""Tokens for created and deleted partitions (core/quota/controller_mutation.py), and their effect on requests."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def create(client: SimulatedClient, version: int, *topics: tuple[str, int], **va
 
 
 def told(answer: Any, results: str) -> tuple[list[int], int]:
-    """The errors, and the throttle time in milliseconds."""
+    """Return the errors, and the throttle time in milliseconds."""
     errors = [int(each.error_code) for each in getattr(answer, results)]
     return errors, round(answer.throttle_time.total_seconds() * 1000)
 

@@ -1,4 +1,4 @@
-"""consumer_byte_rate: what is fetched is counted, and withheld if it is too much (apis/reading/fetch_answer.py)."""
+"""consumer_byte_rate: fetched bytes are counted, and withheld above the quota (apis/reading/fetch_answer.py)."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ SHARING = [
 
 @pytest.mark.parametrize(("entity", "by_user", "by_client_id"), SHARING)
 def test_which_clients_share_a_quota(entity: QuotaEntity, by_user: bool, by_client_id: bool) -> None:
-    """10 000 bytes of another client, and then 5000 of ours with 1000 bytes per second: alone they are fine."""
+    """10 000 bytes of another client, and then 5000 of ours with 1000 bytes per second. Alone, ours are below the
+    quota."""
     others: tuple[tuple[dict[str, Any], bool], ...] = (
         ({"client_id": "other"}, by_user),
         ({"user": "other"}, by_client_id),

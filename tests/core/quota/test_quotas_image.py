@@ -1,4 +1,4 @@
-"""Client quotas come in the order of Kafka's hash tables: beside slots and chains that grow as those of Java do."""
+"""Client quotas have the order of Kafka's hash tables, compared with slots and chains that grow like Java's."""
 
 from __future__ import annotations
 

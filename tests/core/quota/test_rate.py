@@ -13,7 +13,7 @@ START_MS = 5_000_000
 
 
 def rate_of(events: list[tuple[int, float]], at_ms: int, samples: int = 11, window_ms: int = 1000) -> tuple[float, int]:
-    """The rate and its window after these events, measured after each of them as quotas do."""
+    """Return the rate and its window after these events, measured after each of them as quotas do."""
     rate = Rate(samples, window_ms)
     for time_ms, value in events:
         rate.record(value, START_MS + time_ms)

@@ -23,7 +23,7 @@ LEADER, FOLLOWER = "leader.replication.throttled.", "follower.replication.thrott
 
 
 def filled(batches: int = 50, size: int = 10_000, brokers: int = 4, **configs: Any) -> Simulation:
-    """Topic t on the brokers 1 and 2, some batches in it."""
+    """Return a cluster with a topic t on the brokers 1 and 2, with some batches."""
     simulation = Simulation(brokers=brokers, config={"replica.fetch.max.bytes": "100000"})
     simulation.topic("t", replicas=2, **configs)
     client = simulation.connect()
@@ -305,7 +305,7 @@ def test_a_leader_that_has_run_for_a_while_gives_more_at_first() -> None:
 
 
 def test_a_follower_that_fetches_every_millisecond_is_noted_ten_times_a_second() -> None:
-    """`next_free_ms` looks at each note: with one a millisecond it took 125 ms to say."""
+    """`next_free_ms` reads each note: with one a millisecond it took 125 ms."""
     often, seldom = (ReplicationQuotaManager(11, 1000, notes_ms) for notes_ms in (1, 100))
     for quota in (often, seldom):
         quota.update_quota(1_000)

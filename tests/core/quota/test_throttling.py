@@ -39,7 +39,7 @@ NONE, TIMED_OUT = 0, 7
 
 
 def produce_1500(**fields: Any) -> bytes:
-    """A Produce request that counts 1500 bytes: its header and body, not its length."""
+    """Return a Produce request that counts 1500 bytes: its header and body, not its length."""
     frame = b""
     size = REQUEST_BYTES - 200
     while len(frame) != 4 + REQUEST_BYTES:
@@ -56,7 +56,7 @@ def throttled(entity: QuotaEntity = MINE, config: dict[str, str] | None = None, 
 
 
 def answers(client: SimulatedClient, version: int = 9) -> list[tuple[int, int, int]]:
-    """(milliseconds, correlation id, throttle time) of each Produce answer."""
+    """Return (milliseconds, correlation id, throttle time) of each Produce response."""
     found = []
     for at_ms, frame in client.answers:
         produced = Produced(frame, version)
@@ -334,7 +334,7 @@ def test_a_request_counts_once_though_its_handler_fails_after_it_was_throttled()
 
 
 def test_a_throttle_that_is_over_before_the_answer() -> None:
-    """BUSY_THROTTLED -> BUSY: a handler may be throttled first and answer later."""
+    """The transition is BUSY_THROTTLED -> BUSY: a handler may be throttled first and respond later."""
     simulation = throttled()
     simulation.followers("frozen")
     client = simulation.connect()

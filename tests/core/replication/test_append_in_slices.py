@@ -30,7 +30,7 @@ class Appending:
     answers: list[list[ProducePartitionStatus]]
 
     def end(self) -> list[tuple[int, int]]:
-        """The rest of it: (error, base offset) of each partition."""
+        """Finish the append; return (error, base offset) of each partition."""
         finish(self.slices)
         self.simulation.cluster.brokers[1].replicas.try_complete_actions(self.simulation.now)
         (answer,) = self.answers
@@ -38,7 +38,7 @@ class Appending:
 
 
 def led_topic(simulation: Simulation, partitions: int, **configs: Any) -> None:
-    """A topic of which broker 1 leads everything."""
+    """Create a topic with all partitions led by broker 1."""
     simulation.topic(partitions=partitions, **configs)
     for index in range(1, partitions):
         simulation.move_leader(1, "t", index)
@@ -198,7 +198,7 @@ def test_the_timeout_starts_when_all_is_appended() -> None:
 
 
 def test_the_list_of_record_errors_is_shared_by_a_request() -> None:
-    """One for each batch is told whatever there is."""
+    """One error for each batch is returned in any case."""
     records = keyed(*[b""] * 6_000, base_timestamp_ms=TIME_MS - 10, codec=Codec.GZIP)
     simulation = Simulation()
     led_topic(simulation, 3, message_timestamp_before_max_ms=1)
@@ -224,7 +224,7 @@ def test_acks_that_cannot_be() -> None:
 
 
 def test_very_many_bombs_in_one_request_are_one_after_the_other() -> None:
-    """319 KiB that name 100 partitions took 9.6 s at once: here each is done in slices, in the memory of one."""
+    """319 KiB with 100 partitions once took 9.6 s. Now each partition is done in slices, in the memory of one."""
     records = keyed(bytes(10_000_000), codec=Codec.ZSTD)
     simulation = Simulation()
     led_topic(simulation, 10)

@@ -16,7 +16,7 @@ from fakebroker.protocol.slices import finish
 
 
 def written(records: int, codec: int) -> Simulation:
-    """A log of two batches with the same keys, of which every third is deleted in the second."""
+    """Return a cluster with a log of two batches with the same keys; the second deletes every third key."""
     simulation = compacted()
     keys = [b"k%d" % number for number in range(records)]
     write(simulation, *((key, b"old") for key in keys[::2]), codec=codec)
@@ -61,7 +61,7 @@ def test_the_map_of_keys_is_made_of_small_parts_and_dropped_one_by_one() -> None
 
 
 def of_many_batches() -> Simulation:
-    """1,200 batches with 1,100 keys: more than are put in place at once."""
+    """Return a cluster with 1,200 batches of 1,100 keys: more than are replaced at once."""
     simulation = compacted(brokers=3)
     partition, now = simulation.partition(), simulation.now
     for number in range(1_200):

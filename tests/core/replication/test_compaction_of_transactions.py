@@ -1,4 +1,5 @@
-"""Compaction of logs with transactions: what goes, when, and what readers are told (CleanedTransactionMetadata)."""
+"""Compaction of logs with transactions: removed records, the time, and responses to readers
+(CleanedTransactionMetadata)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Followers as actors: what each kind makes of acks=all, and when. Virtual time, exact to the millisecond."""
+"""Followers as actors: their effect on acks=all. Virtual time, exact to the millisecond."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakebroker.protocol.errors import KafkaError
 
 
 def sized(size: int) -> bytes:
-    """A batch of exactly so many bytes."""
+    """Return a batch of exactly so many bytes."""
     empty = len(batch(b""))
     data = batch(b"v" * (size - empty))
     if len(data) > size:  # the record's own lengths take another byte

@@ -1,4 +1,4 @@
-"""Behaviours of very many followers, set in slices, between which the world goes on."""
+"""Behaviours of very many followers, set in slices, with other work in between."""
 
 from __future__ import annotations
 

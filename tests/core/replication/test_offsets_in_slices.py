@@ -1,4 +1,4 @@
-"""A question for a time takes little memory and few steps, and is answered by what holds when it is answered."""
+"""A ListOffsets by time takes little memory and few steps, and its response is right at the time of the response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def record(index: int, timestamp_delta: int) -> bytes:
 
 
 def asked(codec: int) -> tuple[Simulation, Callable[[int], Slices[TimestampAndOffset]]]:
-    """Return a log of one batch in which only the last record is a second late, and a function that searches it."""
+    """Return a cluster with a log of one batch, and a function that searches it. Only the last record is a second
+    late."""
     simulation = Simulation()
     simulation.topic(max_message_bytes=LARGE, segment_bytes=LARGE)
     body = b"".join(record(index, 0) for index in range(COUNT - 1)) + record(COUNT - 1, 1_000)
@@ -43,7 +44,7 @@ def asked(codec: int) -> tuple[Simulation, Callable[[int], Slices[TimestampAndOf
 
 @pytest.mark.parametrize("codec", doses.nightly_after(2, [Codec.NONE, Codec.ZSTD, Codec.GZIP, Codec.LZ4]))
 def test_a_time_in_a_batch_of_very_many_records(codec: Codec) -> None:
-    """150 MiB for a question of 42 bytes, once."""
+    """A request of 42 bytes once took 150 MiB."""
     _, ask = asked(codec)
     for timestamp_ms in (TIME_MS + 1, -3):
         tracemalloc.start()
@@ -96,7 +97,7 @@ def test_what_was_found_is_deleted_meanwhile() -> None:
 
 
 def test_very_many_batches_are_looked_through_once() -> None:
-    """119 questions over 100,000 batches: 5.5 s, once."""
+    """119 searches over 100,000 batches once took 5.5 s."""
     simulation = Simulation()
     simulation.topic()
     partition = simulation.partition()

@@ -64,7 +64,8 @@ def fetch_many(min_bytes: int) -> bytes:
 
 
 def parked(followers: str = "instant") -> tuple[Simulation, SimulatedClient, SimulatedClient]:
-    """Return a client with a parked fetch of many partitions that needs two batches, and a client that produces."""
+    """Return a cluster, a client with a parked fetch of many partitions, and a producing client. The fetch needs two
+    batches."""
     simulation = Simulation(followers=followers)
     simulation.topic(partitions=MANY)
     partitions = simulation.cluster.metadata.partitions()

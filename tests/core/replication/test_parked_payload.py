@@ -1,4 +1,4 @@
-"""A parked request holds on to nothing of what it carried: only the log has the records."""
+"""A parked request keeps none of its records alive: only the log has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAYLOAD_BYTES = 100_000
 
 
 def reachable(*roots: object) -> Iterator[object]:
-    """Everything that the roots keep alive, classes and modules aside."""
+    """Return all objects that the roots keep alive, except for classes and modules."""
     seen: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -71,7 +71,7 @@ def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:
 
 
 def test_the_search_finds_what_is_held() -> None:
-    """A whole second request that waits behind the first is in the connection's buffer, and is found there."""
+    """A second request behind the first is in the connection's buffer, and is found there."""
     simulation = Simulation(followers="frozen")
     simulation.topic()
     client = simulation.connect()

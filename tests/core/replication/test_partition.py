@@ -32,7 +32,7 @@ def append(to: Partition, now_ms: int = 0, acks: int = 1, records: bytes | None 
 
 
 def fetch(of: Partition, broker_id: int, offset: int, now_ms: int = 0) -> bool:
-    """The follower has everything below `offset`, and says so."""
+    """Note the fetch of a follower that has all records below `offset`."""
     log = of.replicas[broker_id].log
     for logged in of.leader_log.batches_from(log.log_end_offset):
         if logged.last_offset < offset:
@@ -190,7 +190,7 @@ def test_log_append_time_is_written_into_the_batch_with_a_valid_crc() -> None:
 
 
 def test_a_follower_joins_a_new_leadership_only_from_its_start_on() -> None:
-    """Below it there may be committed records that the new watermark does not cover yet."""
+    """Below it there may be committed records that the new high watermark does not cover yet."""
     p = partition(replicas=3)
     append(p)
     append(p)

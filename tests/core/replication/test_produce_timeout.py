@@ -17,7 +17,7 @@ NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
 
 
 def answers(client: SimulatedClient) -> list[tuple[int, int, dict[int, tuple[int, int]]]]:
-    """(milliseconds, correlation id, {partition: (error, base offset)}) of each answer."""
+    """Return (milliseconds, correlation id, {partition: (error, base offset)}) of each response."""
     found = []
     for at_ms, frame in client.answers:
         produced = Produced(frame)

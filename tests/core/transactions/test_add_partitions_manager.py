@@ -14,7 +14,7 @@ NONE, FENCED_EPOCH, NETWORK = ErrorCode.none, ErrorCode.invalid_producer_epoch, 
 
 
 class World:
-    """`asked` are questions that brokers have and have not answered, `told` what came of them."""
+    """A manager with two brokers. `asked` are pending verifications, `told` their results."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, str, Answered]] = []
@@ -37,7 +37,7 @@ class World:
         self.manager.add_or_verify_transaction(broker_id, question)
 
     def answer(self, code: ErrorCode = NONE) -> None:
-        """The question that has waited for longest."""
+        """Answer the oldest pending verification."""
         self.asked.pop(0)[2]({T0: code})
 
     def at(self) -> list[tuple[int, str]]:

@@ -34,7 +34,7 @@ def begun(harness: TransactionHarness) -> ProducerIdAndEpoch:
 
 
 def committed(harness: TransactionHarness, producer: ProducerIdAndEpoch, sequence: int = 0) -> ProducerIdAndEpoch:
-    """A whole transaction of one record."""
+    """Commit a transaction of one record."""
     assert harness.add(producer, T0) == [NONE]
     harness.write(producer, T0, sequence)
     [(error, given)] = harness.end(producer, COMMIT)
@@ -104,7 +104,7 @@ class TestTransaction:
         assert producer == ProducerIdAndEpoch(100, 3 if harness.version == 2 else 0)
 
     def test_sent_again(self, harness: TransactionHarness) -> None:
-        """The answer of the first time, whatever its producer has heard."""
+        """The response is that of the first request, whether its producer got it or not."""
         producer = begun(harness)
         committed(harness, producer)
         expected = ProducerIdAndEpoch(100, 1) if harness.version == 2 else ProducerIdAndEpoch(100, 0)
@@ -267,7 +267,7 @@ def test_an_id_that_is_not_used_is_forgotten(harness: TransactionHarness) -> Non
 
 
 class TestOneRequestToEachBroker:
-    """A mark that cannot be replicated holds up all others that its broker is to write, as in Kafka."""
+    """A marker that cannot be replicated delays all other markers of its broker, as in Kafka."""
 
     def test_the_second_waits_for_the_first(self) -> None:
         harness = TransactionHarness(brokers=3, version=1)
@@ -286,7 +286,7 @@ class TestOneRequestToEachBroker:
         assert (harness.state, state_of(harness, "second")) == ("CompleteCommit", "CompleteCommit")
 
     def test_no_longer_than_its_time(self) -> None:
-        """request.timeout.ms; then the second has its turn, and the first is sent again."""
+        """After request.timeout.ms the second request has its turn, and the first is sent again."""
         harness = TransactionHarness(brokers=3, version=1, config={"replica.lag.time.max.ms": "600000"})
         harness.simulation.topic("alone", 1, 1)
         first, second = begun(harness), begun_as(harness, "second")

@@ -52,7 +52,7 @@ class Order:
 
 
 def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
-    """The answer, with all that is done at the same millisecond."""
+    """Return the response, after all work of the same millisecond."""
     frame = answered(client, request(api_key, version, values, correlation_id=77))
     return decode_response(api_key, version, frame)[1]
 
@@ -266,7 +266,7 @@ def offsets_of_many(producer: tuple[int, int], count: int) -> dict[str, Any]:
 
 
 def committed(client: SimulatedClient, count: int) -> list[int]:
-    """The offsets of the group, -1 where there is none."""
+    """Return the offsets of the group, -1 where there is none."""
     group = {"group_id": "g", "member_id": None, "member_epoch": -1}
     asked = group | {"topics": [{"name": "big", "partition_indexes": range(count)}]}
     [told] = ask(client, OFFSET_FETCH, 8, groups=[asked], require_stable=True).groups
@@ -327,7 +327,7 @@ def test_other_requests_are_served_between_the_offsets_and_requests_to_the_group
     ),
 )
 def test_a_coordinator_of_groups_that_goes_between_the_offsets(what: str, turns: int) -> None:
-    """All of them are written, or none: the transaction goes on either way, and the next coordinator reads them."""
+    """All offsets are written, or none: the transaction continues either way, and the next coordinator loads them."""
     simulation, _ = prepared(MANY, 3)
     simulation.move_leader(2, "__transaction_state")
     client, keeper = simulation.connect(1), simulation.connect(2)

@@ -1,4 +1,5 @@
-"""Marks in a leader's log: which are refused, what they do to its producers (ProducerAppendInfo.appendEndTxnMarker)."""
+"""Transaction markers in a leader's log: refused ones, and their effect on producers
+(ProducerAppendInfo.appendEndTxnMarker)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def mark(epoch: int, coordinator_epoch: int = 0, version: int = 0, control_type:
 
 
 def begin(partition: Partition, epoch: int = 3, sequence: int = 0) -> None:
-    """A transaction, as its coordinator has agreed to it."""
+    """Begin a transaction that its coordinator has verified."""
     log = partition.leader_log
     guard = log.producer_state.maybe_start_verification(PID, sequence, epoch, False, NOW.wall_ms)
     records = batch(producer_id=PID, producer_epoch=epoch, base_sequence=sequence, attributes=0x10)
@@ -112,7 +113,7 @@ class TestGuard:
             partition.append_records_to_leader(records, False, 1, NOW)
 
     def test_a_mark_takes_it_away(self, partition: Partition) -> None:
-        """Asked in one transaction, appended in the next: KIP-890."""
+        """The request is verified in one transaction, and appended in the next: KIP-890."""
         state = partition.leader_log.producer_state
         guard = state.maybe_start_verification(PID, 0, 3, False, NOW.wall_ms)
         append_mark(partition, mark(3), NOW)

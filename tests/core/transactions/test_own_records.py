@@ -14,7 +14,7 @@ TOO_LARGE, NOT_LEADER = 10, 6
 
 
 def both(simulation: Simulation, size: int, broker: int = 1) -> list[tuple[int, int, list[object]]]:
-    """Error, offset and what is in the log afterwards: by itself, and in the general way."""
+    """Return error, offset and log afterwards, of the short and of the general way."""
     found: list[tuple[int, int, list[object]]] = []
     for topic in ("own", "general"):
         partition = simulation.partition(topic)

@@ -63,7 +63,7 @@ class TestIncrement:
 
     @pytest.mark.parametrize("expected", [MAX_EPOCH - 2, 3, MAX_EPOCH])
     def test_another_epoch_than_the_last_one(self, expected: int) -> None:
-        """Kafka fails there too, whatever the epoch is (IllegalStateException)."""
+        """Kafka fails there too, for any epoch (IllegalStateException)."""
         of = metadata(epoch=MAX_EPOCH - 1, last_producer_epoch=MAX_EPOCH - 2)
         with pytest.raises(KafkaError) as refused:
             of.prepare_increment_producer_epoch(30_000, expected, 9)

@@ -36,7 +36,7 @@ class Clock:
 
 
 class Turns:
-    """Hears of those of the producer's thread."""
+    """A counter of the turns of the producer's thread."""
 
     def __init__(self, producer: Any) -> None:
         self._sender = producer._sender

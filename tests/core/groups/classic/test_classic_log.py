@@ -1,4 +1,4 @@
-"""Classic groups and their log: what is written, what is loaded, and what becomes of what could not be written."""
+"""Classic groups and their log: written and loaded records, and failed writes."""
 
 from __future__ import annotations
 

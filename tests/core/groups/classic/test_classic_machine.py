@@ -48,7 +48,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
     @precondition(lambda self: len(self.alive) < MAX_MEMBERS)
     @rule(instance=st.none() | st.sampled_from(["one", "two"]))
     def comes(self, instance: str | None) -> None:
-        """A static one may take the place of one that lives: that one is fenced when it is heard of."""
+        """Join as a new member. A static one may replace a live one, which is then fenced."""
         self.everybody.append(StockMember(self.members, self.witness, instance))
 
     @precondition(lambda self: self.alive)

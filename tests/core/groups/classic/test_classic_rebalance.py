@@ -135,7 +135,7 @@ def test_an_empty_group_keeps_its_generation(harness: GroupHarness, members: Cla
 def test_a_rebalance_does_not_wait_for_a_member_that_only_got_an_id(
     harness: GroupHarness, members: ClassicMembers
 ) -> None:
-    """A group without members has a rebalance timeout of 0: that is over at once, and not at the next millisecond."""
+    """A group without members has a rebalance timeout of 0, which ends at once, and not at the next millisecond."""
     only = members.join()
     harness.advance(DELAY_MS)
     told = members.join(knows_ids=True).told
@@ -156,7 +156,7 @@ def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: Classi
 
 
 def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarness, members: ClassicMembers) -> None:
-    """Some at once, in the order of the members; others have their turn between the rest."""
+    """Some responses go out at once, in the order of the members; other work is done between the rest."""
     asked = [members.join() for _ in range(200)]
     soon: list[Callable[[], None]] = []
     harness.coordinator().runtime.in_turns._soon = soon.append
@@ -213,7 +213,7 @@ def test_no_session_ends_while_a_response_of_the_rebalance_is_still_to_be_sent(
 
 @pytest.mark.interpreted
 def test_a_generation_costs_few_calls_for_each_member(harness: GroupHarness, members: ClassicMembers) -> None:
-    """All members get it in one event; their session timers, and what they are sent, follow in turns."""
+    """All members get the generation in one event; their session timers and responses follow in turns."""
     rebalances = harness.shard().classic.rebalances
 
     def calls(count: int) -> int:

@@ -1,4 +1,4 @@
-"""The table of a group's states is what decides."""
+"""Transitions of a group's state follow the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumer groups at their coordinator: timeouts, moves to another broker, what is committed, topics that change."""
+"""Consumer groups at their coordinator: timeouts, moves to another broker, committed state, topics that change."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_offsets_are_committed_for_what_was_held_at_that_epoch(epoch: int, parti
 
 @pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.illegal_generation), (6, ErrorCode.stale_member_epoch)])
 def test_offsets_of_a_transaction_by_a_member_of_the_past(version: int, code: ErrorCode) -> None:
-    """Told as what it is since KIP-1319, for the member or for a partition of it."""
+    """The error is the true one since KIP-1319, for the member or for a partition."""
     groups = harness()
     groups.join("m", "t")
     groups.heartbeat("m", 2, topic_names=["t", "u"])

@@ -1,4 +1,4 @@
-"""A member on its way to what it is to have, step by step."""
+"""The reconciliation of a member with its target assignment, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns in RE2's language, and RE2J's words for what is wrong with one."""
+"""Patterns in RE2's language, and RE2J's messages about wrong ones."""
 
 from __future__ import annotations
 

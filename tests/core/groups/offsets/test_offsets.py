@@ -1,4 +1,4 @@
-"""Committed offsets as a coordinator keeps them: expiry, deletion, moves, and what is stored."""
+"""Committed offsets at a coordinator: expiry, deletion, moves, and stored records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets of transactions that are not over, beside a plain dict."""
+"""Offsets of open transactions, compared with a plain dict."""
 
 from __future__ import annotations
 

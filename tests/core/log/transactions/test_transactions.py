@@ -213,7 +213,7 @@ def stable(written: list[tuple[int, int | None]], high_watermark: int, log_start
 
 
 def aborted(written: list[tuple[int, int | None]]) -> list[tuple[int, int, int]]:
-    """Producer, first offset and mark of each, in the order of the marks."""
+    """Return producer, first offset and marker of each aborted transaction, in the order of the markers."""
     found = []
     for offset, (producer_id, end) in enumerate(written):
         if end == ABORT:

@@ -10,7 +10,7 @@ SESSION_MS = 9_000
 
 
 def write(simulation: Simulation, broker: int, *values: bytes, topic: str = "t") -> None:
-    """One request each, with acks=1."""
+    """Produce the records, one request each, with acks=1."""
     client = simulation.connect(broker)
     for value in values:
         client.send(produce(topic, records=batch(value), acks=1))

@@ -1,4 +1,4 @@
-"""The subscribers of one topic, from fewest to most partitions: which gives up the next one."""
+"""The subscribers of one topic, from fewest to most partitions, and the one that gives up the next partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The range assignor, against a plain reading of its rule."""
+"""The range assignor, compared with a simple form of its rule."""
 
 from __future__ import annotations
 

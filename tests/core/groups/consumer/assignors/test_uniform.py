@@ -1,4 +1,5 @@
-"""The uniform assignor, against what it promises: all is assigned, to subscribers, evenly, and what can stay stays."""
+"""The uniform assignor keeps its rules: all partitions are assigned to subscribers, evenly, with as few moves as
+possible."""
 
 from __future__ import annotations
 

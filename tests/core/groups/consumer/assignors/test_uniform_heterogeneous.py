@@ -1,4 +1,4 @@
-"""Members that are subscribed to different topics: as even as moves of single partitions can make it."""
+"""Members that are subscribed to different topics: as even as moves of single partitions allow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebroker.core.groups.consumer.assignors.uniform import assign_uniformly
 
 
 def alike(group: GroupSpec) -> bool:
-    """Is every topic's circle of subscribers subscribed to the same topics?"""
+    """Return True if all subscribers of each topic are subscribed to the same topics."""
     by_topic: dict[UUID, set[frozenset[UUID]]] = {}
     for member in group.members.values():
         for topic in member.topic_ids:

@@ -1,4 +1,4 @@
-"""A classic group becomes a consumer group while its members work, and a classic one again."""
+"""A classic group becomes a consumer group while its members work, and then a classic group again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Migrating(ConsumerHarness):
     def classic_join(
         self, member_id: str = "", instance_id: str | None = None, owned: tuple[int, ...] = (), user_data: bytes = b""
     ) -> list[Any]:
-        """The answer, or the error that is answered."""
+        """Return the response of a classic JoinGroup, or its error."""
         subscription = Subscription(("t",), user_data or None, [NamedTopicPartitions("t", owned)] if owned else [])
         request = JoinRequest(
             "g",
@@ -81,7 +81,8 @@ class Migrating(ConsumerHarness):
         return answers or ([error_of(outcome).code] if outcome.error is not None else [])
 
     def classic_group_of_one(self) -> str:
-        """Stable in generation 1, with all partitions; the id of its member."""
+        """Make a classic group with a stable member in generation 1, which has all partitions; return the id of the
+        member."""
         [joined] = self.classic_join()
         assignment = encode_assignment(Assignment([NamedTopicPartitions("t", (0, 1, 2, 3))]))
         [synced] = self.classic_sync(joined.member_id, 1, **{joined.member_id: assignment})

@@ -1,4 +1,4 @@
-"""Members that name very many topics, of which most do not exist."""
+"""Members that name very many topics; most of them do not exist."""
 
 from __future__ import annotations
 
