@@ -1,4 +1,5 @@
-"""`python -m fakebroker.apis.new`: what it writes is sound, loud until it is filled in, and not left lying about."""
+"""The command `python -m fakebroker.apis.new`: its files are valid, fail loudly until they are completed, and are not
+left behind."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def nothing_else_served() -> Iterator[None]:
 
 @pytest.fixture
 def checkout(tmp_path: Path, nothing_else_served: None) -> Path:
-    """The folders of a checkout, without what is in them."""
+    """Make the folders of a checkout, without their files."""
     for package in ("fakebroker/apis", "tests/apis", "conformance/cases"):
         for room in ROOMS:
             (tmp_path / package / room).mkdir(parents=True)
@@ -112,7 +113,7 @@ def test_the_stubs_of_every_api_are_as_ruff_wants_them(checkout: Path) -> None:
 
 @pytest.mark.parametrize("key", [*api_key_map], ids=api_name)
 def test_a_stub_is_served_and_says_loudly_that_it_is_not_written(checkout: Path, key: int) -> None:
-    """Every request of its own case is answered in its own version: with an error, and a bug of ours in the log."""
+    """Every request of its own case gets a response in its own version: an error, and an internal error in the log."""
     registry._apis.clear()
     name = api_key_map[key]
     assert main([str(key)], checkout) == 0
@@ -134,7 +135,7 @@ def test_a_stub_is_served_and_says_loudly_that_it_is_not_written(checkout: Path,
 
 
 def test_versions_without_an_error_of_their_own_are_named() -> None:
-    """FindCoordinator answers several at once from v4 on."""
+    """FindCoordinator has several keys from v4 on."""
     handler, _, _ = stubs(FIND_COORDINATOR, 0, 6).values()
     assert "# write me: v4-v6 have no error of their own." in handler
     handler, _, _ = stubs(FIND_COORDINATOR, 0, 3).values()

@@ -1,4 +1,4 @@
-"""A timeout of 0 or less, asked of the controller: REQUEST_TIMED_OUT, and nothing is done (apis/no_time.py)."""
+"""A timeout of 0 or less in a request to the controller: REQUEST_TIMED_OUT, and nothing is done (apis/no_time.py)."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int
 
 
 def field_names(kind: Any) -> set[str]:
-    """The names of all fields of a message, those of its structs included."""
+    """Return the names of all fields of a message, those of its structs included."""
     names = set()
     hints = get_type_hints(kind)
     for field in fields(kind):

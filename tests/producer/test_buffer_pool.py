@@ -21,7 +21,7 @@ OLD, NEW = Generation("2.0"), Generation("4.3")
 
 
 class Waiter(MemoryWaiter):
-    """Remembers what it was told."""
+    """A caller that records its result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ def test_a_withdrawn_allocation_returns_its_memory_to_the_next() -> None:
 
 
 def test_a_woken_allocation_that_is_withdrawn_wakes_the_next() -> None:
-    """The memory came, and before its turn it is gone: it must not be lost with it, nor be handed to it."""
+    """The memory is released, and the withdrawn allocation neither gets it nor loses it."""
     pool = BufferPool(BATCH, BATCH, NEW)
     assert pool.allocate(Waiter(), BATCH, 0, 0)
     first, second = waiting(pool, BATCH), waiting(pool, BATCH)
@@ -240,7 +240,7 @@ class Pool(RuleBasedStateMachine):
 
     @rule(ms=st.integers(0, 30))
     def oversleep(self, ms: int) -> None:
-        """Several deadlines at once. What the first gives up may be handed to the next, which was in time for it."""
+        """Let several deadlines pass at once. The memory of the first may go to the next, which was in time for it."""
         self.now_ms += ms
         self.pool.advance_to(self.now_ms)
         self.settle(is_late=True)

@@ -1,4 +1,5 @@
-"""The order of Java's maps, where Kafka's producer goes by it. The sequences of tests/golden/producer/ stand on it."""
+"""The order of Java's maps, where Kafka's producer depends on it. The sequences of tests/golden/producer/ depend on it,
+too."""
 
 from __future__ import annotations
 

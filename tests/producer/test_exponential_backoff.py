@@ -1,4 +1,4 @@
-"""Twice as long each time, up to a maximum."""
+"""A back-off that doubles each time, up to a maximum."""
 
 from __future__ import annotations
 

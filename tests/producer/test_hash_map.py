@@ -1,4 +1,4 @@
-"""The order of Java's HashMap: what is put is the last of its bucket, what is computed the first."""
+"""The order of Java's HashMap: `put` adds at the end of a bucket, a computed entry comes first."""
 
 from __future__ import annotations
 

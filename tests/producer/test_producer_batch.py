@@ -1,4 +1,4 @@
-"""Batches: when they expire, to the millisecond, and that they end once."""
+"""Batches: their expiry, to the millisecond, and that they end once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a producer, by release. `make conformance-producer` asks Kafka what it makes of them."""
+"""Settings of a producer, by release. `make conformance-producer` compares them with Kafka's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accumulator of both generations: what always holds, and what a reader wants to see said once."""
+"""The accumulator of both generations: its invariants, and its main rules one by one."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_in_2_0_a_throttled_partition_is_muted_until_its_time() -> None:
 
 @pytest.mark.parametrize(("generation", "last_ms"), [("2.0", 31), ("4.3", 30)])
 def test_expiry_of_a_muted_partition(generation: str, last_ms: int) -> None:
-    """2.0 spares it, KIP-91 does not."""
+    """The batch expires since KIP-91, and not in 2.0."""
     settings = {"request_timeout_ms": 30, "linger_ms": 0}
     if generation != "2.0":
         settings["delivery_timeout_ms"] = 30

@@ -1,4 +1,4 @@
-"""The size that a batch will have is the size that it has."""
+"""The estimated size of a batch is its size."""
 
 from __future__ import annotations
 

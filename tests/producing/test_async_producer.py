@@ -1,4 +1,4 @@
-"""AsyncProducer over real sockets: what its caller is told, and what the log holds."""
+"""AsyncProducer over real sockets: the results of its caller, and the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that name many topics: what happens between the slices of one, and the bound on all of them."""
+"""Requests that name many topics: events between the slices of one, and the bound on all of them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def ask(
     create: bool = True,
     operations: bool = False,
 ) -> Any:
-    """The answer to one Metadata request; topics are (name, id)."""
+    """Return the response to one Metadata request; topics are (name, id)."""
     values = {
         "topics": None if topics is None else [{"name": name, "topic_id": id_} for name, id_ in topics],
         "allow_auto_topic_creation": create,

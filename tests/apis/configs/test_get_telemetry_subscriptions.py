@@ -1,5 +1,5 @@
 """GetTelemetrySubscriptions (apis/configs/get_telemetry_subscriptions.py) and PushTelemetry
-(apis/configs/push_telemetry.py), which are one conversation."""
+(apis/configs/push_telemetry.py), which belong together."""
 
 from __future__ import annotations
 

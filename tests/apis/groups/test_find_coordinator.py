@@ -24,7 +24,7 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 
 def told(answer: Any) -> list[tuple[int, int]]:
-    """Error and node of each key."""
+    """Return error and node of each key."""
     found = answer.coordinators if hasattr(answer, "coordinators") else [answer]
     return [(each.error_code, each.node_id) for each in found]
 

@@ -64,7 +64,7 @@ class TestEachVersion:
         assert fetch(simulation, client, {"g": None}) == {"g": {("t", 0): (5, -1, "")}}
 
     def test_nothing_that_is_there(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
-        """The coordinator is not even asked."""
+        """The coordinator gets no such request."""
         other = simulation.connect(2)
         assert commit(simulation, other, "g", {("t", 9): 5}, version) == {("t", 9): UNKNOWN}
         assert commit(simulation, other, "g", {}, version) == {}
@@ -93,7 +93,8 @@ class TestEachVersion:
     def test_the_record_knows_which_topic_it_was(
         self, simulation: Simulation, client: SimulatedClient, version: int
     ) -> None:
-        """Even where the client tells the name alone; but only a record without a time of expiry has room for it."""
+        """The record has the topic id even if the client names the topic only. A record with an expiry time has no
+        field for it."""
         commit(simulation, client, "g", {("t", 0): 5}, version)
         log = simulation.partition("__consumer_offsets", 0).leader_log
         [record] = decode_records(list(log.batches)[-1].records)
@@ -109,7 +110,7 @@ class TestEachVersion:
 
 
 class TestReplication:
-    """A frozen follower of __consumer_offsets."""
+    """OffsetCommit while a follower of __consumer_offsets is frozen."""
 
     def _send(self, simulation: Simulation, client: SimulatedClient) -> None:
         client.send(request(OFFSET_COMMIT, 9, commit_values(simulation, "g", {("t", 0): 5})))

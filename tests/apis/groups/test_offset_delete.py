@@ -27,7 +27,7 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 
 def delete(simulation: Simulation, client: SimulatedClient, group_id: str, **topics: list[int]) -> Any:
-    """The errors of partitions, or that of the group."""
+    """Return the errors of partitions, or that of the group."""
     asked = [
         {"name": name, "partitions": [{"partition_index": index} for index in indexes]}
         for name, indexes in topics.items()

@@ -1,4 +1,5 @@
-"""AlterPartitionReassignments and ListPartitionReassignments: replicas that come and go (core/controller/)."""
+"""AlterPartitionReassignments and ListPartitionReassignments: replicas that are added and removed
+(core/controller/)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ NONE, UNKNOWN_TOPIC, NOT_LEADER, BAD_FACTOR, BAD_ASSIGNMENT, NOT_UNDER_WAY = 0, 
 
 @pytest.fixture
 def simulation() -> Simulation:
-    """A record on the brokers 1 and 2 of 4."""
+    """Return a cluster of 4 brokers with a record on the brokers 1 and 2."""
     running = Simulation(brokers=4)
     running.topic("t", replicas=2)
     running.connect().send(produce("t", records=batch(b"first")))

@@ -1,5 +1,5 @@
-"""CreatePartitions, every version (apis/partitions/create_partitions.py). What Kafka answers stands in the golden
-transcripts; here is what they cannot show."""
+"""CreatePartitions, every version (apis/partitions/create_partitions.py). The golden transcripts have Kafka's
+responses; these tests cover the rest."""
 
 from __future__ import annotations
 

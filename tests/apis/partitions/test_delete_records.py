@@ -21,7 +21,7 @@ SESSION_MS = 9_000  # of a broker
 
 
 def filled(followers: str = "instant", journal: Journal | None = None) -> tuple[Simulation, SimulatedClient]:
-    """Three batches of a record each, on all three replicas."""
+    """Return a cluster with three batches of a record each, on all three replicas."""
     simulation = Simulation(brokers=3, journal=journal)
     simulation.topic("t")
     client = simulation.connect()

@@ -17,7 +17,7 @@ UNBOUNDED = 2**63 - 1
 
 
 def told(client: SimulatedClient, version: int = 5, topics: Any = None) -> dict[str, dict[tuple[str, int], int]]:
-    """The sizes of partitions, by directory."""
+    """Return the sizes of partitions, by directory."""
     answer = ask(client, DESCRIBE, version, topics=topics)
     return {
         result.log_dir: {
@@ -47,7 +47,7 @@ def test_each_broker_tells_what_it_has(simulation: Simulation, version: int) -> 
 
 
 def test_a_replica_does_not_lag_behind_its_own_log(simulation: Simulation) -> None:
-    """The lag is that of a future replica, which is copied to another directory; here none is ever seen."""
+    """The lag is that of a future replica, which is copied to another directory; here none exists."""
     answer = ask(simulation.connect(), DESCRIBE, 5, topics=None)
     [topic] = answer.results[0].topics
     assert simulation.partition().high_watermark > 0

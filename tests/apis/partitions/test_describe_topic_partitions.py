@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (apis/partitions/describe_topic_partitions.py): every page, one behind the other."""
+"""DescribeTopicPartitions (apis/partitions/describe_topic_partitions.py): all pages in order."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_a_record_set_that_is_refused(records: bytes, version: int, expected: in
 
 
 def failures(*frames: bytes) -> list[dict[int, tuple[int, str | None]]]:
-    """(error, message) of each partition, for each request to a topic of four partitions."""
+    """Return (error, message) of each partition, for each request to a topic of four partitions."""
     simulation = Simulation()
     simulation.topic("t", partitions=4)
     client = simulation.connect()

@@ -64,7 +64,7 @@ def test_a_request_of_several_topics_is_not_handled_at_once() -> None:
 
 
 def answers(partitions: dict[int, bytes | None], **values: Any) -> dict[int, tuple[int, int]]:
-    """(error, base offset) of each partition."""
+    """Return (error, base offset) of each partition."""
     simulation = Simulation()
     simulation.topic(partitions=150, replicas=1)
     client = simulation.connect()
@@ -86,7 +86,7 @@ def test_very_many_partitions_are_answered_as_few_are(acks: int) -> None:
 
 @pytest.mark.parametrize("broken", [None, bytes(13)])
 def test_the_whole_request_fails(broken: bytes | None) -> None:
-    """Null records, or a header that cannot be one: in slices as well."""
+    """Null records, or an invalid header, fail the whole request, in slices as well."""
     partitions: dict[int, bytes | None] = dict.fromkeys(range(80), keyed())
     partitions[70] = broken
     assert {code for code, _ in answers(partitions, acks=1).values()} == ({-1} if broken is None else {2})
@@ -102,7 +102,7 @@ def test_acks_0_is_appended_and_not_answered() -> None:
 
 
 def test_a_bomb_is_answered() -> None:
-    """300,000 records in few bytes, each with a bad timestamp: the answer lists the first 10,000."""
+    """A batch has 300,000 records in few bytes, each with a bad timestamp: the response lists the first 10,000."""
     count = 300_000
     batch = batch_of(
         [],

@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 def too_small(size: int) -> bytes:
-    """A whole batch of fewer bytes than a header has."""
+    """Return a whole batch of fewer bytes than a header has."""
     return keyed()[:8] + (size - 12).to_bytes(4, "big") + keyed()[12:size]
 
 

@@ -173,7 +173,7 @@ def test_a_rebuilt_batch_has_the_same_records() -> None:
     ],
 )
 def test_fields_are_written_anew_when_a_batch_is_recompressed(fields: str, written: str) -> None:
-    """DefaultRecord.writeTo: what means the same is the same bytes."""
+    """DefaultRecord.writeTo: records with the same meaning become the same bytes."""
     start = b"\0\0\0"
     body = start + bytes.fromhex(fields)
     simulation = Simulation()

@@ -1,4 +1,4 @@
-"""Fetch, every version, as a consumer meets it (apis/reading/fetch.py)."""
+"""Fetch, every version, for a consumer (apis/reading/fetch.py)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def wanted(partition: int = 0, offset: int = 0, max_bytes: int = 1 << 20) -> dic
 
 
 class Consumer:
-    """Fetches on a connection of its own, in one version, by name or by id as the version has it."""
+    """A consumer that fetches on a separate connection, in one version, by name or by id as the version has it."""
 
     def __init__(self, simulation: Simulation, version: int, broker_id: int = 1) -> None:
         self._simulation = simulation
@@ -413,7 +413,7 @@ def test_a_limit_is_kept_but_for_the_first_batch(
 @pytest.mark.parametrize("more", [0, 1, BATCH_BYTES // 2, BATCH_BYTES - 1, BATCH_BYTES])
 @pytest.mark.parametrize("of", ["partition", "request"])
 def test_the_last_batch_is_cut_at_the_limit(simulation: Simulation, more: int, of: str) -> None:
-    """LogSegment.read gives a piece of the file, wherever its end is."""
+    """LogSegment.read returns a part of the file, wherever its end is."""
     append(simulation, 3)
     consumer = Consumer(simulation, 11)
     whole = consumer.ask().responses[0].partitions[0].records
@@ -534,7 +534,7 @@ def test_reading_does_not_disturb_producing(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_fetch_that_fails_as_a_whole_is_told_for_each_partition_up_to_v12(version: int) -> None:
-    """FetchRequest.getErrorResponse: each partition up to v12, and the code of the whole from v7 on."""
+    """FetchRequest.getErrorResponse: an error for each partition up to v12, and for the whole response from v7 on."""
     simulation = Simulation()
     simulation.topic("t", partitions=2)
 

@@ -1,4 +1,5 @@
-"""A follower over the wire: Fetch with a replica id moves the watermark by Kafka's rules (replication 1.1 to 1.4)."""
+"""A follower over the wire: Fetch with a replica id moves the high watermark by Kafka's rules (replication 1.1 to
+1.4)."""
 
 from __future__ import annotations
 
@@ -173,7 +174,7 @@ def test_a_follower_that_fetches_nothing_new_leaves_the_isr() -> None:
 
 
 def test_only_its_fetches_say_that_an_external_follower_was_caught_up() -> None:
-    """One that is modelled here has a fetch waiting at the leader, and so was caught up until the append."""
+    """A simulated follower always has a fetch parked at the leader, and so was caught up until the append."""
     simulation = external()
     ExternalFollower(simulation, 2).fetch(0)
     simulation.advance(20_000)
@@ -232,7 +233,7 @@ def test_the_watermark_waits_for_a_follower_outside_the_isr_that_was_caught_up_l
 
 
 def test_an_election_may_choose_what_an_external_follower_was_known_to_have() -> None:
-    """Broker 2 of this cluster speaks for it: it has what the fetches proved."""
+    """Broker 2 of this cluster stands for it: it has the records that the fetches proved."""
     simulation = external()
     follower = ExternalFollower(simulation, 2)
     appended(simulation, b"a", b"b", b"c")
@@ -419,7 +420,7 @@ def test_a_consumer_beyond_the_watermark_is_answered_at_once_with_nothing() -> N
 
 @pytest.mark.parametrize(("partitions", "at_ms"), [((7,), 0), ((0, 7), 300)])
 def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: tuple[int, ...], at_ms: int) -> None:
-    """KafkaApis tells of them in the answer of the others; alone they leave nothing to wait for."""
+    """KafkaApis returns their errors with the response about the others; alone they complete the fetch at once."""
     simulation = Simulation()
     simulation.topic()
     client = simulation.connect()

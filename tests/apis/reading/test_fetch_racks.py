@@ -1,4 +1,4 @@
-"""A consumer that says in which rack it is (KIP-392; core/replication/preferred_replica.py)."""
+"""A consumer that sends its rack (KIP-392; core/replication/preferred_replica.py)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cluster(selector: str | None = KAFKAS_SELECTOR) -> Simulation:
 
 
 def fetched(simulation: Simulation, rack: str, offset: int = 0, broker: int = 1, **values: Any) -> tuple[int, int, int]:
-    """The preferred replica, the error, and how many bytes were read."""
+    """Return the preferred replica, the error, and the number of bytes read."""
     asked = {"replica_id": -1, "max_wait": timedelta(0), "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
     part = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     session = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": (), "rack_id": rack}

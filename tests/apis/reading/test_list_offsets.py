@@ -1,4 +1,4 @@
-"""ListOffsets: what is the first, the last, the one at a time; and after an election."""
+"""ListOffsets: the first offset, the last one, and the one at a time; also after an election."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listed(
     topic: str = "t",
     isolation: int = 0,
 ) -> list[tuple[int, int, int, int]]:
-    """(error, timestamp, offset, leader epoch) of each partition."""
+    """Return (error, timestamp, offset, leader epoch) of each partition."""
     answer: Any = ask(
         simulation.connect(broker),
         LIST_OFFSETS,

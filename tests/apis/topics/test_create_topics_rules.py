@@ -35,7 +35,7 @@ def new(
 
 
 def create(simulation: Simulation, *topics: dict[str, Any], version: int = 7, validate_only: bool = False) -> Any:
-    """The answers to one request, in order."""
+    """Return the results of one request, in order."""
     values = {"topics": topics, "timeout": timedelta(seconds=1), "validate_only": validate_only}
     client = simulation.connect()
     client.send(request(CREATE_TOPICS, version, values))
@@ -48,7 +48,7 @@ def errors(answers: Any) -> list[tuple[str, int, str | None]]:
 
 
 def refused(*topic: Any, **kwargs: Any) -> tuple[int, str | None]:
-    """Code and text of the refusal of one topic, in a cluster of three brokers with a topic a.b."""
+    """Return code and text of the refusal of one topic, in a cluster of three brokers with a topic a.b."""
     simulation = Simulation()
     simulation.topic("a.b")
     [(_, code, message)] = errors(create(simulation, new(*topic, **kwargs)))
@@ -183,7 +183,8 @@ def test_too_many_partitions_fail_the_whole_request(topics: list[dict[str, Any]]
     ("partitions", "is_enough", "validate_only"), [(9_996, True, True), (9_997, False, True), (9_997, False, False)]
 )
 def test_one_request_makes_a_bounded_number_of_records(partitions: int, is_enough: bool, validate_only: bool) -> None:
-    """One for each topic, partition and setting; the whole request fails. What is refused makes none."""
+    """The request makes a record for each topic, partition and setting; above the bound it fails. A refused topic makes
+    none."""
     simulation = Simulation()
     asked = [new("a", partitions, configs=[("retention.ms", "1")]), new("b", -1, -1), new("c", -5), new("a/b", 0)]
     answers = create(simulation, *asked, validate_only=validate_only)

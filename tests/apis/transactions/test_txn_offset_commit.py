@@ -89,7 +89,7 @@ def test_a_later_commit_wins(simulation: Simulation, client: SimulatedClient, ve
 def test_the_transaction_with_the_last_write_decides_the_offset(
     simulation: Simulation, client: SimulatedClient
 ) -> None:
-    """Not the one that ended last (found by a walk beside Kafka)."""
+    """The transaction that ended last does not decide (found by a walk beside Kafka)."""
 
     def begun_as(name: str) -> tuple[int, int]:
         _, producer_id, epoch = init(client, transactional_id=name)

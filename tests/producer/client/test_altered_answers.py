@@ -1,7 +1,6 @@
-"""Answers with a few altered bytes: whatever a broker sends, the producer goes on.
-
-What makes no sense ends the connection, with a reason; the producer connects anew and tries again. What makes sense is
-believed, as Kafka does: an error code, an offset, a throttle time, an address.
+"""Responses with a few altered bytes: the producer continues in each case. An invalid response ends the connection,
+with a reason; the producer connects again and retries. Valid fields are accepted, as in Kafka: an error code, an
+offset, a throttle time, an address.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Alter = Callable[[int, bytes], bytes]  # the key of the API, and the frame with 
 
 
 class World:
-    """A producer beside two brokers, each of which leads a partition of "t". `alter` is applied to each answer."""
+    """A producer with two brokers, each the leader of a partition of "t". `alter` is applied to each response."""
 
     def __init__(self, generation: str, alter: Alter, **more: object) -> None:
         self.simulation = Simulation(2)
@@ -115,7 +114,7 @@ class World:
 
 
 def first_produce(change: Callable[[bytes], bytes]) -> Alter:
-    """Alter the first answer to a Produce."""
+    """Alter the first response to a Produce."""
     is_over = False
 
     def alter(key: int, frame: bytes) -> bytes:
@@ -142,7 +141,7 @@ def with_byte(place: tuple[int, int], value: int) -> Callable[[bytes, bool], byt
 
 
 def twice(frame: bytes, is_new: bool) -> bytes:
-    """The partition stands there once more, which says the same of it."""
+    """Repeat the partition with the same fields."""
     at = PARTITIONS[is_new]
     end = len(frame) - (6 if is_new else 4)  # tags of the topic and of all; the throttle time
     body = frame[4:at] + bytes([frame[at] + 1]) + frame[at + 1 : end] * 2 + frame[end:]
@@ -204,7 +203,7 @@ def test_nonsense_ends_the_connection_with_a_reason_and_the_record_is_sent_again
 def test_a_producer_outlives_any_altered_answer(
     generation: str, kind: str, changes: list[tuple[int, int, int]]
 ) -> None:
-    """Every answer may be altered. No door raises, and each record is called back, or its caller still waits."""
+    """Every response may be altered. No door raises, and each record is called back, or its caller still waits."""
     answers = 0
 
     def alter(key: int, frame: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Connections: whole answers out of pieces, one for each poll, and nothing of a connection that is gone."""
+"""Connections: whole responses from pieces, one for each poll, and none from a closed connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connected() -> Connections:
 
 
 def ask(connections: Connections, correlation_id: int) -> bytes:
-    """The answer to it."""
+    """Return the response to the request."""
     connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), correlation_id, 0, 100), 0)
     return answer(correlation_id)
 

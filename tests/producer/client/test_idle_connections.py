@@ -84,7 +84,7 @@ def test_connect_read_and_write_are_activity_and_a_lost_connection_is_removed() 
 
 
 class World:
-    """A producer beside three brokers; of the topic "t" broker 1 leads partition 0, and broker 2 partition 1."""
+    """A producer with three brokers; broker 1 leads partition 0 of the topic "t", and broker 2 partition 1."""
 
     def __init__(self, generation: str, **settings: object) -> None:
         self.simulation = Simulation(3)
@@ -117,7 +117,7 @@ class World:
         self.client.producer.check_invariants()
 
     def gone(self) -> list[tuple[int, str]]:
-        """Node and reason of each connection that ended."""
+        """Return node and reason of each connection that ended."""
         return [(event.node, event.reason) for event in self.journal if isinstance(event, Disconnected)]
 
 

@@ -1,4 +1,4 @@
-"""The whole producer beside a simulated cluster: to the millisecond. Everything under way takes 1 ms."""
+"""The whole producer with a simulated cluster, to the millisecond. Each transfer takes 1 ms."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hin
 
 @pytest.mark.parametrize(("generation", "waits"), [("2.0", False), ("4.1", False), ("4.2", True), ("4.4", True)])
 def test_a_flush_waits_for_the_pieces_of_a_batch_since_4_2(generation: str, waits: bool) -> None:
-    """KAFKA-19479. Before, a flush was over although nothing was written."""
+    """KAFKA-19479. Before, a flush ended although nothing was written."""
     world = World(generation, linger_ms=1_000)
     world.simulation.cluster.faults.add(Fault({"api": "Produce"}, {"error": 10}, times=1))
     for record in range(3):
@@ -281,7 +281,7 @@ def test_a_flush_waits_for_the_pieces_of_a_batch_since_4_2(generation: str, wait
 
 @pytest.mark.parametrize("generation", ["2.4", "3.2"])
 def test_a_record_without_a_key_begins_its_batch_in_another_partition(generation: str) -> None:
-    """KIP-480: and that is filled before the partition changes again. As kafka-clients 2.8.2 does it
+    """KIP-480: that batch is filled before the partition changes again, like in kafka-clients 2.8.2
     (tests/clients/test_stories_on_kafka_clients.py)."""
     world = World(generation, partitions=2, linger_ms=1_000, batch_size=400)
     world.send(0, partition=0)

@@ -41,7 +41,7 @@ each = pytest.mark.parametrize("generation", GENERATIONS)
 
 
 class World:
-    """A producer of one topic beside one broker. `told`: when each record was called back, since `start`."""
+    """A producer of one topic with one broker. `told` has the time of each callback, since `start`."""
 
     def __init__(
         self, generation: str, brokers: int = 1, partitions: int = 1, replicas: int = 1, **settings: object
@@ -67,14 +67,14 @@ class World:
         self.client.settle()
 
     def settle(self, ms: int = 100) -> None:
-        """The producer knows the cluster. The clock is at `start_ms`, and nothing was told yet."""
+        """Let the producer get its metadata. The clock is at `start_ms`, and no callback has been called."""
         self.send()
         self.advance(ms)
         self.told.clear()
         self.start_ms = self.producers.now_ms
 
     def send_to_both_partitions_in_silence(self, apart_ms: int) -> None:
-        """All brokers are paused. The second record follows the first so much later; both limits have passed then."""
+        """Pause all brokers. The second record follows the first so much later; both limits have passed then."""
         for broker_id in self.broker_ids:
             self.simulation.pause(broker_id)
         self.send(partition=0)
@@ -122,7 +122,7 @@ def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, lat
 def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long(
     generation: str, limit_ms: int, is_answered: bool
 ) -> None:
-    """The broker's time-out begins when it has the request, 1 ms later, and its answer takes 1 ms."""
+    """The broker's timeout begins when it has the request, 1 ms later, and its response takes 1 ms."""
     world = World(generation, brokers=2, replicas=2, acks="all", request_timeout_ms=limit_ms)
     world.settle()
     world.simulation.followers("frozen")
@@ -134,7 +134,7 @@ def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long
 
 @each
 def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str) -> None:
-    """The poll ends where the first is over, and the second not quite."""
+    """The poll ends when the first limit is over, and the second not quite."""
     world = World(generation, brokers=2)
     world.settle()
     world.send(partition=1)
@@ -147,7 +147,7 @@ def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str)
 
 @each
 def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(generation: str) -> None:
-    """ApiVersions, over a new connection each time, to a broker that is silent from the start."""
+    """The requests are ApiVersions, over a new connection each time, to a broker that is silent from the start."""
     world = World(generation, reconnect_backoff_ms=0, reconnect_backoff_max_ms=0, retry_backoff_ms=0)
     world.simulation.pause(1)
     world.send()
@@ -160,7 +160,7 @@ def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(gen
 @each
 @pytest.mark.parametrize("transactional_id", [None, "me"])
 def test_a_request_for_a_producer_id_is_given_up_in_time(generation: str, transactional_id: str | None) -> None:
-    """2.0 waits for the answer within its turn, and sleeps for the back-off."""
+    """2.0 waits for the response within its turn, and sleeps for the back-off."""
     given: dict[str, Any] = {"enable_idempotence": True, "acks": "all", "retries": 10, "retry_backoff_ms": 50}
     if transactional_id is not None:
         given["transactional_id"] = transactional_id

@@ -63,7 +63,7 @@ def written(request: TxnRequest, version: int) -> Any:
 
 
 def versions(request: TxnRequest) -> list[int]:
-    """All that a client sends; it looks for a coordinator of transactions from version 1 on."""
+    """Return all versions that a client sends; it looks for a transaction coordinator from version 1 on."""
     newest = transaction_range(request, NEWEST).max_version
     return list(range(int(isinstance(request, FindCoordinator)), newest + 1))
 

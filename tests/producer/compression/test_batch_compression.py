@@ -1,4 +1,4 @@
-"""Batches that are compressed: what is in them, how full they are, what becomes of one that was too large."""
+"""Compressed batches: their content, their size, and the split of one that was too large."""
 
 from __future__ import annotations
 

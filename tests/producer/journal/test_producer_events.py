@@ -1,4 +1,4 @@
-"""Events of a producer's journal as lines of JSON; no name is one of the broker's too."""
+"""Events of a producer's journal as lines of JSON; no name is also one of the broker's."""
 
 from __future__ import annotations
 

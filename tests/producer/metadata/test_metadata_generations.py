@@ -1,4 +1,4 @@
-"""Metadata: when news are due, what is asked for, and what of the answer is believed."""
+"""Metadata: when an update is due, the request, and the parts of the response that are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections: when one may be tried again, when trying has taken too long, when a broker wants to be left alone."""
+"""Connection states: reconnect back-off, connection setup timeout, and throttling by a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network client: the handshake, what comes back, and when a connection ends."""
+"""The network client: the handshake, the responses, and the end of a connection."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Net:
         return self.client.end_poll(now_ms)
 
     def connected(self, node: Node, now_ms: int = 0) -> None:
-        """Up to where its broker is asked what it serves."""
+        """Connect, up to the request for the broker's versions."""
         assert not self.client.ready(node, now_ms)
         self.wires.channels.add(node.node_id)
         self.wires.happened.connected.append(node.node_id)

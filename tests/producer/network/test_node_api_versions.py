@@ -1,4 +1,4 @@
-"""Versions: the newest that both have."""
+"""Versions: the newest that both sides have."""
 
 from __future__ import annotations
 

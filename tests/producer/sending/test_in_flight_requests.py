@@ -91,7 +91,7 @@ def test_the_next_time_out_is_that_of_the_first_to_be_late_and_no_earlier() -> N
 
 @given(st.lists(st.tuples(st.sampled_from(["send", "answer", "throttle", "cut", "look"]), st.integers(1, 3))))
 def test_late_requests_are_found_at_any_time(steps: list[tuple[str, int]]) -> None:
-    """Each kept as it was sent, and looked at anew each time."""
+    """Each request is kept as it was sent, and is checked again each time."""
     sent, now_ms = flights(), 0
     waiting: dict[int, list[list[int]]] = {1: [], 2: [], 3: []}  # node: sent, timeout, throttled
     for number, (what, node) in enumerate(steps):

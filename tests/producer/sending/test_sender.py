@@ -1,4 +1,4 @@
-"""The sender: what goes where, what becomes of an answer, and when it wants to be asked again."""
+"""The sender: the node of each batch, the handling of a response, and the time of the next turn."""
 
 from __future__ import annotations
 

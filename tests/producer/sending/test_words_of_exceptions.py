@@ -1,4 +1,4 @@
-"""The words of Kafka's exceptions: the sentence of each release, where it changed."""
+"""Messages of Kafka's exceptions: the sentence of each release, where it changed."""
 
 from __future__ import annotations
 

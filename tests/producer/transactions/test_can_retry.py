@@ -110,7 +110,7 @@ def test_the_last_of_two_expired_batches_decides_the_epoch_bump() -> None:
     ("log_start", "is_reset", "starts_anew"), [(-1, False, False), (0, True, False), (12, False, True)]
 )
 def test_an_unknown_producer_id(generation: str, log_start: int, is_reset: bool, starts_anew: bool) -> None:
-    """The broker has not said where its log begins; it was another sequence; what was written is deleted (10, 11)."""
+    """Cases: the log start offset is unknown; the sequence is another one; the written records are deleted (10, 11)."""
     manager = manager_of(generation)
     written(manager, sent(manager))
     batch = sent(manager)
@@ -124,7 +124,7 @@ def test_an_unknown_producer_id(generation: str, log_start: int, is_reset: bool,
 
 
 def test_an_unknown_producer_id_whose_batch_is_still_there() -> None:
-    """The last offset, 11, is where the log begins: nothing was deleted, so it is a loss."""
+    """The last offset, 11, is the log start offset: nothing was deleted, so it is a loss."""
     old, new = manager_of("2.0"), manager_of("4.3", transactional_id="tx")
     for manager in (old, new):
         written(manager, sent(manager))

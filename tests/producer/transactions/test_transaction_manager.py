@@ -19,7 +19,7 @@ both = pytest.mark.parametrize("generation", GENERATIONS)
 
 
 class Story:
-    """A player with fewer words. `sent` has what was sent and not looked at yet."""
+    """A player with short names. `sent` has the requests that no test has checked yet."""
 
     def __init__(self, generation: str, mode: str, **config: object) -> None:
         self.player = Player(
