@@ -24,6 +24,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "README.md",
     "build_backend.py",
     "conformance/clients/README.md",
+    "conformance/clients/exactly_once",
     "docs/README.md",
     "docs/adding-an-api.md",
     "docs/addresses.md",

@@ -1,8 +1,8 @@
-"""`python -m conformance.clients.exactly_once`: is it exactly once, with each client that has transactions?
+"""The command `python -m conformance.clients.exactly_once`: is each effect there exactly once, with each client that
+has transactions?
 
-Once for each version of transactions; programs die at every point, two of one group join, die and come back, brokers
-go at every request, brokers are killed, marks cannot be written. `--kafka` does it on Apache Kafka too, and compares
-point by point. What came of it is kept in the cache; `--page` writes docs/exactly-once.md from there.
+All parts (page.py) run once for each version of transactions. `--kafka` runs them on Apache Kafka too, and compares
+point by point. The results are kept in the cache; `--page` writes docs/exactly-once.md from there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(
     version: Annotated[list[int] | None, typer.Option(help="Of transactions: 2, 1; both if none is told.")] = None,
     page: Annotated[bool, typer.Option("--page", help="Run nothing: write the page from what is kept.")] = False,
 ) -> None:
-    """Run the clients, and print a line for each, and for each input whose effect is not there once."""
+    """Run the clients. Print a line for each, and for each input with an effect that is missing or repeated."""
     _check("client", names, NAMES)
     _check("kind", only, [kind.name for kind in KINDS])
     _check("version of transactions", version, VERSIONS)
@@ -87,7 +87,7 @@ def _both(
     kept: Kept,
     chosen: Sequence[str],
 ) -> int:
-    """How many inputs went wrong, and how many points differ without a reason."""
+    """Return the number of wrong inputs, and of points that differ without a reason."""
     name = f"{client.name}-{version}-{kind.name.replace(' ', '-')}"
     wrong = 0
     for side in chosen:
@@ -104,7 +104,7 @@ def _both(
 
 
 def _told(what: str, result: Result) -> int:
-    """How many inputs went wrong."""
+    """Print a result; return the number of wrong inputs."""
     if result.broken:
         console.print(f"{what}: broken: {result.broken}")
         return 1

@@ -1,4 +1,4 @@
-"""What may happen to brokers while a client is in a transaction: a leader moves, a broker stops and comes back."""
+"""Actions on brokers while a client is in a transaction: a leader moves, a broker stops and starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from conformance.clients.exactly_once.points import REQUESTS, Point
 from conformance.clients.wire import Wire
 
-# One partition each, so that it is known who coordinates what; nobody waits for the first members of a group.
+# One partition each, so that the coordinators are known; no delay before the first members of a group.
 CONFIG: Mapping[str, Any] = {
     "group.initial.rebalance.delay.ms": 0,
     "offsets.topic.num.partitions": 1,
@@ -24,7 +24,7 @@ class Broker(Protocol):
 
 
 class Cluster(Protocol):
-    """What a FakeCluster of three has."""
+    """The operations of a FakeCluster of three that are used here."""
 
     @property
     def bootstrap_servers(self) -> str: ...

@@ -1,11 +1,11 @@
-"""One program after the other consumes, transforms and produces under the same transactional id, and dies at a point;
-in the end all inputs have had their effect once.
+"""Programs consume, transform and produce under the same transactional id, one after the other, and die at a point. In
+the end all inputs have had their effect once.
 
-Theory   A program says what it has consumed and waits for the word to go on; so the harness knows which input is under
-         way when the program dies, and whether the next one may get it again. Each input is written to both partitions
-         of `out`: a transaction that is torn shows. Members are static, so that nobody waits for the session of a dead
-         one. Who is silent for long while brokers go is killed, as a supervisor would: librdkafka 2.16 waits for ever
-         for a coordinator that it knew, if Metadata left that broker out for a moment while it was down, on Kafka too.
+Theory   A program reports the input that it has consumed, and waits for a command. So the harness knows the input in
+         progress when the program dies, and whether the next one may get it again. Each input is written to both
+         partitions of `out`, so that a torn transaction shows. Members are static, so that no rebalance waits for the
+         session of a dead one. A program that is silent for long is killed, like by a supervisor. The client librdkafka
+         2.16 waits forever for a coordinator that Metadata omitted for a moment while it was down, on Kafka too.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _BACKOFF_S = 1.0  # more each time, as a supervisor waits
 
 @dataclass
 class Outcome:
-    """Of one input.
+    """The outcome of one input.
 
     met        the client has this step, or sent this request: it came to what the point says
-    consumed   how many programs consumed it, but for those that aborted it and went on
+    consumed   how many programs consumed it, except those that aborted it and continued
     seen       in each partition of `out`: how often read_committed sees it
     written    the same for read_uncommitted
-    errors     what programs told, by the client's names
+    errors     errors of programs, by the client's names
     took_s     until it was done, if brokers went
     """
 
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        """Its effect is there once, and nobody did again what was done."""
+        """Return True if its effect is there once, and no program repeated a completed input."""
         once = self.seen == [1] * OUT_PARTITIONS
         if self.point is None:
             return once
@@ -65,7 +65,7 @@ class Outcome:
 class Chain:
     """Programs of one client on the topics `in` and `out`, behind a proxy. Use in its `with` block.
 
-    Who is silent for `silent_s` while brokers go is killed; nobody lives longer than `limit_s`.
+    A program that is silent for `silent_s` during `strike` is killed, and none lives longer than `limit_s`.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class Chain:
         return self._read([*outcomes, Outcome("the last")])
 
     def strike(self, points: Iterable[tuple[Point, str, Callable[[], object]]]) -> list[Outcome]:
-        """At each point something is done to the brokers, which the name tells; the program lives on, or another takes
-        its place if it gives up. The next point is asked for when the input of the one before is done."""
+        """Act on the brokers at each point, as its name says. The program lives on, or another one replaces it if it
+        fails. The next point is requested when the previous input is done."""
         outcomes = []
         for number, (point, what, do) in enumerate(points):
             outcome = Outcome(f"{number} {point.name}: {what}")
@@ -137,7 +137,7 @@ class Chain:
         return ClientProcess(list(command), folder, plan, self._limit_s)
 
     def _die(self, point: Point, value: str) -> bool:
-        """Whether it did: a client need not have each step, nor send each request."""
+        """Return True if it died: a client need not have each step, nor send each request."""
         with self._start(point.step if point.at_start else None) as program:
             if point.api_key == INIT_PRODUCER_ID:
                 self._proxy.arm(Strike(INIT_PRODUCER_ID, point.is_after, program.kill))
@@ -169,7 +169,7 @@ class Chain:
                 self._consumed[value] -= 1
 
     def _go_on_to(self, value: str, then: Callable[[], object], *, aborts: bool = False) -> None:
-        """Until this input is done; `then` is called when it is under way."""
+        """Continue until this input is done; `then` is called when it is in progress."""
         for number in range(_STARTS):
             time.sleep(number * _BACKOFF_S)
             if self._program is None:
@@ -200,7 +200,8 @@ class Chain:
         return str(told["consumed"])
 
     def _commit(self, program: ClientProcess, value: str, *, aborts: bool = False) -> None:
-        """What is aborted, at its own wish or ours, it consumes again."""
+        """Commit the input, or abort it. An aborted input is consumed again, whether the program or the harness aborted
+        it."""
         self._do(program, "abort" if aborts else "commit")
         while (told := self._hear(program)) != {"done": value}:
             if told != {"aborted": value}:

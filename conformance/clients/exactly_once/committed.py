@@ -1,7 +1,7 @@
-"""What a topic holds, read by its partitions' leaders: as read_committed sees it, and as read_uncommitted does.
+"""The records of a topic, read from the leaders of its partitions, as read_committed and as read_uncommitted.
 
-Theory   The broker tells which transactions were aborted, the reader leaves them out, as every client does. Decoded by
-         aiokafka's reader of records (../log.py says why).
+Theory   The broker returns the aborted transactions, and the reader omits them, like every client. aiokafka's reader
+         decodes the records (../log.py says why).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_values(
 
 
 def count_marks(bootstrap_servers: str, topic: str) -> dict[int, int]:
-    """How many marks of ends of transactions there are in each partition. Errors as of `read_values`."""
+    """Return the number of transaction markers in each partition. Errors as of `read_values`."""
     return {partition: marks for partition, (_, marks) in _read_all(bootstrap_servers, topic, False, True)}
 
 

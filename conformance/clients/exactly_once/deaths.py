@@ -1,12 +1,12 @@
-"""Brokers that die within a transaction, and marks that cannot be written.
+"""Brokers that die within a transaction, and transaction markers that cannot be written.
 
-Deaths   Three brokers have one part each: the coordinator of transactions, the leader of a partition, the coordinator
-         of groups. One is killed (SIGKILL, or what is the same for us) while a request or its answer is held; it comes
-         back when the input is done. Nobody is told of its death before its session is over, three seconds later.
-Marks    A follower of one partition stands still, and no coordinator needs it. A transaction is committed: its decision
-         is written, and the mark of that partition waits for the follower, in vain: for longer than the 30 s that a
-         coordinator gives a broker for that. Meanwhile the next transaction is begun. Then once more, and as soon as
-         the decision is written its coordinator is killed.
+Deaths   Three brokers have one role each: transaction coordinator, leader of a partition, group coordinator. One is
+         killed (SIGKILL, or its equivalent here) while a request or its response is held; it restarts when the input is
+         done. The cluster notices its death when its session ends, three seconds later.
+Marks    A follower of one partition is paused, and no coordinator needs it. A transaction is committed: its decision is
+         written, and the marker of that partition waits for the follower. That takes longer than the 30 s that a
+         coordinator gives a broker. Meanwhile the next transaction begins. All this is repeated, and the coordinator is
+         killed as soon as the decision is written.
 Source   what Kafka 4.4 was seen to do, beside us, by `python -m conformance.clients.exactly_once --kafka`.
 """
 
@@ -32,7 +32,7 @@ from conformance.transactions.awaited import await_transaction
 
 SILENT_S = 90.0  # a client may well wait for so long
 PROGRAM_S = 1_800.0
-_SESSION_S = 4.0  # who comes back before the session of his last life is over is refused by Kafka
+_SESSION_S = 4.0  # Kafka refuses a broker that comes back before the session of its last life has ended
 _BLOCKED_S = 33.0
 
 Strike = tuple[Point, str, Callable[[], object]]
@@ -86,7 +86,7 @@ def deaths(cluster: OnTarget, chain: Chain) -> Generator[Strike]:
 
 
 class Marks:
-    """What is seen while marks wait is in `notes`, of each point by its name."""
+    """Delays of transaction markers. `notes` has the observations at each point, by its name."""
 
     def __init__(self, cluster: OnTarget, chain: Chain) -> None:
         self._cluster = cluster
@@ -150,7 +150,7 @@ class Marks:
         self._paused = True
 
     def heal(self) -> None:
-        """Who stands still goes on, who is dead comes back."""
+        """Resume the paused broker, and restart the killed one."""
         if self._paused:
             self._cluster.brokers[3].resume()
         if self._killed:
@@ -161,7 +161,7 @@ class Marks:
         self._cluster.balance({(self._chain.outputs, 0): 2, (TRANSACTIONS, 0): 1})
 
     def _note(self, when: str, *, with_marks: bool = False) -> None:
-        """How much of `out` is read by who reads what is committed, and by who reads all."""
+        """Note the number of records of `out` for read_committed and for read_uncommitted."""
         servers, topic = self._servers(), self._chain.outputs
         committed, everything = (
             {partition: len(values) for partition, values in read.items()}

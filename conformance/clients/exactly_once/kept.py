@@ -1,7 +1,7 @@
-"""What came of it on each side, kept as JSON; and where the two differ, point by point.
+"""The results of each side, kept as JSON, and their differences, point by point.
 
-Compared   Was the point met, what does read_committed see, what read_uncommitted, how many programs consumed the input,
-           what were programs told; what was seen on the way.
+Compared   Whether the point was met, the records for read_committed and for read_uncommitted, the number of programs
+           that consumed the input, their errors, and the notes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EARLIER = {
 
 
 class Kept:
-    """Of all runs the last one of its kind, in a file."""
+    """A file with the last result of each kind."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -84,7 +84,7 @@ class Kept:
 
 @dataclass
 class _Kept(Outcome):
-    """An outcome whose point is not known any more."""
+    """An outcome that was kept without its point."""
 
     was_right: bool = False
 
@@ -104,7 +104,7 @@ def _key(side: str, client: str, version: int, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one point; `reason` says why it may be."""
+    """A difference at one point; `reason` says why it is allowed."""
 
     where: str
     what: str
@@ -118,7 +118,7 @@ class Difference:
 
 
 def differences(client: str, kind: str, ours: Result, kafka: Result) -> Iterator[Difference]:
-    """Of results of the same client, version and kind."""
+    """Yield the differences of two results of the same client, version and kind."""
     if ours.broken or kafka.broken:
         if ours.broken != kafka.broken:
             yield Difference(kind, "broken", ours.broken or "no", kafka.broken or "no", None)
@@ -143,7 +143,7 @@ _COMPARED: dict[str, Callable[[Outcome], object]] = {
 
 
 def reason(client: str, kind: str, what: str) -> str | None:
-    """Why that may differ."""
+    """Return the reason why that may differ, or None."""
     if client == "librdkafka" and kind == "the group coordinator restarts":
         return "on both sides it may wait forever for a broker that it has given up"
     if client == "librdkafka" and kind == "programs crash" and what == "read_uncommitted":

@@ -1,4 +1,4 @@
-"""What is done to programs that do things exactly once, kind by kind, on Apache Kafka as on fakebroker."""
+"""The kinds of runs with programs that work exactly once, on Apache Kafka and on fakebroker."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ from conformance.targets.target import FakeTarget, KafkaTarget
 
 _UPDATE_FEATURES, _ANY_DOWNGRADE = 57, 3
 _PATIENT_S = 90.0  # a client may well wait for a session to end, and for a broker to come back
-_RESTART_S = 75.0  # a restart, and then more than any time-out of the programs: who is silent for so long hangs
+_RESTART_S = (
+    75.0  # a restart, and then more than any timeout of the programs: a program that is silent for so long hangs
+)
 _LONG_S = 1_800.0
 _CONFIGS = {"retention.ms": "-1", "min.insync.replicas": "2"}  # records have old timestamps
 
 
 @dataclass
 class Result:
-    """Of one client on one cluster. `broken` says why it did not come to its end; `notes` are what was seen on the
-    way."""
+    """The result of one client on one cluster. `broken` says why it did not come to its end; `notes` are
+    observations."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Play:
-    """A client's program, the cluster, and a prefix of topics that nobody has used."""
+    """A client's program, the cluster, and an unused prefix of topics."""
 
     command: tuple[Sequence[str], Path]
     cluster: OnTarget
@@ -137,7 +139,7 @@ def play(
     name: str,
     version: int,
 ) -> Result:
-    """Of one kind, on a target of the box "exactly-once", with this version of transactions."""
+    """Run one kind on a target of the box "exactly-once", with this version of transactions."""
     result = Result()
     began = time.monotonic()
     try:
@@ -153,7 +155,7 @@ def play(
 
 
 def set_version(bootstrap_servers: str, version: int) -> None:
-    """Of transactions (the feature transaction.version). Raises RuntimeError."""
+    """Set the version of transactions (the feature transaction.version). Raises RuntimeError."""
     update = {"feature": "transaction.version", "max_version_level": version, "upgrade_type": _ANY_DOWNGRADE}
     with Wire(bootstrap_servers) as wire:
         values = {"timeout": timedelta(seconds=10), "feature_updates": [update], "validate_only": False}

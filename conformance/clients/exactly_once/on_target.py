@@ -20,7 +20,7 @@ _GROUP, _TRANSACTION = 0, 1  # what a coordinator is of
 
 
 class OnTarget:
-    """A target of three brokers whose internal topics have one partition each, as those of the box "exactly-once"."""
+    """A target of three brokers with internal topics of one partition each, as those of the box "exactly-once"."""
 
     def __init__(self, target: KafkaTarget | FakeTarget) -> None:
         self.target = target
@@ -28,7 +28,7 @@ class OnTarget:
         self.brokers: Mapping[int, OnTargetBroker] = {broker: OnTargetBroker(target, broker) for broker in (1, 2, 3)}
 
     def make_internal_topics(self) -> None:
-        """They are made when somebody first asks for a coordinator."""
+        """Make the internal topics: the first FindCoordinator creates them."""
         for key_type in (_GROUP, _TRANSACTION):
             asked = {"key_type": key_type, "coordinator_keys": ["nobody"]}
             self._await(lambda asked=asked: not self._ask(asked).error_code, f"a coordinator of {key_type}")  # type: ignore[misc]
@@ -40,7 +40,7 @@ class OnTarget:
         self.target.move_leader(topic, partition, broker)
 
     def reassign(self, topic: str, partition: int, brokers: Sequence[int]) -> None:
-        """Its replicas are these, and all of them in sync; the first one leads."""
+        """Place the partition on these replicas, wait until all are in sync, and let the first one lead."""
         part = {"partition_index": partition, "replicas": list(brokers)}
         values = {"timeout": timedelta(seconds=30), "topics": [{"name": topic, "partitions": [part]}]}
         answer = self.target.admin.request(ALTER_PARTITION_REASSIGNMENTS, 0, values)
@@ -55,11 +55,11 @@ class OnTarget:
 
     @property
     def internal(self) -> Mapping[str, int]:
-        """How many partitions the internal topics have."""
+        """Return the number of partitions of the internal topics."""
         return {TRANSACTIONS: 1, OFFSETS: 1}
 
     def await_whole(self, topics: Iterable[tuple[str, int]]) -> None:
-        """Until all replicas of these, which have so many partitions, are in sync."""
+        """Wait until all replicas of these topics, which have so many partitions, are in sync."""
         for topic, partitions in topics:
             for partition in range(partitions):
                 self._await_whole(topic, partition)
@@ -88,7 +88,7 @@ class OnTarget:
     def _await(self, holds: Callable[[], bool], what: str) -> None:
         limit = time.monotonic() + _LIMIT_S
         while True:
-            with suppress(StopIteration):  # nobody has told the broker of the topic yet
+            with suppress(StopIteration):  # the broker has no metadata of the topic yet
                 if holds():
                     return
             if time.monotonic() > limit:
@@ -108,11 +108,11 @@ class OnTargetBroker:
         self._target.start_broker(self._broker)
 
     def kill(self) -> None:
-        """It is dead at once, and nobody was told."""
+        """Kill the broker at once, without a controlled shutdown."""
         self._target.kill_broker(self._broker)
 
     def pause(self) -> None:
-        """It stands still, as a process does."""
+        """Pause the broker like a stopped process."""
         self._target.pause_broker(self._broker)
 
     def resume(self) -> None:

@@ -1,5 +1,5 @@
-"""Where a program that consumes, transforms and produces may die: at every step of its own, and before and after every
-request of a transaction."""
+"""Points at which a program that consumes, transforms and produces may die: after every own step, and before and after
+every request of a transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Point:
     api_key   it is killed before the broker has this request, or, `is_after`, before it has the answer
     at_start   before it has consumed anything
     aborts    in a transaction that it aborts
-    is_done   the input has its effect: nobody consumes it again
+    is_done   the input has its effect: no program consumes it again
     """
 
     name: str

@@ -31,8 +31,8 @@ _SINCE = {PRODUCE: 10, FETCH: 16}  # where their answers name brokers (KIP-951)
 
 @dataclass
 class Strike:
-    """At the next request of the API: `do` is called, before the broker has it or once the broker has answered. With
-    `cut` it is then lost, or its answer is. `begun` is set before that, `over` once it has been done."""
+    """An action at the next request of the API: `do` is called before the broker has it, or once the broker has
+    responded. With `cut` the request or its response is then lost. `begun` is set before `do`, `over` after it."""
 
     api_key: int
     is_after: bool
@@ -43,8 +43,8 @@ class Strike:
 
 
 class Proxy:
-    """In front of all brokers of `bootstrap_servers`, each of which it names, while a `with` block lasts. Its own are
-    `bootstrap_servers`. `requests` are the names and versions of all that clients have sent, in order."""
+    """A proxy in front of all brokers of `bootstrap_servers`, while a `with` block lasts. Its own addresses are
+    `bootstrap_servers`. `requests` are the names and versions of all requests of clients, in order."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._brokers = [_address(each) for each in bootstrap_servers.split(",")]
@@ -68,7 +68,7 @@ class Proxy:
         self._loop.close()
 
     def arm(self, strike: Strike) -> Strike:
-        """There is one at a time: it takes the place of one that was not yet due."""
+        """Set the strike; it replaces one that was not due yet."""
         self._strike = strike
         return strike
 
@@ -85,7 +85,7 @@ class Proxy:
     async def _end(self) -> None:
         for server in self._servers:
             server.close()
-        await asyncio.sleep(0)  # who was just accepted has begun, and closes what it has
+        await asyncio.sleep(0)  # a connection that was just accepted has begun, and closes its sockets
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -107,7 +107,7 @@ class Proxy:
 
 
 class _Connections:
-    """Those of clients to one broker."""
+    """The connections of clients to one broker."""
 
     def __init__(self, proxy: Proxy, broker: tuple[str, int]) -> None:
         self._proxy = proxy

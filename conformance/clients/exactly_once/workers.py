@@ -1,8 +1,8 @@
-"""Two programs of one group, each with a transactional id of its own (KIP-447): one joins while the other is in a
-transaction, then each dies in one and comes back; in the end all inputs have had their effect once.
+"""Two programs of one group, each with its own transactional id (KIP-447). One joins during a transaction of the other,
+then each dies in one and restarts. In the end all inputs have had their effect once.
 
-Theory   Members are static, so that nobody waits for the session of a dead one. Each program is driven by a thread of
-         its own: who owns which partition, and so who does what, is the group's choice.
+Theory   Members are static, so that no rebalance waits for the session of a dead one. Each program is driven by its own
+         thread: the group decides which program owns which partition.
 """
 
 from __future__ import annotations
