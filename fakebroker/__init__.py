@@ -13,6 +13,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from fakebroker import core
+
 if TYPE_CHECKING:
     from fakebroker.core.errors import KafkaError
     from fakebroker.core.faults.fault import Fault
@@ -39,6 +41,13 @@ _LAZY = {
     "KafkaError": "fakebroker.core.errors",
     "When": "fakebroker.core.faults.when",
 }
+
+
+def _load_apis() -> Any:
+    return import_module("fakebroker.apis.registry").load()
+
+
+core.load_apis = _load_apis  # for the first fault: the core may not import what is above it
 
 
 def __getattr__(name: str) -> Any:

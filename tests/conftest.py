@@ -8,7 +8,6 @@ import os
 import pkgutil
 import sys
 from collections import Counter
-from random import Random
 from typing import Any
 
 import hypothesis
@@ -16,6 +15,7 @@ import pytest
 from support import doses
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
 from support.rewriting import rewrite_share
+from support.scheduling import OneProcessForSpark, draw_order, sort
 
 import fakebroker
 
@@ -60,9 +60,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
     if ORDER:
-        Random(ORDER).shuffle(items)
-    else:  # What takes long comes first: the process that finishes last should not begin it at the end.
-        items.sort(key=order)
+        draw_order(items, ORDER)
+    else:
+        sort(items)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[pytest.Item]) -> None:
@@ -76,20 +76,12 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[py
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Return the scheduler that gives the tests of Spark to one process, so that there is one JVM. It knows only names,
     so it distributes whole files. The marker xdist_group would do, but pytest 9.2 does not pass it to xdist 3.8."""
-    from support.scheduling import OneProcessForSpark
-
     return OneProcessForSpark(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     words = doses.requested(os.environ, config.option.markexpr)
     return f"dose: everyday{''.join(f' + {word}' for word in doses.WORDS if word in words)}"
-
-
-def order(item: pytest.Item) -> int:
-    if item.get_closest_marker("spark"):
-        return 0
-    return 1 if item.get_closest_marker("slow") else 2
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

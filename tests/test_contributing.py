@@ -58,6 +58,7 @@ def test_what_a_handler_works_with_is_there() -> None:
     assert {name for name in public if not name.startswith("_")} == named
     options = {name for name in api.__annotations__ if name not in ("key", "min_version", "max_version", "return")}
     assert options == {
+        "errors",
         "error_response",
         "advertised_min_version",
         "throttled",

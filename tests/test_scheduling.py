@@ -44,3 +44,28 @@ def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
     ran = [path.name.split("-") for path in tmp_path.glob("[0-9]*-test_*")]
     assert len({process for process, file in ran if file in ("test_a", "test_b")}) == 1
     assert len({process for process, _ in ran}) == 2
+
+
+def test_a_drawn_order_sets_up_a_module_of_spark_once(tmp_path: Path) -> None:
+    for name, marker in (("a", "pytest.mark.spark"), ("b", "pytest.mark.spark"), ("c", "[]")):
+        (tmp_path / f"test_{name}.py").write_text(
+            f"import pytest\npytestmark = {marker}\n"
+            "@pytest.fixture(scope='module')\ndef judged(): print('\\nSET UP', __name__)\n"
+            "@pytest.mark.parametrize('n', range(20))\ndef test_it(judged, n): print('\\nRAN', __name__, n)\n"
+        )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n spark: s\n")
+    (tmp_path / "conftest.py").write_text(
+        "import os\nfrom support.scheduling import draw_order\n"
+        "def pytest_collection_modifyitems(items): draw_order(items, os.environ['SEED'])\n"
+    )
+    orders = set()
+    for seed in "1234":
+        environment = {"PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SEED": seed}
+        command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider"]
+        done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert "60 passed" in done.stdout, done.stdout + done.stderr
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("SET UP", "RAN"))]
+        assert sorted(line for line in lines if "SET UP" in line) == [f"SET UP test_{name}" for name in "abc"]
+        assert all("test_c" in line for line in lines[-20:])  # what needs no Spark comes last
+        orders.add(tuple(lines))
+    assert len(orders) == 4

@@ -106,6 +106,17 @@ def test_importing_the_package_imports_none_of_its_parts() -> None:
     assert {name for name in modules if name.startswith("fakebroker.")} <= {"fakebroker.core", "fakebroker.core.log"}
 
 
+def test_the_first_fault_imports_the_apis_and_nothing_before_it_does() -> None:
+    """The errors of an API stand in its file, and faults are below the APIs."""
+    code = "from fakebroker import Fault, When; any_request = When(topic='t')"
+    before = modules_after(code)
+    after = modules_after(f"{code}; Fault({{'api': 'DescribeCluster'}}, 'INVALID_REQUEST')")
+
+    assert "fakebroker.core.faults.check" in before
+    assert not {name for name in before if name.startswith("fakebroker.apis")}
+    assert {"fakebroker.apis.registry", "fakebroker.apis.cluster.describe_cluster"} <= after
+
+
 @pytest.mark.parametrize("name", fakebroker.__all__)
 def test_everything_is_there(name: str) -> None:
     assert getattr(fakebroker, name) is not None

@@ -1,4 +1,4 @@
-"""`python -m conformance.errors`: which rows of the table of faults Kafka was asked for; `--write` writes the page."""
+"""`python -m conformance.errors`: which rows of the table of faults Kafka was asked for; `--write` writes the pages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import argparse
 import sys
 
 from conformance.errors.asked import seen
-from conformance.errors.page import PAGE, named, origins, page, read
+from conformance.errors.page import FAULTS_PAGE, PAGE, faults_page, named, origins, page, read
 from conformance.transcripts.golden import load_all
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="conformance.errors", description=(__doc__ or "").strip())
-    parser.add_argument("--write", action="store_true", help="write docs/errors.md")
+    parser.add_argument("--write", action="store_true", help="write docs/errors.md, and the table in docs/faults.md")
     parser.add_argument("--api", help="these rows alone")
     options = parser.parse_args(argv)
     found = origins(seen(load_all()), named(read()))
     if options.write:
         PAGE.write_text(page(found))
+        FAULTS_PAGE.write_text(faults_page())
     else:
         for each in found:
             if options.api in (None, each.api):

@@ -1,5 +1,5 @@
 """docs/errors.md: each row of the table of faults with its origin, the case in which Kafka answered it or why it was
-not asked. A case that is named already stays, as long as it shows it."""
+not asked. A case that is named already stays, as long as it shows it. And the table itself, in docs/faults.md."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Final, NamedTuple
 from conformance.errors.after import AFTER
 from conformance.errors.asked import Seen
 from conformance.errors.reasons import reason
-from fakebroker.core.faults.table import TABLE
+from fakebroker.core.faults.table import table
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "errors.md"
+FAULTS_PAGE: Final = PAGE.with_name("faults.md")
 BEFORE_WORK, AFTER_WORK, ANYTIME = "before", "after", "reads"
 _LOOKS = "; then looked at"
 _ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
+_TABLE: Final = re.compile(r"(?<=\n\| API \| selectors \| before the work \| after the work \|\n)(\|.*\n)+")
 _CASE: Final = re.compile(r"^`([^`]+)`")
 
 _HEAD = """# Which errors Kafka was seen to answer
@@ -47,10 +49,8 @@ class Origin(NamedTuple):
 def rows() -> list[tuple[str, str, str]]:
     """What needs an origin: API, error, place."""
     found = []
-    for api, rules in TABLE.items():
-        places = (
-            [(ANYTIME, rules.before)] if rules.only_reads else [(BEFORE_WORK, rules.before), (AFTER_WORK, rules.after)]
-        )
+    for api, its in table().items():
+        places = [(ANYTIME, its.before)] if its.only_reads else [(BEFORE_WORK, its.before), (AFTER_WORK, its.after)]
         found += [(api, error, place) for place, errors in places for error in sorted(errors)]
     return found
 
@@ -92,3 +92,16 @@ def read(path: Path = PAGE) -> list[Origin]:
 
 def named(found: list[Origin]) -> dict[tuple[str, str, str], str]:
     return {(each.api, each.error, each.place): each.case for each in found if each.case}
+
+
+def faults_page() -> str:
+    """docs/faults.md with its table as it should be. Its other text is written by hand."""
+    found = ["|---|---|---|---|\n"]
+    for api, its in sorted(table().items()):
+        after = "the same: it only reads" if its.only_reads else ", ".join(sorted(its.after))
+        before = ", ".join(sorted(its.before))
+        found.append(f"| {api} | {', '.join(its.selectors) or '–'} | {before} | {after} |\n")
+    text, tables = _TABLE.subn("".join(found), FAULTS_PAGE.read_text())
+    if tables != 1:
+        raise ValueError(f"{FAULTS_PAGE} has {tables} tables of errors, not one")
+    return text

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fakebroker.core.journal.events import Answer
 from fakebroker.core.journal.journal import Journal
 from fakebroker.producer.journal.events import ProducerEvent, RequestSent
-from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.journal.journal import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.protocol.record_batch import decode_records
 from fakebroker.testing import Simulation, Timelines, TimelineStep

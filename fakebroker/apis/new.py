@@ -38,6 +38,7 @@ from __future__ import annotations
 {standard}
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import reads
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -57,7 +58,8 @@ def error_response(ctx: RequestContext, request: {request_class}, code: ErrorCod
 {error_note}    _respond({error_arguments})
 
 
-@registry.api(KEY, {lowest}, {highest}, error_response=error_response)
+# write me: reads, changes or appends; the parts of a request; each error that Kafka has, and its place (apis/errors.py)
+@registry.api(KEY, {lowest}, {highest}, error_response=error_response, errors=reads("", ""))
 def handle(ctx: RequestContext, request: {request_class}) -> None:
     # write me: if a client can name many things in it, or be told many, this is a generator (docs/adding-an-api.md)
     raise NotImplementedError("write me: {name} is not served yet")
@@ -125,7 +127,9 @@ Next (docs/adding-an-api.md):
   .venv/bin/python -m pytest {test}    fails until the handler and the test are written
   .venv/bin/python -m conformance cases '{group}/*'    the same bytes to Apache Kafka and to us
   make quick, make check, make conformance
-  fakebroker apis --markdown > docs/apis.md, and a line in CHANGELOG.md
+  fakebroker apis --markdown > docs/apis.md
+  .venv/bin/python -m conformance.errors --write    the errors in docs/errors.md and docs/faults.md
+  a line in CHANGELOG.md
 """
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, final
 
 import fakebroker.apis
 from fakebroker.apis.context import RequestContext, Throttled
+from fakebroker.core.faults.table import Errors
 from fakebroker.protocol.build import with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.large_frame import LargeFrame
@@ -29,7 +30,7 @@ DecodeInSlices = Callable[[int, bytes | LargeFrame, int, int], Slices[Any]]
 # Frames of this size or more are decoded in slices. Smaller ones have so few elements that they take 1 ms or two.
 SLICED_FRAME_BYTES: Final = 4_096
 
-NOT_APIS = {"new", "stub_fields"}  # tools for adding an API; other modules without an API may be here too
+NOT_APIS = {"errors", "new", "stub_fields"}  # tools for adding an API; other modules without an API may be here too
 
 
 @final
@@ -38,6 +39,7 @@ class Api:
 
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
     `is_advertised` is False where Kafka serves an API without advertising it.
+    `errors` are those that faults may return (errors.py declares them).
     `error_response` responds to a request after its handler failed, as Kafka's `getErrorResponse` does.
     `throttled` returns a response with a throttle time in milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
@@ -46,8 +48,8 @@ class Api:
     """
 
     __slots__ = (
-        "advertised_min_version", "decode", "decode_by_hand", "decode_in_slices", "error_response", "handle",
-        "is_advertised", "key", "max_version", "min_version", "name", "throttled",
+        "advertised_min_version", "decode", "decode_by_hand", "decode_in_slices", "error_response", "errors",
+        "handle", "is_advertised", "key", "max_version", "min_version", "name", "throttled",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +60,7 @@ class Api:
         max_version: int,
         advertised_min_version: int,
         handle: Handler,
+        errors: Errors,
         error_response: ErrorResponse,
         throttled: Throttled,
         decode: Decode,
@@ -71,6 +74,7 @@ class Api:
         self.max_version = max_version
         self.advertised_min_version = advertised_min_version
         self.handle = handle
+        self.errors = errors
         self.error_response = error_response
         self.throttled = throttled
         self.decode = decode
@@ -90,6 +94,7 @@ def api(
     min_version: int,
     max_version: int,
     *,
+    errors: Errors,
     error_response: ErrorResponse,
     advertised_min_version: int | None = None,
     is_advertised: bool = True,
@@ -114,6 +119,7 @@ def api(
             max_version,
             advertised,
             handle,
+            errors,
             error_response,
             throttled,
             decode or partial(_decode, key),

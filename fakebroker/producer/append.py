@@ -57,7 +57,6 @@ class Append(MemoryWaiter):
         on_done: Callable[[Append], None],
         abort_on_new_batch: bool = False,
     ) -> None:
-        super().__init__()
         self._appender = appender
         self.topic = topic
         self.wanted_partition = partition

@@ -30,16 +30,16 @@ from timingwheel.mypyc import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class MemoryWaiter:
-    """A request for memory. `accumulated` bytes are already set aside for it; it gives up at `deadline_ms`."""
+    """A request for memory. The pool sets its fields when it queues it. `accumulated` bytes are already set aside for
+    it; it gives up at `deadline_ms`."""
 
     __slots__ = ("accumulated", "deadline_ms", "is_woken", "max_time_to_block_ms", "size")
 
-    def __init__(self) -> None:
-        self.size = 0
-        self.accumulated = 0
-        self.max_time_to_block_ms = 0
-        self.deadline_ms = 0
-        self.is_woken = False
+    size: int
+    accumulated: int
+    max_time_to_block_ms: int
+    deadline_ms: int
+    is_woken: bool
 
     def on_memory(self, now_ms: int) -> None:
         """Continue after a wait: the `size` bytes are allocated."""
@@ -85,6 +85,8 @@ class BufferPool:
             self._wake_first()
             raise error
         waiter.size = size
+        waiter.accumulated = 0
+        waiter.is_woken = False
         waiter.max_time_to_block_ms = max_time_to_block_ms
         waiter.deadline_ms = now_ms + max_time_to_block_ms
         self._waiters.append(waiter)  # a new waiter takes nothing yet, even if some memory is free

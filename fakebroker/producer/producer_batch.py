@@ -63,7 +63,7 @@ class ProducerBatch:
         self.drained_ms = 0
         self.max_record_size = 0
         self.pieces: tuple[ProducerBatch, ...] = ()  # of a batch that was split
-        self.journal_number = 0  # the journal's data: number of the batch; producer id, epoch and sequence
+        self.journal_number = 0  # the probe's data: number of the batch; producer id, epoch and sequence
         self.journal_identity: tuple[int, int, int] | None = None
         self._builder = builder
         self._callbacks: list[Callback | None] = []

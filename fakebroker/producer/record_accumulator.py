@@ -24,7 +24,8 @@ from fakebroker.producer.buffer_pool import BufferPool
 from fakebroker.producer.compression.batch_compression import CODECS, BatchCompression
 from fakebroker.producer.compression.compression_ratio_estimator import CompressionRatioEstimator
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerError
-from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.journal.events import BatchSplit
+from fakebroker.producer.journal.probe import Probe
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBatch, new_builder
 from fakebroker.producer.producer_config import ProducerConfig
@@ -50,7 +51,7 @@ class RecordAccumulator(Appender):
         self.batch_size = max(1, config.batch_size)
         self.free = BufferPool(config.buffer_memory, self.batch_size, config.generation)
         self.is_closed = False
-        self.listener: Listener | None = None
+        self.probe: Probe | None = None
         self._incomplete: dict[ProducerBatch, None] = {}
         self._flushes_in_progress = 0
         self._appends_in_progress = 0
@@ -172,8 +173,10 @@ class RecordAccumulator(Appender):
             if self.transaction_manager is not None:
                 self.transaction_manager.add_in_flight_batch(batch)
             self._insert_in_sequence_order(queue, batch)
-        if self.listener is not None:
-            self.listener.batch_split(big_batch, batches)
+        probe = self.probe
+        if probe is not None:
+            pieces = tuple((probe.number_of(piece), piece.record_count) for piece in batches)
+            probe.tell(BatchSplit(*probe.times, probe.number_of(big_batch), *big_batch.partition, pieces))
         return len(batches)
 
     def complete_and_deallocate(self, batch: ProducerBatch) -> None:

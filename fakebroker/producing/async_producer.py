@@ -26,8 +26,8 @@ from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.client.transaction_doors import TransactionCall
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
 from fakebroker.producer.journal.events import ProducerEvent
-from fakebroker.producer.journal.listener import Listener
-from fakebroker.producer.journal.recorder import DEFAULT_SIZE, ProducerJournal
+from fakebroker.producer.journal.journal import DEFAULT_SIZE, ProducerJournal
+from fakebroker.producer.journal.probe import Listener
 from fakebroker.producer.producer_batch import RecordMetadata
 from fakebroker.producer.producer_config import LONG_MAX, ProducerConfig
 from fakebroker.producer.record_batch_builder import Headers
@@ -84,7 +84,7 @@ class AsyncProducer:
         once, before `start`. `name` defaults to the client.id."""
         if self._driver is not None or self._journal is not None:
             raise IllegalProducerStateError("A journal must be requested before the start, and only once.")
-        self._journal = ProducerJournal(self._config.client_id, name, size, self._wall_offset_ms(), on_event)
+        self._journal = ProducerJournal(name or self._config.client_id, size, on_event)
         return self._journal
 
     def _wall_offset_ms(self) -> int:
@@ -101,10 +101,16 @@ class AsyncProducer:
         if self._driver is not None:
             raise IllegalProducerStateError("The producer was started already.")
         machine = KafkaProducer(
-            self._config, self._bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self._clock()
+            self._config,
+            self._bootstrap,
+            lambda: random.getrandbits(_RANDOM_BITS),
+            random.random,
+            self._clock(),
+            "" if self._journal is None else self._journal.name,
+            self._wall_offset_ms(),
         )
         if self._journal is not None:
-            machine.listen(self._journal)
+            machine.listen(self._journal.append)
         self._driver = Driver(machine, self._loop or asyncio.get_running_loop(), self._clock)
         self._driver.settle()
 
@@ -210,12 +216,10 @@ class AsyncProducer:
             raise
         await driver.links_ended()
 
-    def listen(self, listener: Listener) -> None:
-        """Set the listener of all events (producer/journal), which changes nothing. Raises IllegalProducerStateError if
-        a journal is kept."""
-        if self._journal is not None:
-            raise IllegalProducerStateError("The producer keeps a journal, which is its only listener.")
-        self._ready().machine.listen(listener)
+    def listen(self, listener: Listener, *kinds: type[ProducerEvent]) -> None:
+        """Add a listener of events (producer/journal), of these kinds or of all. It changes nothing. Call it after the
+        start and before the first record."""
+        self._ready().machine.listen(listener, *kinds)
 
     def look_at_clock(self) -> None:
         """Do what is due by the clock. Call this after moving the clock by hand."""

@@ -17,11 +17,11 @@ Source   the rules of core/.../cluster/Partition.scala, Replica.scala, storage/.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fakebroker.testing.messages import Batch, Error
-from fakebroker.testing.rules.elections import NOBODY, Elections
+from fakebroker.testing.rules.elections import NOBODY, elect, eligible
 from fakebroker.testing.rules.producers import check_producer, is_of_the_past
 from fakebroker.testing.rules.transactions import last_stable_offset
 
@@ -53,7 +53,7 @@ class Replica:
         self.end = self.log[-1].end if self.log else 0
 
 
-class Partition(Elections):
+class Partition:
     """A partition. `alive` are the brokers that may lead, `working` those that are not paused or crashed."""
 
     def __init__(
@@ -66,15 +66,14 @@ class Partition(Elections):
         working: set[int] | None = None,
     ) -> None:
         self.replicas: dict[int, Replica] = {broker: Replica(INSTANT) for broker in replicas}
-        super().__init__(alive, min(min_isr, len(replicas)), unclean)
+        self.alive, self.min_isr, self.unclean = alive, min(min_isr, len(replicas)), unclean
+        self.leader, self.epoch, self.last_known = NOBODY, -1, NOBODY
+        self.isr, self.elr = set[int](), set[int]()
         self.lag_max_ms = lag_max_ms
         self.working = alive if working is None else working
         self.epoch_start = 0
         self.is_begun = True
         self.had_transactions = False
-
-    def assigned(self) -> Iterable[int]:
-        return self.replicas
 
     @property
     def log(self) -> list[Logged]:
@@ -96,6 +95,24 @@ class Partition(Elections):
                 if replica.known == self.replicas[self.leader].end:
                     replica.caught_up = now
                 replica.under_way.clear()
+
+    def change_isr(self, isr: set[int]) -> None:
+        self.isr, self.elr = isr, eligible(isr, self.elr | self.isr, self.min_isr)
+
+    def elect(self, target: set[int], now: int, killed: int = NOBODY) -> None:
+        """Elect for this target ISR. `killed` is no longer eligible."""
+        living = [broker for broker in self.replicas if broker in self.alive]
+        elr = eligible(target, self.elr | self.isr, self.min_isr) - {killed}
+        leader, isr, self.elr, begins = elect(living, self.leader, self.last_known, target, elr, self.unclean)
+        if begins:
+            self.lead(leader, isr, now)
+            return
+        self.isr = isr
+        if leader != NOBODY:
+            self.move_watermark(now)
+        elif self.leader != NOBODY:
+            self.last_known, self.leader, self.epoch = self.leader, NOBODY, self.epoch + 1
+            self.forget_under_way()
 
     def lead(self, broker: int, isr: set[int], now: int) -> None:
         self.leader, self.isr, self.epoch, self.last_known = broker, set(isr), self.epoch + 1, NOBODY

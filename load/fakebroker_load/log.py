@@ -22,11 +22,13 @@ import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import BatchHeader, Record
+from fakebroker_load.results.column import INT, LONG, PARTITION, RUN, TEXT, TOPIC, YES_NO, Column, schema_of
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
 from fakebroker_load.wire.log_messages import (
     Fetched,
     OffsetOutOfRangeError,
+    RefusedError,
     decode_end_offset,
     decode_fetch,
     encode_end_offset,
@@ -41,47 +43,80 @@ POLL_S = 0.05
 FETCH_WAIT_MS = 500
 MAX_ANSWER_BYTES = 128 << 20  # one batch may exceed the requested size
 
-LOG_SCHEMA = pa.schema(
-    [
-        pa.field("run", pa.string()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("offset", pa.int64()),
-        pa.field("connection", pa.int32()),
-        pa.field("sequence", pa.int32()),
-        pa.field("value_crc", pa.int64()),
-        pa.field("fingerprint", pa.string()),
-        pa.field("visible", pa.bool_()),  # false: not shown to read_committed consumers; null: no transactions
-        pa.field("timestamp_ms", pa.int64()),  # the producer's time; null: the topic uses the append time
-        pa.field("append_ms", pa.int64()),  # the append time; null: the topic uses the producer's time
-        pa.field("producer_id", pa.int64()),  # -1: none
-        pa.field("compression", pa.string()),  # of its batch
-        pa.field("problem", pa.string()),  # a problem found without the requests (readback/); null: none
-    ]
+LOG_COLUMNS = (
+    RUN,
+    TOPIC,
+    PARTITION,
+    Column("offset", LONG, "offset of the record"),
+    Column("connection", INT, "connection of the request that sent it, by its key; null: the key is not of this run"),
+    Column("sequence", INT, "sequence of that request"),
+    Column("value_crc", LONG, "CRC-32 of the record's value"),
+    Column("fingerprint", TEXT, "digest of the whole record"),
+    Column("visible", YES_NO, "true: shown to consumers that read committed transactions; null: the topic has none"),
+    Column("timestamp_ms", LONG, "timestamp of the record; null: the topic has log append times"),
+    Column("append_ms", LONG, "log append time of the record; null: the topic has the producers' times"),
+    Column("producer_id", LONG, "producer id of the batch; -1: none"),
+    Column("compression", TEXT, "compression of the batch"),
+    Column(
+        "problem",
+        TEXT,
+        "what is wrong with the batch, the partition from this offset on, or its metadata; null: nothing",
+    ),
 )
-PART_SCHEMA = pa.schema(
-    [
-        pa.field("run", pa.string()),
-        pa.field("run_id", pa.string()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("host", pa.string()),
-        pa.field("port", pa.int32()),
-        pa.field("start_offset", pa.int64()),
-        pa.field("readable_offset", pa.int64()),
-        pa.field("end_offset", pa.int64()),
-        pa.field("same_leader", pa.bool_()),
-        pa.field("first_epoch", pa.int32()),  # leader epoch: before the run
-        pa.field("leader_epoch", pa.int32()),  # leader epoch: after the run
-        pa.field("followers", pa.list_(pa.string())),  # addresses of the followers in sync
-        pa.field("metadata_problem", pa.string()),  # an impossible statement in the Metadata response
-        pa.field("transactional", pa.bool_()),  # read as a read_committed consumer; null: no
-        pa.field("shown_offset", pa.int64()),  # the high watermark before frozen followers were resumed
-        pa.field("shown_local", pa.string()),  # our address, and the correlation id, of that Fetch
-        pa.field("shown_correlation_id", pa.int32()),
-        pa.field("stood_still", pa.bool_()),  # by then no follower had moved, and none had left the ISR
-    ]
+LOG_SCHEMA = schema_of(LOG_COLUMNS)
+# Why no rule judges a column.
+_FOUND = "They say with what the log was read, and what was found then stands in its records."
+_HOW_READ = "They say how the log was read, and nothing of what was found."
+
+PART_COLUMNS = (
+    RUN,
+    Column(
+        "run_id",
+        TEXT,
+        "id of the run, with which its topics and the keys of its records begin or end",
+        unjudged=_HOW_READ,
+    ),
+    TOPIC,
+    PARTITION,
+    Column("host", TEXT, "host of the leader in the end", unjudged=_HOW_READ),
+    Column("port", INT, "port of the leader in the end", unjudged=_HOW_READ),
+    Column("start_offset", LONG, "log end offset before the run"),
+    Column("readable_offset", LONG, "offset up to which the log could be read behind the run: its high watermark"),
+    Column("end_offset", LONG, "log end offset behind the run"),
+    Column(
+        "same_leader",
+        YES_NO,
+        "true: no leader was elected meanwhile",
+        unjudged="If it is false, timed-out records may be lost, and fewer rules apply. A journal has the leaders.",
+    ),
+    Column("first_epoch", INT, "leader epoch before the run", unjudged=_FOUND),
+    Column("leader_epoch", INT, "leader epoch behind the run"),
+    Column(
+        "followers",
+        pa.list_(TEXT),
+        "addresses, host:port, of the followers that are in sync in the end",
+        unjudged=_FOUND,
+    ),
+    Column(
+        "metadata_problem",
+        TEXT,
+        "what is wrong with the partition in a Metadata response; null: nothing",
+        unjudged=_FOUND,
+    ),
+    Column(
+        "transactional", YES_NO, "true: read as a consumer of committed transactions; null: not", unjudged=_HOW_READ
+    ),
+    Column("shown_offset", LONG, "high watermark that a Fetch was shown before stopped followers went on"),
+    Column("shown_local", TEXT, "own address of the connection of that Fetch"),
+    Column("shown_correlation_id", INT, "correlation id of that Fetch"),
+    Column(
+        "stood_still",
+        YES_NO,
+        "true: until then no follower had fetched, and none had left the ISR",
+        unjudged="If it is not so, what timed out may have been replicated since, and less is claimed.",
+    ),
 )
+PART_SCHEMA = schema_of(PART_COLUMNS)
 
 Row = dict[str, Any]
 Place = tuple[str, int]
@@ -101,6 +136,10 @@ class End:
 
 class RecordsGone(WireError):
     """The log does not have this offset."""
+
+
+class Unreadable(WireError):
+    """The broker sent bytes that are no response to the request."""
 
 
 class Batch(NamedTuple):
@@ -164,10 +203,11 @@ class Asker:
         except OffsetOutOfRangeError as error:
             raise RecordsGone(f"The log of {topic}-{partition} cannot be read: {error}") from None
         except ProtocolError as error:
-            raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
+            kind = WireError if isinstance(error, RefusedError) else Unreadable
+            raise kind(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
     def batches(self, topic: str, partition: int, offset: int, is_committed: bool = False) -> list[Batch]:
-        """Return batches, beginning with the one that has this offset. Raises RecordsGone, WireError."""
+        """Return batches, beginning with the one that has this offset. Raises RecordsGone, Unreadable, WireError."""
         try:
             fetched = self.fetch(topic, partition, offset, FETCH_WAIT_MS, is_committed)
             hidden = hidden_batches(fetched) if is_committed else set()
@@ -177,7 +217,7 @@ class Asker:
                 if header.last_offset >= offset
             ]
         except ProtocolError as error:
-            raise WireError(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
+            raise Unreadable(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
 
     def _next(self) -> int:
         self._asked += 1
@@ -188,13 +228,13 @@ class Asker:
             self._socket.sendall(frame)
             (size,) = struct.unpack(">i", self._receive(4))
             if not 0 <= size <= MAX_ANSWER_BYTES:
-                raise OSError(f"it claims an answer of {size} bytes")
+                raise Unreadable(f"The log cannot be read: {self._place} sent a response of {size} bytes.")
             answer = self._receive(size)
-            if answer[:4] != struct.pack(">i", self._asked):
-                raise OSError("it answers another request")
-            return answer
         except OSError as error:
             raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
+        if answer[:4] != struct.pack(">i", self._asked):
+            raise Unreadable(f"The log cannot be read: {self._place} responded to another request.")
+        return answer
 
     def _receive(self, size: int) -> bytes:
         parts = bytearray()

@@ -142,7 +142,7 @@ def test_the_response_to_another_request_is_none() -> None:
         thread.start()
         with Asker(*server.server_address) as asker:
             assert asker.probe() == 1
-            with pytest.raises(WireError, match="it answers another request"):
+            with pytest.raises(WireError, match="responded to another request"):
                 asker.probe()
         thread.join()
 

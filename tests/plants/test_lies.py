@@ -164,6 +164,9 @@ LIES: dict[str, Lie] = {
         appends_so(lambda: other_lies.deletes_what_it_acknowledged), 1, ANSWERED, "records gone"
     ),
     "a wrong CRC": Lie(other_lies.gives_batches_with_a_wrong_crc, 1, ANSWERED, "stored with a wrong CRC"),
+    "a wrong CRC, to readers": Lie(
+        other_lies.gives_batches_with_a_wrong_crc, -1, ANSWERED, "read with a wrong CRC", reads=True
+    ),
     "hollow followers": Lie(other_lies.followers_say_that_they_have_all, -1, ANSWERED, "not on a follower"),
     "acks=1 is parked": Lie(
         other_lies.parks_whatever_acks_ask, 1, ANSWERED, "parked, against its acks", ways=3, followers_lag=True

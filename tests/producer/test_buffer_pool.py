@@ -24,7 +24,6 @@ class Waiter(MemoryWaiter):
     """A caller that records its result."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.got_ms: int | None = None
         self.error: ProducerError | None = None
 

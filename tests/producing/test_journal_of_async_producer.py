@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from support.watchdog import run
 
 from fakebroker import AsyncProducer, FakeCluster
-from fakebroker.producer.errors import IllegalProducerStateError
-from fakebroker.producer.journal.events import ProducerEvent
-from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
+from fakebroker.producer.journal.events import Connected, ProducerEvent, RecordCalledBack
 from fakebroker.testing import Timelines
 
 OTHER_MACHINE_MS = 123_456_789
@@ -27,8 +27,6 @@ def journals(kafka: FakeCluster) -> list[ProducerEvent]:
             await (await producer.send("orders", b"v", key=b"k"))
             with pytest.raises(IllegalProducerStateError, match="before the start, and only once"):
                 producer.keep_journal()
-            with pytest.raises(IllegalProducerStateError, match="which is its only listener"):
-                producer.listen(Listener())
         return journal.events()
 
     events = run(work())
@@ -60,6 +58,47 @@ def test_one_time_line_shows_both_ends(by_wall_clock: bool) -> None:
         ("shop", "answered, handled"),
         ("shop", "record 1 called back"),
     ]
+
+
+def test_a_listener_beside_the_journal_is_handed_the_same_events() -> None:
+    heard: list[ProducerEvent] = []
+
+    async def work(servers: str) -> list[ProducerEvent]:
+        producer = AsyncProducer({"bootstrap.servers": servers, "client.id": "shop"})
+        journal = producer.keep_journal()
+        async with producer:
+            producer.listen(lambda event, subject: heard.append(event), Connected, RecordCalledBack)
+            await (await producer.send("orders", b"v"))
+        return journal.events()
+
+    with FakeCluster(brokers=1) as kafka:
+        kafka.create_topic("orders", partitions=1)
+        kept = [
+            event for event in run(work(kafka.bootstrap_servers)) if isinstance(event, Connected | RecordCalledBack)
+        ]
+    assert {type(event) for event in heard} == {Connected, RecordCalledBack}
+    assert all(one is other for one, other in zip(heard, kept, strict=True))
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_events_of_a_listener_have_wall_time_and_a_name(has_journal: bool) -> None:
+    heard: list[ProducerEvent] = []
+
+    async def work() -> None:
+        servers = {"bootstrap.servers": "127.0.0.1:1", "client.id": "shop"}
+        producer = AsyncProducer(servers, clock=lambda: 5, wall_clock=lambda: 1_005)
+        if has_journal:
+            producer.keep_journal("orders")
+        await producer.start()
+        producer.listen(lambda event, subject: heard.append(event))
+        with suppress(ProducerError):
+            sent = asyncio.ensure_future(producer.send("t", b"v"))
+            await asyncio.sleep(0)
+            await producer.close(0)
+            await sent
+
+    run(work())
+    assert {event[:3] for event in heard} == {(5, 1_005, "orders" if has_journal else "shop")}
 
 
 def test_clocks_are_read_again_after_a_delay_between_them() -> None:

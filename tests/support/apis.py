@@ -13,6 +13,7 @@ PARTS = (
     "max_version",
     "advertised_min_version",
     "handle",
+    "errors",
     "error_response",
     "throttled",
     "decode",

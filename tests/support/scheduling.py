@@ -1,11 +1,13 @@
-"""The distribution of tests to the processes of xdist."""
+"""The order of the tests, and their distribution to the processes of xdist."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
@@ -30,3 +32,22 @@ class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
 def uses_spark(file: str) -> bool:
     path = ROOT / file
     return path.is_file() and "pytest.mark.spark" in path.read_text(encoding="utf-8")
+
+
+def sort(items: list[pytest.Item]) -> None:
+    """Put long tests first: the process that finishes last should not begin with one at the end."""
+    items.sort(key=lambda item: 0 if _needs_spark(item) else 1 if item.get_closest_marker("slow") else 2)
+
+
+def draw_order(items: list[pytest.Item], seed: str) -> None:
+    """Shuffle the tests by `seed`. Those of Spark stay first, file by file: a fixture of one of their modules judges
+    hundreds of histories, and is set up again whenever a test of another module came between."""
+    Random(seed).shuffle(items)
+    files: dict[Path, int] = {}
+    for item in items:
+        files.setdefault(item.path, len(files))
+    items.sort(key=lambda item: (0, files[item.path]) if _needs_spark(item) else (1, 0))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None

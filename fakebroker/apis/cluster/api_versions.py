@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import reads
 from fakebroker.apis.features import supported_features
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -49,7 +50,13 @@ def error_response(ctx: RequestContext, request: ApiVersionsRequest, code: Error
     _respond(ctx, ctx.api_version, code, [])
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    5,
+    error_response=error_response,
+    errors=reads("", "UNSUPPORTED_VERSION INVALID_REQUEST REBOOTSTRAP_REQUIRED CLUSTER_AUTHORIZATION_FAILED"),
+)
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
     if not _is_valid(ctx.api_version, request):
         error_response(ctx, request, ErrorCode.invalid_request)

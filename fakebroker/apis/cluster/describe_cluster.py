@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import UNANSWERED, because, reads
 from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -48,7 +49,17 @@ def error_response(ctx: RequestContext, request: DescribeClusterRequest, code: E
     _respond(ctx, error_code=code)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    errors=reads(
+        "",
+        "CLUSTER_AUTHORIZATION_FAILED MISMATCHED_ENDPOINT_TYPE UNSUPPORTED_ENDPOINT_TYPE INVALID_REQUEST",
+        unseen=because(INVALID_REQUEST=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeClusterRequest) -> None:
     endpoint_type = request.endpoint_type if ctx.api_version >= 1 else _BROKERS
     if endpoint_type == _CONTROLLERS:

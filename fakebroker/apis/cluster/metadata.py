@@ -29,6 +29,7 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import KNOWN, because, reads
 from fakebroker.core.controller.auto_creation import creatable_topic
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic, Topic
@@ -81,7 +82,21 @@ def _remembered(version: int, body: bytes) -> RequestPayload:
     return decode_request(KEY, version, body, 0)
 
 
-@registry.api(KEY, 0, 13, error_response=error_response, decode=read_metadata_request)
+@registry.api(
+    KEY,
+    0,
+    13,
+    error_response=error_response,
+    decode=read_metadata_request,
+    errors=reads(
+        "topic topic_id",
+        "LEADER_NOT_AVAILABLE UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID INVALID_TOPIC_EXCEPTION "
+        "TOPIC_AUTHORIZATION_FAILED LISTENER_NOT_FOUND INVALID_REPLICATION_FACTOR REBOOTSTRAP_REQUIRED "
+        "REPLICA_NOT_AVAILABLE INVALID_REQUEST",
+        not_parts="partitions",
+        unseen=because(INVALID_REPLICATION_FACTOR=KNOWN, REBOOTSTRAP_REQUIRED="for proxies in front of Kafka"),
+    ),
+)
 def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
     ids, names = yield from _asked_for(ctx, request)
     unknown_ids: list[UUID] = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CONTROLLER, KNOWN, UNANSWERED, because, changes
 from fakebroker.apis.features import supported_features
 from fakebroker.core.controller.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from fakebroker.protocol.build import build
@@ -42,7 +43,17 @@ def error_response(ctx: RequestContext, request: UpdateFeaturesRequest, code: Er
     _respond(ctx, error_code=code)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    errors=changes(
+        "",
+        before=f"{CONTROLLER} FEATURE_UPDATE_FAILED INVALID_UPDATE_VERSION INVALID_REQUEST",
+        unseen=because(INVALID_REQUEST=UNANSWERED, FEATURE_UPDATE_FAILED=KNOWN),
+    ),
+)
 def handle(ctx: RequestContext, request: UpdateFeaturesRequest) -> Slices[None]:
     updates = yield from made_of(
         request.feature_updates,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.core.hash_order import grown_capacity, in_slots
 from fakebroker.core.quota.quotas_image import ClientQuotaEntity
 from fakebroker.protocol.build import Each, build_lazily
@@ -40,7 +41,9 @@ def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code:
     return _respond(ctx, Each(_entry, [(_entity(entry), error) for entry in request.entries]))
 
 
-@registry.api(KEY, 0, 1, error_response=error_response)
+@registry.api(
+    KEY, 0, 1, error_response=error_response, errors=changes("", before=f"{CONTROLLER} INVALID_REQUEST", after=CHANGED)
+)
 def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Slices[None]:
     alterations = []
     for number, entry in enumerate(request.entries, 1):

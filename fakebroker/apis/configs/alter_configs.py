@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, CONFIGS, changes
 from fakebroker.core.config.config_resource import Alteration, ConfigResource, OpType
 from fakebroker.core.controller.configuration_control import ConfigurationControl
 from fakebroker.protocol.build import Each, build_lazily
@@ -41,7 +42,7 @@ def error_response(ctx: RequestContext, request: AlterConfigsRequest, code: Erro
     return _respond(ctx, Each(_answer, [(resource, error) for resource in request.resources]))
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(KEY, 0, 2, error_response=error_response, errors=changes("resource", before=CONFIGS, after=CHANGED))
 def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Slices[None]:
     control = ConfigurationControl(ctx.controller, ctx.broker.broker_id, ctx.broker.loggers, request.validate_only)
     changes: list[tuple[ConfigResource, list[Alteration]]] = []

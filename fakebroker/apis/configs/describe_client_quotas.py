@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import reads
 from fakebroker.core.quota.client_quotas import Filter
 from fakebroker.core.quota.quotas_image import Entry
 from fakebroker.protocol.build import Each, build_lazily
@@ -39,7 +40,13 @@ def error_response(ctx: RequestContext, request: DescribeClientQuotasRequest, co
     return _respond(ctx, error_code=code, error_message=None)
 
 
-@registry.api(KEY, 0, 1, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    1,
+    error_response=error_response,
+    errors=reads("", "CLUSTER_AUTHORIZATION_FAILED INVALID_REQUEST UNSUPPORTED_VERSION"),
+)
 def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Slices[None]:
     filters = (Filter(each.entity_type, each.match_type, each.match) for each in request.components)
     try:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CONFIGS, UNANSWERED, because, reads
 from fakebroker.core.config.config_helper import (
     BrokerConfigs,
     DescribedConfig,
@@ -65,7 +66,13 @@ def error_response(ctx: RequestContext, request: DescribeConfigsRequest, code: E
     return _respond(ctx, Each(lambda resource: _result(resource, (), code, _MESSAGES.get(code)), request.resources))
 
 
-@registry.api(KEY, 1, 4, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    4,
+    error_response=error_response,
+    errors=reads("resource", CONFIGS, unseen=because(INVALID_CONFIG=UNANSWERED, POLICY_VIOLATION=UNANSWERED)),
+)
 def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> Slices[None]:
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
         raise KafkaError(ErrorCode.invalid_request, "Unexpected resource type")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import UNANSWERED, because, changes
 from fakebroker.apis.telemetry_clients import client_metadata
 from fakebroker.core.broker.client_metrics_manager import ACCEPTED_COMPRESSION_TYPES
 from fakebroker.protocol.build import build
@@ -47,7 +48,18 @@ def error_response(ctx: RequestContext, request: GetTelemetrySubscriptionsReques
     _respond(ctx, error_code=code)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    is_advertised=False,
+    errors=changes(
+        "",
+        before="INVALID_REQUEST UNSUPPORTED_VERSION THROTTLING_QUOTA_EXCEEDED",
+        unseen=because(INVALID_REQUEST=UNANSWERED, UNSUPPORTED_VERSION="needs a broker without a receiver of metrics"),
+    ),
+)
 def handle(ctx: RequestContext, request: GetTelemetrySubscriptionsRequest) -> Slices[None]:
     manager = ctx.broker.client_metrics
     instance_id, instance = yield from manager.get_subscription(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import reads
 from fakebroker.core.config.config_resource import (
     BROKER,
     BROKER_LOGGER,
@@ -43,7 +44,9 @@ def error_response(ctx: RequestContext, request: ListConfigResourcesRequest, cod
     return _respond(ctx, code, [])
 
 
-@registry.api(KEY, 0, 1, error_response=error_response)
+@registry.api(
+    KEY, 0, 1, error_response=error_response, errors=reads("", "CLUSTER_AUTHORIZATION_FAILED UNSUPPORTED_VERSION")
+)
 def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> Slices[None]:
     kinds = set(request.resource_types or RESOURCE_TYPES) if ctx.api_version >= 1 else {CLIENT_METRICS}
     if not kinds <= set(RESOURCE_TYPES):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import because, changes
 from fakebroker.apis.telemetry_clients import client_metadata
 from fakebroker.core.log.records.record_source import MAX_DECOMPRESSED_BYTES
 from fakebroker.protocol.build import build
@@ -35,7 +36,19 @@ def error_response(ctx: RequestContext, request: PushTelemetryRequest, code: Err
     ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "error_code": code}))
 
 
-@registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    is_advertised=False,
+    errors=changes(
+        "",
+        before="INVALID_REQUEST INVALID_RECORD UNKNOWN_SUBSCRIPTION_ID TELEMETRY_TOO_LARGE "
+        "UNSUPPORTED_COMPRESSION_TYPE THROTTLING_QUOTA_EXCEEDED UNSUPPORTED_VERSION",
+        unseen=because(UNSUPPORTED_VERSION="needs a broker without a receiver of metrics"),
+    ),
+)
 def handle(ctx: RequestContext, request: PushTelemetryRequest) -> Slices[None]:
     codec, metrics = request.compression_type, request.metrics
     instance = yield from ctx.broker.client_metrics.push(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GROUP, UNANSWERED, because, reads
 from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMember, NamedPartitions
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.core.hash_order import partition_order
@@ -51,7 +52,18 @@ def error_response(ctx: RequestContext, request: ConsumerGroupDescribeRequest, c
     return _respond(ctx, [(group_id, error) for group_id in request.group_ids], NOT_REQUESTED)
 
 
-@registry.api(KEY, 0, 1, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    1,
+    error_response=error_response,
+    errors=reads(
+        "group",
+        f"{GROUP} GROUP_ID_NOT_FOUND INVALID_REQUEST UNSUPPORTED_VERSION TOPIC_AUTHORIZATION_FAILED",
+        not_parts="members",
+        unseen=because(UNSUPPORTED_VERSION="needs the protocol switched off", INVALID_REQUEST=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices[None]:
     if "consumer" not in ctx.controller.config.group_coordinator_rebalance_protocols:
         raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GROUP, appends, because
 from fakebroker.core.groups.consumer.heartbeats import validate_heartbeat
 from fakebroker.core.groups.consumer.messages import HeartbeatAnswer, HeartbeatRequest
 from fakebroker.core.groups.consumer.state.member import TopicPartitions
@@ -71,7 +72,20 @@ def error_response(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, 
     _respond(ctx, error_code=code)
 
 
-@registry.api(KEY, 0, 1, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    1,
+    error_response=error_response,
+    errors=appends(
+        "group member",
+        before=f"{GROUP} UNKNOWN_MEMBER_ID FENCED_MEMBER_EPOCH FENCED_INSTANCE_ID UNRELEASED_INSTANCE_ID "
+        "INVALID_REQUEST UNSUPPORTED_ASSIGNOR GROUP_MAX_SIZE_REACHED INVALID_REGULAR_EXPRESSION "
+        "TOPIC_AUTHORIZATION_FAILED UNSUPPORTED_VERSION GROUP_ID_NOT_FOUND",
+        not_parts="topic_partitions",
+        unseen=because(UNSUPPORTED_VERSION="needs the protocol switched off"),
+    ),
+)
 def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slices[None] | None:
     names, owned = request.subscribed_topic_names, request.topic_partitions
     if len(names or ()) > MANY or len(owned or ()) > MANY:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GROUP, appends
 from fakebroker.apis.later import Later
 from fakebroker.core.groups.deletion import DeletedGroup, delete_groups, share_groups_deleted
 from fakebroker.protocol.build import Each, build_lazily
@@ -45,7 +46,13 @@ def error_response(ctx: RequestContext, request: DeleteGroupsRequest, code: Erro
     return ctx.respond_in_slices(_message(ctx.api_version, results))
 
 
-@registry.api(KEY, 0, 3, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    3,
+    error_response=error_response,
+    errors=appends("group", before=f"{GROUP} GROUP_ID_NOT_FOUND NON_EMPTY_GROUP"),
+)
 def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
     by_partition: dict[int, list[str]] = {}
     for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):

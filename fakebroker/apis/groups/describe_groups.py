@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GROUP, reads
 from fakebroker.core.groups.classic.messages import DescribedGroup, DescribedMember
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.core.security.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
@@ -41,7 +42,9 @@ def error_response(ctx: RequestContext, request: DescribeGroupsRequest, code: Er
     return _respond(ctx, NOT_REQUESTED, [DescribedGroup(code, group_id) for group_id in request.groups])
 
 
-@registry.api(KEY, 0, 6, error_response=error_response)
+@registry.api(
+    KEY, 0, 6, error_response=error_response, errors=reads("group", f"{GROUP} GROUP_ID_NOT_FOUND", not_parts="members")
+)
 def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Slices[None]:
     groups: list[DescribedGroup] = []
     is_missing_told = ctx.api_version >= 6

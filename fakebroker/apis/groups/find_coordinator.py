@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import reads
 from fakebroker.core.controller.auto_creation import creatable_topic
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
@@ -67,7 +68,17 @@ def error_response(ctx: RequestContext, request: FindCoordinatorRequest, code: E
     return _respond(ctx, [_found(key, code) | {"error_message": _text(code)} for key in _keys(ctx, request)])
 
 
-@registry.api(KEY, 0, 6, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    6,
+    error_response=error_response,
+    errors=reads(
+        "group transactional_id",
+        "COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE GROUP_AUTHORIZATION_FAILED INVALID_REQUEST "
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    ),
+)
 def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]:
     key_type = request.key_type if ctx.api_version >= 1 else _GROUP
     found: list[dict[str, Any]] = []

@@ -13,6 +13,7 @@ from functools import partial
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GENERATION, changes
 from fakebroker.core.groups.classic.messages import HeartbeatRequest
 from fakebroker.core.groups.classic.service import heartbeat
 from fakebroker.protocol.answers.group_answers import encode_heartbeat
@@ -21,6 +22,8 @@ from fakebroker.protocol.groups.by_hand import read_heartbeat
 from fakebroker.protocol.groups.reader import heartbeat_of_kio, read, read_in_slices
 
 KEY = 12
+
+_ERRORS = GENERATION.replace("COORDINATOR_LOAD_IN_PROGRESS ", "")  # during loading the response is NONE
 
 
 def _respond(ctx: RequestContext, code: ErrorCode) -> None:
@@ -38,6 +41,7 @@ def error_response(ctx: RequestContext, request: HeartbeatRequest, code: ErrorCo
     error_response=error_response,
     decode=partial(read, KEY, read_heartbeat, heartbeat_of_kio),
     decode_in_slices=partial(read_in_slices, KEY, heartbeat_of_kio),
+    errors=changes("group member", before=_ERRORS, after="REBALANCE_IN_PROGRESS"),
 )
 def handle(ctx: RequestContext, request: HeartbeatRequest) -> None:
     heartbeat(ctx.groups, request, lambda code: _respond(ctx, code))

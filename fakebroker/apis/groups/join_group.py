@@ -17,6 +17,7 @@ from functools import partial
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import KNOWN, LOST_WRITE, MEMBER, MOMENT, appends, because
 from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest
 from fakebroker.core.groups.classic.protocols import CONSUMER, may_have_very_many_topics, with_topics
 from fakebroker.core.groups.classic.service import join_group
@@ -60,6 +61,14 @@ def error_response(ctx: RequestContext, request: JoinGroupRequest, code: ErrorCo
     decode=partial(read, KEY, read_join_group, join_group_of_kio),
     decode_in_slices=partial(read_in_slices, KEY, join_group_of_kio),
     decode_by_hand=read_join_group,
+    errors=appends(
+        "group member",
+        before=f"{MEMBER} INVALID_SESSION_TIMEOUT INCONSISTENT_GROUP_PROTOCOL GROUP_MAX_SIZE_REACHED "
+        "UNSUPPORTED_VERSION",
+        after=f"{LOST_WRITE} UNKNOWN_MEMBER_ID REBALANCE_IN_PROGRESS",
+        not_parts="members",
+        unseen=because(UNSUPPORTED_VERSION=KNOWN, REBALANCE_IN_PROGRESS=MOMENT),
+    ),
 )
 def handle(ctx: RequestContext, request: JoinGroupRequest) -> Slices[None] | None:
     if request.protocol_type == CONSUMER and may_have_very_many_topics(request.protocols):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import MEMBER, appends
 from fakebroker.apis.later import Later
 from fakebroker.core.groups.classic.messages import LeaveAnswer, LeaveRequest, LeavingMember, LeftMember
 from fakebroker.core.groups.classic.service import leave_group
@@ -53,7 +54,7 @@ def error_response(ctx: RequestContext, request: LeaveGroupRequest, code: ErrorC
     ctx.respond(_message(ctx.api_version, LeaveAnswer(code)))
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
+@registry.api(KEY, 0, 5, error_response=error_response, errors=appends("group member", before=MEMBER))
 def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Slices[None]:
     members: list[LeavingMember] = []
     if ctx.api_version < 3:

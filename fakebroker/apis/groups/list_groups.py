@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import COORDINATOR, reads
 from fakebroker.core.groups.coordinator import operation_error
 from fakebroker.core.groups.group import ListedGroup
 from fakebroker.protocol.build import Each, build_lazily
@@ -38,7 +39,7 @@ def error_response(ctx: RequestContext, request: ListGroupsRequest, code: ErrorC
     return _respond(ctx, code, [])
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
+@registry.api(KEY, 0, 5, error_response=error_response, errors=reads("", f"{COORDINATOR} CLUSTER_AUTHORIZATION_FAILED"))
 def handle(ctx: RequestContext, request: ListGroupsRequest) -> Slices[None]:
     states = getattr(request, "states_filter", ())
     types = getattr(request, "types_filter", ())

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GENERATION, PARTITION_BY_ID, appends
 from fakebroker.apis.groups.topics_to_commit import (
     CommitErrors,
     all_failed,
@@ -55,7 +56,18 @@ def error_response(ctx: RequestContext, request: OffsetCommitRequest, code: Erro
     return ctx.respond_in_slices(_answer(ctx.api_version, refused(request.topics, code)))
 
 
-@registry.api(KEY, 2, 10, error_response=error_response)
+@registry.api(
+    KEY,
+    2,
+    10,
+    error_response=error_response,
+    errors=appends(
+        f"group member {PARTITION_BY_ID}",
+        before=f"{GENERATION} GROUP_ID_NOT_FOUND STALE_MEMBER_EPOCH FENCED_MEMBER_EPOCH REBALANCE_IN_PROGRESS "
+        "OFFSET_METADATA_TOO_LARGE INVALID_COMMIT_OFFSET_SIZE UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID "
+        "TOPIC_AUTHORIZATION_FAILED UNSUPPORTED_VERSION",
+    ),
+)
 def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     version = ctx.api_version
     by_id = version >= _TOPIC_IDS_SINCE

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GROUP, PARTITION, appends
 from fakebroker.apis.groups.topics_to_commit import CommitErrors, partition_answer
 from fakebroker.apis.later import Later
 from fakebroker.core.groups.offsets.messages import ZERO_ID, TopicErrors, TopicPartitions
@@ -47,7 +48,17 @@ def error_response(ctx: RequestContext, request: OffsetDeleteRequest, code: Erro
     ctx.respond(_answer(ctx.api_version, [], code))
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    errors=appends(
+        f"group {PARTITION}",
+        before=f"{GROUP} GROUP_ID_NOT_FOUND NON_EMPTY_GROUP GROUP_SUBSCRIBED_TO_TOPIC UNKNOWN_TOPIC_OR_PARTITION "
+        "TOPIC_AUTHORIZATION_FAILED",
+    ),
+)
 def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Slices[None]:
     version = ctx.api_version
     errors = CommitErrors(by_id=False)

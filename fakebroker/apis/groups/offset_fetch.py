@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GROUP, PARTITION_BY_ID, UNANSWERED, because, reads
 from fakebroker.apis.later import Later
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.timeline import LATEST
@@ -113,7 +114,18 @@ def error_response(ctx: RequestContext, request: OffsetFetchRequest, code: Error
     return ctx.respond_in_slices(_answer(version, groups))
 
 
-@registry.api(KEY, 1, 10, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    10,
+    error_response=error_response,
+    errors=reads(
+        f"group {PARTITION_BY_ID}",
+        f"{GROUP} GROUP_ID_NOT_FOUND UNKNOWN_MEMBER_ID STALE_MEMBER_EPOCH UNSTABLE_OFFSET_COMMIT "
+        "UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID TOPIC_AUTHORIZATION_FAILED",
+        unseen=because(UNKNOWN_TOPIC_OR_PARTITION=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Slices[None]:
     version = ctx.api_version
     asked = _asked(version, request)

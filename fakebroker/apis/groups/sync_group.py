@@ -15,6 +15,7 @@ from functools import partial
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GENERATION, TAKEN_BACK, appends
 from fakebroker.core.groups.classic.messages import SyncAnswer, SyncRequest
 from fakebroker.core.groups.classic.service import sync_group
 from fakebroker.protocol.answers.group_answers import encode_sync_group
@@ -51,6 +52,11 @@ def error_response(ctx: RequestContext, request: SyncRequest, code: ErrorCode) -
     decode=partial(read, KEY, read_sync_group, sync_group_of_kio),
     decode_in_slices=partial(read_in_slices, KEY, sync_group_of_kio),
     decode_by_hand=read_sync_group,
+    errors=appends(
+        "group member",
+        before=f"{GENERATION} REBALANCE_IN_PROGRESS INCONSISTENT_GROUP_PROTOCOL",
+        after=f"{TAKEN_BACK} REBALANCE_IN_PROGRESS",
+    ),
 )
 def handle(ctx: RequestContext, request: SyncRequest) -> None:
     if ctx.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):

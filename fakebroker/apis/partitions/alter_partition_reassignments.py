@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, CONTROLLER, PARTITION, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -58,7 +59,18 @@ def error_response(ctx: RequestContext, request: AlterPartitionReassignmentsRequ
     return _respond(ctx, request, error, results)
 
 
-@registry.api(KEY, 0, 1, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    1,
+    error_response=error_response,
+    errors=changes(
+        PARTITION,
+        before=f"{CONTROLLER} INVALID_REPLICA_ASSIGNMENT INVALID_REPLICATION_FACTOR UNKNOWN_TOPIC_OR_PARTITION "
+        "NO_REASSIGNMENT_IN_PROGRESS",
+        after=CHANGED,
+    ),
+)
 def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> Slices[None]:
     if request.topics and has_no_time(request.timeout):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import PARTITION, UNANSWERED, because, changes
 from fakebroker.core.broker.log_dirs import alter_replica_log_dir
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -47,7 +48,18 @@ def error_response(ctx: RequestContext, request: AlterReplicaLogDirsRequest, cod
     return _respond(ctx, Each(failed, [topic for log_dir in request.dirs for topic in log_dir.topics]))
 
 
-@registry.api(KEY, 1, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    2,
+    error_response=error_response,
+    errors=changes(
+        PARTITION,
+        before="CLUSTER_AUTHORIZATION_FAILED LOG_DIR_NOT_FOUND KAFKA_STORAGE_ERROR UNKNOWN_TOPIC_OR_PARTITION "
+        "REPLICA_NOT_AVAILABLE INVALID_TOPIC_EXCEPTION",
+        unseen=because(UNKNOWN_TOPIC_OR_PARTITION=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> Slices[None]:
     destinations: dict[str, dict[int, str]] = {}
     done = 0

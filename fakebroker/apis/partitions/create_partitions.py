@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, KNOWN, TOPIC_ADMIN, UNANSWERED, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.partition_creation import NewPartitions
 from fakebroker.protocol.build import Each, build_lazily
@@ -47,7 +48,23 @@ def _failed(ctx: RequestContext, request: CreatePartitionsRequest, error: KafkaE
     return _respond(ctx, Each(lambda topic: _result((topic.name, error)), request.topics))
 
 
-@registry.api(KEY, 0, 3, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    3,
+    error_response=error_response,
+    errors=changes(
+        "topic",
+        before=f"{TOPIC_ADMIN} UNKNOWN_TOPIC_OR_PARTITION INVALID_PARTITIONS INVALID_REPLICA_ASSIGNMENT "
+        "REASSIGNMENT_IN_PROGRESS INVALID_REPLICATION_FACTOR",
+        after=CHANGED,
+        unseen=because(
+            REASSIGNMENT_IN_PROGRESS=KNOWN,
+            INVALID_REPLICATION_FACTOR="needs all brokers fenced",
+            INVALID_TOPIC_EXCEPTION=UNANSWERED,
+        ),
+    ),
+)
 def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None]:
     asked: dict[str, NewPartitions] = {}
     repeated: dict[str, None] = {}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import PARTITION, UNANSWERED, because, changes
 from fakebroker.apis.later import Later
 from fakebroker.core.replication.delete_records import INVALID_LOW_WATERMARK, DeletedRecords
 from fakebroker.core.replication.partition import Partition
@@ -51,7 +52,19 @@ def _failed(version: int, request: DeleteRecordsRequest, code: ErrorCode) -> Res
     return build_lazily(response_type(KEY, version), values)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    errors=changes(
+        PARTITION,
+        before="NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION OFFSET_OUT_OF_RANGE POLICY_VIOLATION "
+        "KAFKA_STORAGE_ERROR TOPIC_AUTHORIZATION_FAILED INVALID_TOPIC_EXCEPTION",
+        after="REQUEST_TIMED_OUT",
+        unseen=because(INVALID_TOPIC_EXCEPTION=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
     asked: dict[TopicPartition, int] = {}
     for topic in request.topics:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import PARTITION, UNANSWERED, because, reads
 from fakebroker.core.broker.log_dirs import all_log_dirs
 from fakebroker.core.log.memory import DELETE
 from fakebroker.core.replication.replica import Replica
@@ -47,7 +48,17 @@ def error_response(ctx: RequestContext, request: DescribeLogDirsRequest, code: E
     return _respond(ctx, code, [])
 
 
-@registry.api(KEY, 1, 5, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    5,
+    error_response=error_response,
+    errors=reads(
+        PARTITION,
+        "CLUSTER_AUTHORIZATION_FAILED KAFKA_STORAGE_ERROR LOG_DIR_NOT_FOUND",
+        unseen=because(LOG_DIR_NOT_FOUND=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Slices[None]:
     broker_id = ctx.broker.broker_id
     log_dirs = all_log_dirs(ctx.controller.config)

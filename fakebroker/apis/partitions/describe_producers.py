@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import LEADER, PARTITION, reads
 from fakebroker.core.log.producer_state import ProducerStateManager
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import Each, build_lazily
@@ -48,7 +49,7 @@ def error_response(ctx: RequestContext, request: DescribeProducersRequest, code:
     return _respond(ctx, request, lambda topic, index: _failed(index, code))
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(KEY, 0, 0, error_response=error_response, errors=reads(PARTITION, f"{LEADER} INVALID_TOPIC_EXCEPTION"))
 def handle(ctx: RequestContext, request: DescribeProducersRequest) -> Slices[None]:
     return _respond(ctx, request, partial(_answer, ctx))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import PARTITION, PASSED_ON, because, reads
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -50,7 +51,17 @@ def error_response(ctx: RequestContext, request: DescribeQuorumRequest, code: Er
     return _respond(ctx, code)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    errors=reads(
+        PARTITION,
+        "CLUSTER_AUTHORIZATION_FAILED UNKNOWN_TOPIC_OR_PARTITION NOT_LEADER_OR_FOLLOWER BROKER_NOT_AVAILABLE",
+        unseen=because(NOT_LEADER_OR_FOLLOWER=PASSED_ON),
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeQuorumRequest) -> Slices[None]:
     if not _is_valid(request):
         return _respond(ctx, ErrorCode.none, Each(_unknown, request.topics))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import reads
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import Partition
@@ -45,7 +46,17 @@ def error_response(ctx: RequestContext, request: DescribeTopicPartitionsRequest,
     return _respond(ctx, [_without_partitions(topic.name, code, NOT_REQUESTED) for topic in request.topics], None)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    errors=reads(
+        "topic",
+        "UNKNOWN_TOPIC_OR_PARTITION TOPIC_AUTHORIZATION_FAILED INVALID_TOPIC_EXCEPTION INVALID_REQUEST",
+        not_parts="partitions",
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slices[None]:
     cursor = request.cursor
     first_name = "" if cursor is None else cursor.topic_name

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, CONTROLLER, PARTITION, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -53,7 +54,19 @@ def _failed(ctx: RequestContext, request: ElectLeadersRequest, error: KafkaError
     return _respond(ctx, error.code, results)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    errors=changes(
+        PARTITION,
+        before=f"{CONTROLLER} ELECTION_NOT_NEEDED PREFERRED_LEADER_NOT_AVAILABLE ELIGIBLE_LEADERS_NOT_AVAILABLE "
+        "UNKNOWN_TOPIC_OR_PARTITION INVALID_REQUEST",
+        after=CHANGED,
+        unseen=because(ELIGIBLE_LEADERS_NOT_AVAILABLE="needs a partition without a leader"),
+    ),
+)
 def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Slices[None]:
     wants_all = request.topic_partitions is None
     if (wants_all or request.topic_partitions) and has_no_time(request.timeout):

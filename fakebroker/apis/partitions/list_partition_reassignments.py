@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CONTROLLER, PARTITION, reads
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -42,7 +43,7 @@ def error_response(ctx: RequestContext, request: ListPartitionReassignmentsReque
     return _respond(ctx, code, "", topics)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(KEY, 0, 0, error_response=error_response, errors=reads(PARTITION, CONTROLLER))
 def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> Slices[None]:
     topics: list[dict[str, Any]] = []
     seen = 0

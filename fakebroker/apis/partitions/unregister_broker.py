@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -34,7 +35,13 @@ def error_response(ctx: RequestContext, request: UnregisterBrokerRequest, code: 
     _respond(ctx, code, None)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    errors=changes("", before=f"{CONTROLLER} BROKER_ID_NOT_REGISTERED", after=CHANGED),
+)
 def handle(ctx: RequestContext, request: UnregisterBrokerRequest) -> None:
     broker_id = request.broker_id
     if broker_id not in ctx.controller.registry.broker_ids:

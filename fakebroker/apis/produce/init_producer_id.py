@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import COORDINATOR, SLOW, TAKEN_BACK, UNANSWERED, appends, because
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -45,7 +46,20 @@ def error_response(ctx: RequestContext, request: InitProducerIdRequest, code: Er
     _respond(ctx, code)
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    5,
+    error_response=error_response,
+    errors=appends(
+        "transactional_id",
+        before=f"{COORDINATOR} CLUSTER_AUTHORIZATION_FAILED TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_REQUEST "
+        "INVALID_PRODUCER_EPOCH PRODUCER_FENCED CONCURRENT_TRANSACTIONS INVALID_TRANSACTION_TIMEOUT REQUEST_TIMED_OUT "
+        "TRANSACTION_ABORTABLE",
+        after=TAKEN_BACK,
+        unseen=because(REQUEST_TIMED_OUT=SLOW, TRANSACTION_ABORTABLE=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: InitProducerIdRequest) -> None:
     one_of_two = ctx.api_version >= _EXPECTED_SINCE and (request.producer_id == -1) != (request.producer_epoch == -1)
     if one_of_two or request.transactional_id == "":

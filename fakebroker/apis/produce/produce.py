@@ -20,6 +20,7 @@ from typing import Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import AUTHORIZER, MOMENT, PARTITION_BY_ID, UNANSWERED, appends, because
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
 from fakebroker.apis.produce.verification import resume, verify
 from fakebroker.core.journal.events import Produce
@@ -63,6 +64,23 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
     decode=read_produce_request,
     decode_by_hand=read_by_hand,
     decode_in_slices=read_produce_request_in_slices,
+    errors=appends(
+        f"{PARTITION_BY_ID} transactional_id",
+        before="NOT_ENOUGH_REPLICAS NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID "
+        "TOPIC_AUTHORIZATION_FAILED TRANSACTIONAL_ID_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED "
+        "INVALID_TOPIC_EXCEPTION INVALID_REQUIRED_ACKS CORRUPT_MESSAGE MESSAGE_TOO_LARGE RECORD_LIST_TOO_LARGE "
+        "INVALID_RECORD INVALID_TIMESTAMP UNSUPPORTED_FOR_MESSAGE_FORMAT UNSUPPORTED_COMPRESSION_TYPE "
+        "OUT_OF_ORDER_SEQUENCE_NUMBER DUPLICATE_SEQUENCE_NUMBER UNKNOWN_PRODUCER_ID INVALID_PRODUCER_EPOCH "
+        "INVALID_PRODUCER_ID_MAPPING INVALID_TXN_STATE CONCURRENT_TRANSACTIONS TRANSACTION_ABORTABLE "
+        "KAFKA_STORAGE_ERROR POLICY_VIOLATION UNSUPPORTED_VERSION",
+        after="REQUEST_TIMED_OUT NOT_ENOUGH_REPLICAS_AFTER_APPEND NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION "
+        "KAFKA_STORAGE_ERROR",
+        unseen=because(
+            POLICY_VIOLATION=UNANSWERED,
+            NOT_ENOUGH_REPLICAS_AFTER_APPEND=MOMENT,
+            CLUSTER_AUTHORIZATION_FAILED=AUTHORIZER,
+        ),
+    ),
 )
 def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
     if not _is_usual(request):

@@ -19,6 +19,7 @@ from typing import Final, final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import DISK, EPOCH, KNOWN, LEADER, MOMENT, PARTITION_BY_ID, because, reads
 from fakebroker.apis.reading.fetch_answer import FetchAnswer, respond_error
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.fetch_sessions.context import FetchContext
@@ -55,6 +56,13 @@ def error_response(ctx: RequestContext, request: FetchRequest, code: ErrorCode) 
     decode=read_fetch_request,
     decode_in_slices=read_fetch_request_in_slices,
     decode_by_hand=read_by_hand,
+    errors=reads(
+        PARTITION_BY_ID,
+        f"{LEADER} {EPOCH} OFFSET_OUT_OF_RANGE UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID FETCH_SESSION_ID_NOT_FOUND "
+        "INVALID_FETCH_SESSION_EPOCH FETCH_SESSION_TOPIC_ID_ERROR CORRUPT_MESSAGE UNSUPPORTED_COMPRESSION_TYPE "
+        "OFFSET_NOT_AVAILABLE",
+        unseen=because(CORRUPT_MESSAGE=DISK, UNSUPPORTED_COMPRESSION_TYPE=KNOWN, OFFSET_NOT_AVAILABLE=MOMENT),
+    ),
 )
 def handle(ctx: RequestContext, request: FetchRequest) -> Slices[None] | None:
     named = len(request.topics) + len(request.forgotten)

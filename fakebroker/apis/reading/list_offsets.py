@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import EPOCH, LEADER, PARTITION, because, reads
 from fakebroker.core.replication.fetch import OffsetQuery, TimestampAndOffset
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -51,7 +52,18 @@ def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: Error
     return _respond(ctx, Each(failed, request.topics))
 
 
-@registry.api(KEY, 1, 11, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    11,
+    error_response=error_response,
+    errors=reads(
+        PARTITION,
+        f"{LEADER} {EPOCH} OFFSET_NOT_AVAILABLE LEADER_NOT_AVAILABLE UNSUPPORTED_FOR_MESSAGE_FORMAT "
+        "UNSUPPORTED_VERSION INVALID_REQUEST REQUEST_TIMED_OUT",
+        unseen=because(REQUEST_TIMED_OUT="needs tiered storage"),
+    ),
+)
 def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None] | None:
     return begin(_handle(ctx, request))
 

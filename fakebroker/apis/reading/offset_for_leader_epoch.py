@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import EPOCH, LEADER, PARTITION, reads
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -52,7 +53,7 @@ def error_response(ctx: RequestContext, request: OffsetForLeaderEpochRequest, co
     return _respond(ctx, request, lambda ctx, topic, asked: _partition(asked.partition, code))
 
 
-@registry.api(KEY, 2, 4, error_response=error_response)
+@registry.api(KEY, 2, 4, error_response=error_response, errors=reads(PARTITION, f"{LEADER} {EPOCH}"))
 def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Slices[None]:
     return _respond(ctx, request, _answer)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.core.security.scram_credentials import ScramCredential
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -37,7 +38,17 @@ def error_response(ctx: RequestContext, request: AlterUserScramCredentialsReques
     return _respond(ctx, [(user, KafkaError(code, "")) for user in users])
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    errors=changes(
+        "",
+        before=f"{CONTROLLER} RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL UNSUPPORTED_SASL_MECHANISM",
+        after=CHANGED,
+    ),
+)
 def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Slices[None]:
     deletions = [(each.name, int(each.mechanism)) for each in request.deletions]
     upsertions = yield from made_of(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import ACLS, AUTHORIZER, CHANGED, because, changes
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -36,7 +37,13 @@ def error_response(ctx: RequestContext, request: CreateAclsRequest, code: ErrorC
     return _respond(ctx, len(request.creations), code, None)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    3,
+    error_response=error_response,
+    errors=changes("", before=ACLS, after=CHANGED, unseen=because(INVALID_REQUEST=AUTHORIZER)),
+)
 def handle(ctx: RequestContext, request: CreateAclsRequest) -> Slices[None] | None:
     for acl in request.creations:
         if _UNKNOWN in (acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type):

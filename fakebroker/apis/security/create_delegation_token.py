@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, TOKEN, changes
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -50,6 +51,6 @@ def error_response(ctx: RequestContext, request: CreateDelegationTokenRequest, c
     _respond(ctx, request, code)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response)
+@registry.api(KEY, 1, 3, error_response=error_response, errors=changes("", before=TOKEN, after=CHANGED))
 def handle(ctx: RequestContext, request: CreateDelegationTokenRequest) -> None:
     _respond(ctx, request, ErrorCode.delegation_token_request_not_allowed)

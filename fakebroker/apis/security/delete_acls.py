@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import ACLS, AUTHORIZER, CHANGED, because, changes
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -37,7 +38,13 @@ def error_response(ctx: RequestContext, request: DeleteAclsRequest, code: ErrorC
     return _respond(ctx, len(request.filters), code, None)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    3,
+    error_response=error_response,
+    errors=changes("", before=ACLS, after=CHANGED, unseen=because(INVALID_REQUEST=AUTHORIZER)),
+)
 def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Slices[None] | None:
     for each in request.filters:
         if _UNKNOWN in (each.resource_type_filter, each.pattern_type_filter, each.operation, each.permission_type):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import AUTHORIZER, because, reads
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -34,7 +35,15 @@ def error_response(ctx: RequestContext, request: DescribeAclsRequest, code: Erro
     _respond(ctx, error_code=code)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    3,
+    error_response=error_response,
+    errors=reads(
+        "", "CLUSTER_AUTHORIZATION_FAILED SECURITY_DISABLED INVALID_REQUEST", unseen=because(INVALID_REQUEST=AUTHORIZER)
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeAclsRequest) -> None:
     kinds = (
         request.resource_type_filter,

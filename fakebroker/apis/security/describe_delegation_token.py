@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import TOKEN, reads
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -32,6 +33,6 @@ def error_response(ctx: RequestContext, request: DescribeDelegationTokenRequest,
     _respond(ctx, code)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response)
+@registry.api(KEY, 1, 3, error_response=error_response, errors=reads("", TOKEN))
 def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None:
     _respond(ctx, ErrorCode.delegation_token_request_not_allowed)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import UNANSWERED, because, reads
 from fakebroker.core.security.scram_credentials import ScramCredentials
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -40,7 +41,17 @@ def error_response(ctx: RequestContext, request: DescribeUserScramCredentialsReq
     return _respond(ctx, error_code=code, error_message=None)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    errors=reads(
+        "",
+        "CLUSTER_AUTHORIZATION_FAILED RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNSUPPORTED_SASL_MECHANISM",
+        unseen=because(UNSUPPORTED_SASL_MECHANISM=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeUserScramCredentialsRequest) -> Slices[None]:
     credentials = ctx.controller.scram_credentials
     times: dict[str, int] = {}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, TOKEN, changes
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -33,6 +34,6 @@ def error_response(ctx: RequestContext, request: ExpireDelegationTokenRequest, c
     _respond(ctx, code)
 
 
-@registry.api(KEY, 1, 2, error_response=error_response)
+@registry.api(KEY, 1, 2, error_response=error_response, errors=changes("", before=TOKEN, after=CHANGED))
 def handle(ctx: RequestContext, request: ExpireDelegationTokenRequest) -> None:
     _respond(ctx, ErrorCode.delegation_token_request_not_allowed)

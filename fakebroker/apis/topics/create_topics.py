@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, KNOWN, TOPIC_ADMIN, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.protocol.build import Each, build_lazily
@@ -47,7 +48,19 @@ def error_response(ctx: RequestContext, request: CreateTopicsRequest, code: Erro
     return _respond(ctx, Each(lambda topic: _failed(topic.name, code, None), request.topics))
 
 
-@registry.api(KEY, 2, 7, error_response=error_response)
+@registry.api(
+    KEY,
+    2,
+    7,
+    error_response=error_response,
+    errors=changes(
+        "topic",
+        before=f"{TOPIC_ADMIN} TOPIC_ALREADY_EXISTS INVALID_PARTITIONS INVALID_REPLICATION_FACTOR INVALID_CONFIG "
+        "INVALID_REPLICA_ASSIGNMENT UNSUPPORTED_VERSION",
+        after=CHANGED,
+        unseen=because(UNSUPPORTED_VERSION=KNOWN),
+    ),
+)
 def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
     times: dict[str, int] = {}
     for number, topic in enumerate(request.topics, 1):

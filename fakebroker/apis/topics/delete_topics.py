@@ -20,6 +20,7 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import CHANGED, TOPIC_ADMIN, UNANSWERED, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
@@ -58,7 +59,22 @@ def _asked(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, UUID | No
     return ((topic.name, topic.topic_id) for topic in request.topics)
 
 
-@registry.api(KEY, 1, 6, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    6,
+    error_response=error_response,
+    errors=changes(
+        "topic topic_id",
+        before=f"{TOPIC_ADMIN} TOPIC_DELETION_DISABLED UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID",
+        after=CHANGED,
+        unseen=because(
+            POLICY_VIOLATION=UNANSWERED,
+            INVALID_TOPIC_EXCEPTION=UNANSWERED,
+            TOPIC_DELETION_DISABLED="needs delete.topic.enable=false",
+        ),
+    ),
+)
 def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
     responses: list[dict[str, Any]] = []
 

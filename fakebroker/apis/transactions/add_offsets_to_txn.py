@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import TAKEN_BACK, TRANSACTION, UNANSWERED, appends, because
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -38,7 +39,18 @@ def error_response(ctx: RequestContext, request: AddOffsetsToTxnRequest, code: E
     _respond(ctx, code)
 
 
-@registry.api(KEY, 0, 4, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    4,
+    error_response=error_response,
+    errors=appends(
+        "transactional_id group",
+        before=f"{TRANSACTION} GROUP_AUTHORIZATION_FAILED INVALID_REQUEST",
+        after=TAKEN_BACK,
+        unseen=because(TRANSACTION_ABORTABLE=UNANSWERED, INVALID_TXN_STATE=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: AddOffsetsToTxnRequest) -> None:
     partition = TopicPartition(GROUP_METADATA_TOPIC_NAME, ctx.groups.partition_for(request.group_id))
     ctx.transactions.coordinator.add_partitions(

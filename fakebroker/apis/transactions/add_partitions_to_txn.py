@@ -17,6 +17,7 @@ from typing import Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import PARTITION, TAKEN_BACK, TRANSACTION, UNANSWERED, appends, because
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.answers.transaction_answers import (
     encode_add_partitions_in_slices,
@@ -90,6 +91,13 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
     error_response=error_response,
     decode=read_add_partitions,
     decode_in_slices=read_add_partitions_in_slices,
+    errors=appends(
+        f"transactional_id {PARTITION}",
+        before=f"{TRANSACTION} TOPIC_AUTHORIZATION_FAILED UNKNOWN_TOPIC_OR_PARTITION OPERATION_NOT_ATTEMPTED "
+        "CLUSTER_AUTHORIZATION_FAILED INVALID_REQUEST UNSUPPORTED_VERSION",
+        after=TAKEN_BACK,
+        unseen=because(INVALID_TXN_STATE=UNANSWERED),
+    ),
 )
 def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] | None:
     asked = request.transactions

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import COORDINATOR, reads
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -35,7 +36,17 @@ def error_response(ctx: RequestContext, request: DescribeTransactionsRequest, co
     return _respond(ctx, Each(lambda each: _failed(each, code), request.transactional_ids))
 
 
-@registry.api(KEY, 0, 0, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    errors=reads(
+        "transactional_id",
+        f"{COORDINATOR} TRANSACTIONAL_ID_NOT_FOUND TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_REQUEST",
+        not_parts="topics",
+    ),
+)
 def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Slices[None]:
     return _respond(ctx, Each(lambda each: _described(ctx, each), request.transactional_ids))
 

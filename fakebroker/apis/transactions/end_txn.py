@@ -14,6 +14,7 @@ from typing import Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import TAKEN_BACK, TRANSACTION, UNANSWERED, appends, because
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.answers.transaction_answers import encode_end_txn
 from fakebroker.protocol.error_code import ErrorCode
@@ -40,7 +41,20 @@ def error_response(ctx: RequestContext, request: EndTxnRequest, code: ErrorCode)
     _respond(ctx, code, ProducerIdAndEpoch())
 
 
-@registry.api(KEY, 0, 5, error_response=error_response, decode=read_end_txn, decode_in_slices=read_end_txn_in_slices)
+@registry.api(
+    KEY,
+    0,
+    5,
+    error_response=error_response,
+    decode=read_end_txn,
+    decode_in_slices=read_end_txn_in_slices,
+    errors=appends(
+        "transactional_id",
+        before=f"{TRANSACTION} INVALID_REQUEST UNSUPPORTED_VERSION",
+        after=TAKEN_BACK,
+        unseen=because(TRANSACTION_ABORTABLE=UNANSWERED),
+    ),
+)
 def handle(ctx: RequestContext, request: EndTxnRequest) -> None:
     ctx.transactions.coordinator.end_transaction(
         request.transactional_id,

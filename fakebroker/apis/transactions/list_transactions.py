@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import COORDINATOR, reads
 from fakebroker.core.re2j import WORK_OF_A_SLICE
 from fakebroker.core.transactions.id_pattern import IdPattern
 from fakebroker.core.transactions.states import TransactionState
@@ -51,7 +52,7 @@ def error_response(ctx: RequestContext, request: ListTransactionsRequest, code: 
     return _respond(ctx, code)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(KEY, 0, 2, error_response=error_response, errors=reads("", f"{COORDINATOR} INVALID_REGULAR_EXPRESSION"))
 def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None]:
     states = ctx.transactions.states
     if states.is_loading:

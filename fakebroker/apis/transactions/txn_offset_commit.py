@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import GENERATION, PARTITION_BY_ID, appends
 from fakebroker.apis.groups.topics_to_commit import (
     CommitErrors,
     all_failed,
@@ -59,7 +60,19 @@ def error_response(ctx: RequestContext, request: TxnOffsetCommitRequest, code: E
     return ctx.respond_in_slices(_answer(ctx.api_version, refused(request.topics, code)))
 
 
-@registry.api(KEY, 0, 6, error_response=error_response)
+@registry.api(
+    KEY,
+    0,
+    6,
+    error_response=error_response,
+    errors=appends(
+        f"transactional_id group member {PARTITION_BY_ID}",
+        before=f"{GENERATION} TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_PRODUCER_EPOCH INVALID_TXN_STATE "
+        "INVALID_PRODUCER_ID_MAPPING OFFSET_METADATA_TOO_LARGE INVALID_COMMIT_OFFSET_SIZE UNKNOWN_TOPIC_OR_PARTITION "
+        "UNKNOWN_TOPIC_ID TOPIC_AUTHORIZATION_FAILED TRANSACTION_ABORTABLE CONCURRENT_TRANSACTIONS "
+        "STALE_MEMBER_EPOCH FENCED_MEMBER_EPOCH GROUP_ID_NOT_FOUND",
+    ),
+)
 def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]:
     version = ctx.api_version
     by_id = version >= _TOPIC_IDS_SINCE

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.errors import DISK, MOMENT, PARTITION, UNANSWERED, appends, because
 from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -68,7 +69,28 @@ def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: E
     yield from _respond(ctx, results)
 
 
-@registry.api(KEY, 1, 2, error_response=error_response)
+@registry.api(
+    KEY,
+    1,
+    2,
+    error_response=error_response,
+    errors=appends(
+        PARTITION,
+        before="CLUSTER_AUTHORIZATION_FAILED CORRUPT_MESSAGE MESSAGE_TOO_LARGE RECORD_LIST_TOO_LARGE "
+        "INVALID_PRODUCER_EPOCH NOT_ENOUGH_REPLICAS NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION "
+        "TRANSACTION_COORDINATOR_FENCED UNSUPPORTED_FOR_MESSAGE_FORMAT COORDINATOR_LOAD_IN_PROGRESS",
+        after="REQUEST_TIMED_OUT NOT_ENOUGH_REPLICAS_AFTER_APPEND NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION",
+        unseen=because(
+            REQUEST_TIMED_OUT=MOMENT,
+            UNKNOWN_TOPIC_OR_PARTITION=MOMENT,
+            NOT_ENOUGH_REPLICAS_AFTER_APPEND=MOMENT,
+            NOT_ENOUGH_REPLICAS=UNANSWERED,
+            NOT_LEADER_OR_FOLLOWER=UNANSWERED,
+            CORRUPT_MESSAGE=DISK,
+            MESSAGE_TOO_LARGE="needs a limit below the size of a mark",
+        ),
+    ),
+)
 def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Slices[None]:
     results: dict[int, Errors] = {}
     waiting = len(request.markers)

@@ -11,7 +11,7 @@ from fakebroker.cluster.faults.tree import Path, Tree, at, replaced
 from fakebroker.core.faults.actions import Error
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.seen import Seen
-from fakebroker.core.faults.table import ACKS_ALL, TABLE
+from fakebroker.core.faults.table import ACKS_ALL
 from fakebroker.network.connection import Connection
 from fakebroker.protocol.headers import RequestHeader
 from fakebroker.protocol.messages import decode_request, encode_request
@@ -49,7 +49,7 @@ class Asked:
             return False
         if when.entity_selectors:
             paths = self.tree.matched(self.message, when, {})
-            asks_for_all = TABLE[self.api].only_reads and not any(self.tree.leaves(self.message))
+            asks_for_all = self.tree.only_reads and not any(self.tree.leaves(self.message))
             if not paths and not asks_for_all:
                 return False
             self._paths[armed] = paths

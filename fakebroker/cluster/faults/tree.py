@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-from fakebroker.core.faults.table import TABLE
+from fakebroker.core.faults.table import table
 from fakebroker.core.faults.when import When
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -21,7 +21,7 @@ Path = tuple[tuple[str, int], ...]
 Roles = Mapping[str, Any]
 Resolve = Callable[[UUID | None, str | None], tuple[UUID | None, str | None]]
 
-_BRANCHES: Final = frozenset(
+BRANCHES: Final = frozenset(
     {
         "topic_data", "partition_data", "topics", "partitions", "partition_indexes", "responses",
         "partition_responses", "groups", "groups_names", "group_ids", "coordinator_keys", "coordinators",
@@ -32,17 +32,6 @@ _BRANCHES: Final = frozenset(
         "matching_acls",
     }
 )  # fmt: skip
-# Arrays with such names that are not parts of the request: the members of a group, the details of a topic.
-_NO_BRANCHES: Final[dict[str, frozenset[str]]] = {
-    "JoinGroup": frozenset({"members"}),
-    "SyncGroup": frozenset({"members"}),
-    "DescribeGroups": frozenset({"members"}),
-    "ConsumerGroupDescribe": frozenset({"members"}),
-    "ConsumerGroupHeartbeat": frozenset({"topic_partitions"}),
-    "Metadata": frozenset({"partitions"}),
-    "DescribeTopicPartitions": frozenset({"partitions"}),
-    "DescribeTransactions": frozenset({"topics"}),
-}
 _ROLE_OF_FIELD: Final = {
     "topic": "topic",
     "name": "topic",
@@ -77,12 +66,15 @@ def replaced(message: Any, **changes: Any) -> Any:
 
 
 class Tree:
-    """The walk over the messages of one API. `resolve` completes id and name of a topic, as far as they are known."""
+    """The walk over the messages of one API. `only_reads` is True for an API that changes nothing. `resolve` completes
+    id and name of a topic, as far as they are known."""
 
     def __init__(self, api: str, resolve: Resolve) -> None:
-        self._selectors = TABLE[api].selectors
+        errors = table()[api]
+        self._selectors = errors.selectors
+        self._not_parts = errors.not_parts
+        self.only_reads = errors.only_reads
         self._api = api
-        self._not = _NO_BRANCHES.get(api, frozenset())
         self._resolve = resolve
 
     def matched(self, message: Any, when: When, base: Roles) -> list[Path]:
@@ -107,7 +99,7 @@ class Tree:
         if not is_dataclass(node):
             return
         for field in fields(node):
-            if field.name in _BRANCHES and field.name not in self._not:
+            if field.name in BRANCHES and field.name not in self._not_parts:
                 value = getattr(node, field.name)
                 if isinstance(value, tuple):
                     for index, item in enumerate(value):

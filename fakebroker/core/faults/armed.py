@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Final, final
+from typing import final
 
 from fakebroker.core.faults.actions import Error, Hold
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import BEFORE_ANSWER
-from fakebroker.core.faults.table import API_KEYS, TABLE
+from fakebroker.core.faults.table import api_keys, table
 from fakebroker.protocol.headers import RequestHeader
-
-_ALL_KEYS: Final = tuple(API_KEYS.values())
 
 
 @final
@@ -40,7 +38,7 @@ class Armed:
         self.has_broken = False
         self.on_change: list[Callable[[], None]] = []
         self._dice = Random(fault.times.seed)
-        self.keys = tuple(API_KEYS[name] for name in fault.when.api) if fault.when.api else _keys_that_have_all(fault)
+        self.keys = tuple(api_keys()[name] for name in fault.when.api) if fault.when.api else _keys_that_have_all(fault)
 
     @property
     def name(self) -> str:
@@ -100,10 +98,10 @@ def _keys_that_have_all(fault: Fault) -> tuple[int, ...]:
     said = set(fault.when.entity_selectors)
     errors = {action.error for action in fault.do if isinstance(action, Error)}
     if not said and (not errors or fault.force):
-        return _ALL_KEYS
+        return tuple(api_keys().values())
     found = []
-    for rules in TABLE.values():
-        known = rules.after if fault.when.at == BEFORE_ANSWER else rules.before
-        if said <= set(rules.selectors) and (fault.force or errors <= known):
-            found.append(rules.key)
+    for name, its in table().items():
+        known = its.after if fault.when.at == BEFORE_ANSWER else its.before
+        if said <= set(its.selectors) and (fault.force or errors <= known):
+            found.append(api_keys()[name])
     return tuple(found)

@@ -22,7 +22,7 @@ from fakebroker.core.faults.points import (
     REQUEST_READ,
     WITHIN_ANSWER,
 )
-from fakebroker.core.faults.table import ACKS_ALL, ANYWHERE, TABLE, WATERMARK, Rules
+from fakebroker.core.faults.table import ACKS_ALL, ANYWHERE, WATERMARK, Errors, api_keys, table
 from fakebroker.core.faults.when import When
 from fakebroker.protocol.messages import versions
 
@@ -40,25 +40,25 @@ def usual_point(when: When, do: Sequence[Action]) -> str:
 
 
 def _usual_point_of_error(error: Error, when: When) -> str:
-    names = when.api or tuple(TABLE)
-    before = [error.error in TABLE[name].before for name in names]
+    names = when.api or tuple(table())
+    before = [error.error in table()[name].before for name in names]
     if all(before) if when.api else any(before):
         return BEFORE_WORK
-    if when.api == ("Produce",) and error.error in TABLE["Produce"].after:
+    if when.api == ("Produce",) and error.error in table()["Produce"].after:
         return AFTER_WATERMARK if error.error in WATERMARK else AFTER_APPEND
-    if any(error.error in TABLE[name].after for name in names):
+    if any(error.error in table()[name].after for name in names):
         return BEFORE_ANSWER
     return BEFORE_WORK
 
 
-def can_answer(rules: Rules, error: str, at: str) -> bool:
+def can_answer(errors: Errors, error: str, at: str) -> bool:
     """Return True if an API has that error at that point."""
     if at in (REQUEST_READ, BEFORE_WORK):
-        return error in rules.before
+        return error in errors.before
     if at in (AFTER_APPEND, AFTER_WATERMARK):
-        is_there = rules.appends and error in rules.after
+        is_there = errors.appends and error in errors.after
         return is_there and (at == AFTER_WATERMARK or error not in WATERMARK) and not _says_no_watermark(error, at)
-    return at == BEFORE_ANSWER and error in rules.after
+    return at == BEFORE_ANSWER and error in errors.after
 
 
 def _says_no_watermark(error: str, at: str) -> bool:
@@ -87,8 +87,8 @@ def _check_selectors(when: When) -> None:
     if when.at == REQUEST_READ:
         _refuse(when, ("acks", *when.entity_selectors), "its body has not been read by then: use at='before_work'")
     for name in when.api:
-        _check_api(name, TABLE[name], when)
-    if not when.api and not any(_has_all(rules, when) for rules in TABLE.values()):
+        _check_api(name, table()[name], when)
+    if not when.api and not any(_has_all(errors, when) for errors in table().values()):
         raise ValueError(f"no API has all of {_and(when.entity_selectors)}: the fault can never match")
 
 
@@ -98,22 +98,22 @@ def _refuse(when: When, names: Sequence[str], reason: str) -> None:
             raise ValueError(f"'{name}' is not known at {when.at!r}: {reason}")
 
 
-def _check_api(name: str, rules: Rules, when: When) -> None:
+def _check_api(name: str, errors: Errors, when: When) -> None:
     for selector in when.entity_selectors:
-        if selector not in rules.selectors:
-            has = f"it has {_and(rules.selectors)}" if rules.selectors else "its requests have no parts to select"
+        if selector not in errors.selectors:
+            has = f"it has {_and(errors.selectors)}" if errors.selectors else "its requests have no parts to select"
             raise ValueError(f"{name} has no '{selector}', so the fault can never match: {has}")
     if when.acks and name != "Produce":
         raise ValueError(f"{name} has no 'acks', so the fault can never match: only Produce has them")
-    known = versions(rules.key)
+    known = versions(api_keys()[name])
     if when.versions and not any(low <= known[-1] and high >= known[0] for low, high in when.versions):
         raise ValueError(f"{name} has the versions {known[0]} to {known[-1]}, so the fault can never match")
-    if when.at in (AFTER_APPEND, AFTER_WATERMARK) and not rules.appends:
+    if when.at in (AFTER_APPEND, AFTER_WATERMARK) and not errors.appends:
         raise ValueError(f"{name} appends nothing, so it never reaches {when.at!r}: use at='before_answer'")
 
 
-def _has_all(rules: Rules, when: When) -> bool:
-    return set(when.entity_selectors) <= set(rules.selectors)
+def _has_all(errors: Errors, when: When) -> bool:
+    return set(when.entity_selectors) <= set(errors.selectors)
 
 
 # Actions.
@@ -142,11 +142,11 @@ def _check_action(action: Action, when: When) -> None:
 
 def _check_target(action: Action, when: When) -> None:
     if isinstance(action, OfPartition) and action.topic is None:
-        asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
+        asked = [table()[name] for name in when.api] if when.api else table().values()
         if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in asked):
             raise ValueError(f"{action.verb!r} has no partition here: give its 'topic' and 'partition'")
     if isinstance(action, MoveCoordinator):
-        asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
+        asked = [table()[name] for name in when.api] if when.api else table().values()
         if when.at in (CONNECT, REQUEST_READ) or not any(
             {"group", "transactional_id"} & set(r.selectors) for r in asked
         ):
@@ -160,22 +160,22 @@ def _check_error(error: Error, when: When) -> None:
     if name in ACKS_ALL and when.acks and -1 not in when.acks and when.api == ("Produce",):
         raise ValueError(f"{name} is returned for acks=-1 only, which waits")
     if not when.api:
-        if not any(can_answer(rules, name, when.at) for rules in TABLE.values()):
+        if not any(can_answer(errors, name, when.at) for errors in table().values()):
             raise ValueError(f"no API returns {name} at {when.at!r} (force=True allows it)")
         return
     for api in when.api:
-        if not can_answer(TABLE[api], name, when.at):
-            raise ValueError(f"{_why_not(api, TABLE[api], name, when.at)} (force=True allows it)")
+        if not can_answer(table()[api], name, when.at):
+            raise ValueError(f"{_why_not(api, table()[api], name, when.at)} (force=True allows it)")
 
 
-def _why_not(api: str, rules: Rules, name: str, at: str) -> str:
-    if name not in rules.before | rules.after:
+def _why_not(api: str, errors: Errors, name: str, at: str) -> str:
+    if name not in errors.before | errors.after:
         return f"{api} never returns {name}"
-    if name not in rules.after:
+    if name not in errors.after:
         done = "the records are appended" if at in (AFTER_APPEND, AFTER_WATERMARK) else "the work is done"
         return f"{name} of {api} means that nothing was done, but at {at!r} {done}: use at='before_work'"
     if at in (BEFORE_WORK, REQUEST_READ):
-        where = AFTER_WATERMARK if name in WATERMARK else AFTER_APPEND if rules.appends else BEFORE_ANSWER
+        where = AFTER_WATERMARK if name in WATERMARK else AFTER_APPEND if errors.appends else BEFORE_ANSWER
         return f"{name} of {api} means that the work was done, but at {at!r} nothing is done: use at={where!r}"
     if at == AFTER_WATERMARK:
         return f"{name} of {api} means that a record was not replicated, but at {at!r} it is: use at='after_append'"

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from fakebroker.core.faults import reading
 from fakebroker.core.faults.points import POINTS
-from fakebroker.core.faults.table import API_KEYS, API_NAMES
+from fakebroker.core.faults.table import api_keys, api_names
 
 _VERSIONS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5})|(\+))?", re.ASCII)
 _NEWEST: Final = 32_767
@@ -151,14 +151,14 @@ def _values(value: object, where: str) -> tuple[Any, ...]:
 
 def _api(value: object) -> str:
     if isinstance(value, str):
-        for name in API_KEYS:
+        for name in api_keys():
             if name.lower() == value.lower():
                 return name
-        raise ValueError(f"there is no API {reading.shown(value)} here{reading.meant(value, API_KEYS)}")
+        raise ValueError(f"there is no API {reading.shown(value)} here{reading.meant(value, api_keys())}")
     key = reading.whole(value, "'api'")
-    if key not in API_NAMES:
+    if key not in api_names():
         raise ValueError(f"no API with the key {key} is served here: use a name, as in 'Produce'")
-    return API_NAMES[key]
+    return api_names()[key]
 
 
 def _versions(value: object) -> tuple[Any, ...]:

@@ -17,14 +17,16 @@ from collections import deque
 from typing import Final
 
 from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
-from fakebroker.producer.client.frames import decode, encode
+from fakebroker.producer.client.frames import ProduceBody, decode, encode
 from fakebroker.producer.client.idle_expiry import IdleExpiryManager
-from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.journal.events import AnswerReceived, Connected, Connecting, Disconnected, RequestSent
+from fakebroker.producer.journal.probe import Probe
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientRequest
 from fakebroker.producer.network.selectable import Happened, Selectable
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import api_name
 
 _LENGTH: Final = struct.Struct(">i")
 
@@ -45,7 +47,8 @@ class Connections(Selectable):
         self._channels: dict[int, _Channel] = {}
         self._number_of: dict[int, int] = {}  # by node
         self._next = 0
-        self.listener: Listener | None = None
+        self.probe: Probe | None = None
+        self._sent_ms: dict[int, int] = {}  # for the probe: when requests were sent, by correlation id
         self._effects: list[Effect] = []
         self._happened = Happened()
         self._later: list[tuple[int, object, int]] = []  # responses behind the first of a node
@@ -61,21 +64,21 @@ class Connections(Selectable):
         self._channels[self._next] = _Channel(node.node_id)
         self._number_of[node.node_id] = self._next
         self._effects.append(Connect(self._next, node.host, node.port))
-        if self.listener is not None:
-            self.listener.connecting(self._next, node.node_id)
+        if self.probe is not None:
+            self.probe.tell(Connecting(*self.probe.times, self._next, node.node_id))
 
     def close(self, node: int) -> None:
         number = self._number_of.pop(node, None)
         if number is not None:
-            self._drop(number)
+            channel = self._drop(number)
             happened = self._happened
             happened.completed_sends = [one for one in happened.completed_sends if one != node]
             happened.completed_receives = [one for one in happened.completed_receives if one[0] != node]
             happened.connected = [one for one in happened.connected if one != node]
             self._later = [one for one in self._later if one[0] != node]
             self._effects.append(Disconnect(number))
-            if self.listener is not None:
-                self.listener.disconnected(number, node, is_own=True, is_idle=False)
+            if self.probe is not None:
+                self._tell_disconnected(self.probe, number, channel)
 
     def close_all(self) -> None:
         for node in list(self._number_of):
@@ -88,8 +91,8 @@ class Connections(Selectable):
             self._channels[number].unanswered.append(request)
         self._effects.append(SendBytes(number, encode(request, self._client_id, self._generation)))
         self._happened.completed_sends.append(request.node)
-        if self.listener is not None:
-            self.listener.request_sent(number, request)
+        if self.probe is not None:
+            self._tell_sent(self.probe, number, request)
 
     def is_channel_ready(self, node: int) -> bool:
         number = self._number_of.get(node)
@@ -100,7 +103,7 @@ class Connections(Selectable):
         if idle is not None:
             number = self._number_of[idle]
             self._effects.append(Disconnect(number))
-            self._end(number, is_own=True, is_idle=True)
+            self._end(number, "idle")
         happened = self._happened
         if not self.has_more():
             return happened  # no events now or later
@@ -130,8 +133,8 @@ class Connections(Selectable):
             return False
         self._idle.update(channel.node, now_ms)
         channel.is_connected = True
-        if self.listener is not None:
-            self.listener.connected(number, channel.node)
+        if self.probe is not None:
+            self.probe.tell(Connected(*self.probe.times, number, channel.node))
         self._happened.connected.append(channel.node)
         return True
 
@@ -140,7 +143,7 @@ class Connections(Selectable):
         notified."""
         if number not in self._channels:
             return False
-        self._end(number, is_own=False, is_idle=False)
+        self._end(number, "lost")
         return True
 
     def received(self, number: int, data: bytes, now_ms: int) -> bool:
@@ -164,13 +167,14 @@ class Connections(Selectable):
                     raise ProtocolError(f"a response has a length of {length} bytes")
                 if not channel.unanswered:
                     raise ProtocolError("a response came without a request")
-                request = channel.unanswered.popleft()
+                request = channel.unanswered[0]
                 body, throttle_ms = decode(request, frame)
             except ProtocolError as error:
                 self._effects.append(Disconnect(number, str(error)))
                 return self.lost(number)
-            if self.listener is not None:
-                self.listener.answer_received(number, request)
+            channel.unanswered.popleft()
+            if self.probe is not None:
+                self._tell_answered(self.probe, number, request)
             self._answered(channel.node, body, throttle_ms)
         return is_whole
 
@@ -178,15 +182,15 @@ class Connections(Selectable):
         self._idle.check_invariants()
         assert set(self._number_of.values()) == set(self._channels)
 
-    def _end(self, number: int, is_own: bool, is_idle: bool) -> None:
+    def _end(self, number: int, reason: str) -> None:
         """Report the end of a connection to the client."""
-        node = self._channels[number].node
+        channel = self._drop(number)
+        node = channel.node
         del self._number_of[node]
-        self._drop(number)
         self._happened.connected = [one for one in self._happened.connected if one != node]
         self._disconnected(node)
-        if self.listener is not None:
-            self.listener.disconnected(number, node, is_own, is_idle)
+        if self.probe is not None:
+            self._tell_disconnected(self.probe, number, channel, reason)
 
     def _answered(self, node: int, body: object, throttle_ms: int) -> None:
         """Queue a response; a poll takes one response of each node."""
@@ -198,5 +202,49 @@ class Connections(Selectable):
         has_answers = any(one[0] == node for one in self._later)
         (self._lost_later if has_answers else self._happened.disconnected).append(node)
 
-    def _drop(self, number: int) -> None:
-        self._idle.remove(self._channels.pop(number).node)
+    def _drop(self, number: int) -> _Channel:
+        channel = self._channels.pop(number)
+        self._idle.remove(channel.node)
+        return channel
+
+    def _tell_sent(self, probe: Probe, number: int, request: ClientRequest) -> None:
+        if request.expects_response:
+            self._sent_ms[request.correlation_id] = probe.now_ms
+        if not probe.hears(RequestSent):
+            return
+        acks = timeout_ms = -1
+        batches: tuple[int, ...] = ()
+        if isinstance(request.body, ProduceBody):
+            produced = request.body.request
+            acks, timeout_ms = produced.acks, produced.timeout_ms
+            batches = tuple(probe.number_of(batch) for _, batch in produced.batches.items())
+        probe.tell(
+            RequestSent(
+                *probe.times,
+                number,
+                request.node,
+                self._client_id,
+                request.correlation_id,
+                api_name(request.api_key),
+                request.version,
+                acks,
+                timeout_ms,
+                batches,
+            )
+        )
+
+    def _tell_answered(self, probe: Probe, number: int, request: ClientRequest) -> None:
+        self._sent_ms.pop(request.correlation_id, None)
+        if probe.hears(AnswerReceived):
+            probe.tell(AnswerReceived(*probe.times, number, request.node, request.correlation_id))
+
+    def _tell_disconnected(self, probe: Probe, number: int, channel: _Channel, reason: str = "") -> None:
+        """Tell the end of a connection. Without a reason the producer closed it: the reason is in its requests."""
+        correlation_ids = tuple(request.correlation_id for request in channel.unanswered)
+        sent_ms = [self._sent_ms.pop(each, probe.now_ms) for each in correlation_ids]
+        if not reason:
+            reason = "closed" if channel.is_connected else "not connected in time"
+            waits = zip(sent_ms, channel.unanswered, strict=True)
+            if any(probe.now_ms - since_ms > request.timeout_ms for since_ms, request in waits):
+                reason = "no answer in time"
+        probe.tell(Disconnected(*probe.times, number, channel.node, reason, correlation_ids))

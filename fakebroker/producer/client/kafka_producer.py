@@ -30,11 +30,14 @@ from typing import Final
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Effect
+from fakebroker.producer.client.frames import ProduceResponse
 from fakebroker.producer.client.record_doors import RecordDoors
 from fakebroker.producer.client.sender_network import SenderNetwork, complete
 from fakebroker.producer.errors import ProducerClosedError
-from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.journal.events import MetadataUpdated, ProducerEvent, ProducerIdChanged, ResponseHandled
+from fakebroker.producer.journal.probe import Listener, Probe
 from fakebroker.producer.metadata_snapshot import Node
+from fakebroker.producer.network.client_request import ClientResponse
 from fakebroker.producer.network.connection_states import ClusterConnectionStates
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.producer_batch import ProducerBatch
@@ -42,6 +45,7 @@ from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending import words
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.api_versions import ApiVersions
+from fakebroker.protocol.error_code import kafka_name
 
 _MOST_TURNS: Final = 20  # at one time
 _LATEST_MS: Final = 100  # MAX_SLACK of Linux's fs/select.c
@@ -56,7 +60,8 @@ class _Flush:
 
 class KafkaProducer(RecordDoors):
     """A producer. `bootstrap` has host and port of the first brokers. `random_int` returns a number from 0 to 2^31 - 1,
-    `random` a number from 0 up to 1."""
+    `random` a number from 0 up to 1. `name` is the producer's in its events, by default the client id, and
+    `wall_offset_ms` gives them wall time."""
 
     def __init__(
         self,
@@ -65,6 +70,8 @@ class KafkaProducer(RecordDoors):
         random_int: Callable[[], int],
         random: Callable[[], float],
         now_ms: int,
+        name: str = "",
+        wall_offset_ms: int = 0,
     ) -> None:
         api_versions = ApiVersions()
         super().__init__(config, random_int, random, api_versions)
@@ -76,15 +83,23 @@ class KafkaProducer(RecordDoors):
         self._network = SenderNetwork(self.client, self.metadata)
         self.sender = Sender(self.accumulator, self._network)
         self.is_closed = False
+        self._name = name or config.client_id
+        self._wall_offset_ms = wall_offset_ms
+        self._told_version = 0  # of the metadata, for the probe
+        self._told_producer = -1, -1  # id and epoch, for the probe
         self._flushes: list[_Flush] = []
         self._poll_since_ms = now_ms
         self._poll_until_ms: int | None = now_ms
         self._is_woken = False
         self._unheard: list[Callable[[int], bool]] = []  # network events while the sender slept
 
-    def listen(self, listener: Listener) -> None:
-        """Set the listener of all events from now on. It changes nothing. Call it once, best before any other call."""
-        self.listener = self.accumulator.listener = self._connections.listener = listener
+    def listen(self, listener: Listener, *kinds: type[ProducerEvent]) -> None:
+        """Add a listener of events from now on, of these kinds or of all. It changes nothing. Records that were sent
+        before have the number -1, and RecordCalledBack does not tell their end. So call it before the first record."""
+        if self.probe is None:
+            self.probe = Probe(self._name, self._wall_offset_ms)
+            self.accumulator.probe = self._connections.probe = self.probe
+        self.probe.listen(listener, *kinds)
 
     def flush(self, now_ms: int, on_done: Callable[[], None]) -> None:
         """Send all records without lingering, and call `on_done` when all of them have ended."""
@@ -93,7 +108,8 @@ class KafkaProducer(RecordDoors):
 
     def close(self, now_ms: int, timeout_ms: int) -> None:
         """Refuse further records and send the remaining ones. Those that have not ended after the timeout fail."""
-        self._tell_time(now_ms)
+        if self.probe is not None:
+            self.probe.now_ms = now_ms
         self._close_until_ms = now_ms + timeout_ms
         self.accumulator.close()
         self.accumulator.run_woken(now_ms)
@@ -103,7 +119,9 @@ class KafkaProducer(RecordDoors):
         self._hear(partial(self._connections.connected, connection), now_ms)
 
     def received(self, connection: int, data: bytes, now_ms: int) -> None:
-        self._tell_time(now_ms)  # like `_hear`, but without a closure, as most events are handled at once
+        # Like `_hear`, but without a closure, as most events are handled at once.
+        if self.probe is not None:
+            self.probe.now_ms = now_ms
         if self.sender.asleep_until_ms is not None:
             self._unheard.append(partial(self._connections.received, connection, data))
         elif self._connections.received(connection, data, now_ms):
@@ -115,7 +133,8 @@ class KafkaProducer(RecordDoors):
 
     def advance_to(self, now_ms: int) -> None:
         """Do what is due at this time. Do not skip a deadline."""
-        self._tell_time(now_ms)
+        if self.probe is not None:
+            self.probe.now_ms = now_ms
         self.accumulator.advance_to(now_ms)
         self._look_at_waiting(now_ms)
         self._look_at_calls(now_ms)
@@ -154,7 +173,8 @@ class KafkaProducer(RecordDoors):
             self._poll_until_ms = now_ms
 
     def _hear(self, news: Callable[[int], bool], now_ms: int) -> None:
-        self._tell_time(now_ms)
+        if self.probe is not None:
+            self.probe.now_ms = now_ms
         if self.sender.asleep_until_ms is not None:
             self._unheard.append(news)
         elif news(now_ms):
@@ -169,8 +189,8 @@ class KafkaProducer(RecordDoors):
             sender = self.sender
             if sender.asleep_until_ms is None:  # otherwise it continues its sleep before any event
                 for response in self.client.end_poll(now_ms):
-                    if self.listener is not None:
-                        self.listener.responded(response)
+                    if self.probe is not None and self.probe.hears(ResponseHandled):
+                        _tell_handled(self.probe, response)
                     complete(response, self._network, sender, self.metadata, now_ms)
                 self._settle(now_ms)
                 if self._is_closing and not sender.is_blocked and self._is_drained() and not self._has_to_abort():
@@ -214,8 +234,8 @@ class KafkaProducer(RecordDoors):
         if self.sender.is_metadata_update_requested:
             self.sender.is_metadata_update_requested = False
             self.metadata.request_update()
-        if self.listener is not None:
-            self.listener.settled(self.metadata, self._manager)
+        if self.probe is not None:
+            self._tell_changes(self.probe)
         if self._waiting:
             self._look_at_waiting(now_ms)
         if self._calls:
@@ -230,6 +250,20 @@ class KafkaProducer(RecordDoors):
             self.accumulator.end_flush()
             flush.on_done()
 
+    def _tell_changes(self, probe: Probe) -> None:
+        """Tell new metadata, and a new producer id. Both change in many places, so they are compared here."""
+        version = self.metadata.update_version
+        if version != self._told_version:
+            self._told_version = version
+            nodes = tuple(node.node_id for node in self.metadata.fetch().nodes)
+            probe.tell(MetadataUpdated(*probe.times, version, nodes))
+        if self._manager is not None:
+            given = self._manager.producer_id_and_epoch
+            producer = int(given[0]), int(given[1])
+            if producer != self._told_producer:
+                self._told_producer = producer
+                probe.tell(ProducerIdChanged(*probe.times, *producer))
+
     def _is_drained(self) -> bool:
         return not self.accumulator.has_undrained() and self.client.in_flight_request_count_all() == 0
 
@@ -241,6 +275,19 @@ class KafkaProducer(RecordDoors):
         self.accumulator.abort_incomplete_batches(ProducerClosedError(words.CLOSED_BY_FORCE), now_ms)
         self._connections.close_all()
         self._end_calls(ProducerClosedError(words.CLOSED_BY_FORCE))
+
+
+def _tell_handled(probe: Probe, response: ClientResponse) -> None:
+    request, body = response.request, response.body
+    partitions: tuple[tuple[str, int, str, int], ...] = ()
+    outcome = "answered" if request.expects_response else "none"
+    if response.was_disconnected:
+        outcome = "timed out" if response.was_timed_out else "disconnected"
+    elif response.version_mismatch is not None:
+        outcome = "no version"
+    elif isinstance(body, ProduceResponse):
+        partitions = tuple((*one.partition, kafka_name(one.code), one.base_offset) for one in body.answers)
+    probe.tell(ResponseHandled(*probe.times, request.node, request.correlation_id, outcome, partitions))
 
 
 def _lateness_ms(wait_ms: int) -> int:

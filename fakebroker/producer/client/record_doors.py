@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
@@ -31,19 +32,30 @@ from fakebroker.producer.errors import (
     ProducerError,
     RecordTooLargeError,
 )
-from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.journal.events import (
+    NO_ERROR,
+    RecordAppended,
+    RecordBlocked,
+    RecordCalledBack,
+    RecordRefused,
+    RecordSent,
+    RecordUnblocked,
+)
+from fakebroker.producer.journal.probe import Probe
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_2_0 import Metadata20
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.partitioner import Partitioner
-from fakebroker.producer.producer_batch import Callback, RecordMetadata
+from fakebroker.producer.producer_batch import Callback, ProducerBatch, RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import Headers, estimate_size_upper_bound
 from fakebroker.producer.sending import words
+from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
 from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
+from fakebroker.protocol.error_code import kafka_name
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _log = logging.getLogger("fakebroker.producer")
@@ -53,7 +65,7 @@ _NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerSta
 
 
 class RecordDoors(TransactionDoors):
-    """The part of KafkaProducer that sends records. `listener` receives the events of records, if there is one."""
+    """The part of KafkaProducer that sends records. `probe` is there once it has a listener."""
 
     def __init__(
         self,
@@ -74,10 +86,11 @@ class RecordDoors(TransactionDoors):
             old = TransactionManager20(config) if config.enable_idempotence else None
             self.accumulator = RecordAccumulator20(config, old)
         super().__init__(config, self.accumulator.transaction_manager)
-        self.listener: Listener | None = None
+        self.probe: Probe | None = None
         self._partitioner = Partitioner(generation, random_int, config.partitioner_ignore_keys)
         self._is_sticky = generation.has_sticky_partitioner and not generation.has_built_in_partitioner
         self._waiting: list[Sending] = []
+        self._blocked: dict[Sending, tuple[str, int]] = {}  # for the probe: reason and start of the wait
         self._close_until_ms: int | None = None
 
     def send(
@@ -95,9 +108,9 @@ class RecordDoors(TransactionDoors):
         callback go to the log `fakebroker.producer` and stop nothing."""
         guarded = None if callback is None else _guarded(callback, topic)
         sending = Sending(topic, partition, key, value, headers, timestamp_ms, guarded, now_ms)
-        if self.listener is not None:
-            self._tell_time(now_ms)
-            self.listener.record_sent(sending)
+        if self.probe is not None:
+            self.probe.now_ms = now_ms
+            self._tell_sent(self.probe, sending)
         try:
             if self._is_closing:
                 raise AfterCloseError(words.CLOSED)
@@ -105,8 +118,8 @@ class RecordDoors(TransactionDoors):
                 self._append(sending, now_ms)
             else:
                 self._waiting.append(sending)
-                if self.listener is not None:
-                    self.listener.record_blocked(sending, is_for_memory=False)
+                if self.probe is not None:
+                    self._tell_blocked(self.probe, sending, "metadata")
                 self._wake(now_ms)
                 if self.config.max_block_ms == 0:
                     self._look_at_waiting(now_ms)
@@ -119,7 +132,8 @@ class RecordDoors(TransactionDoors):
         called back, and its memory is free. Nothing happens if it is done: a record in a batch cannot be withdrawn."""
         if sending.is_done:
             return
-        self._tell_time(now_ms)
+        if self.probe is not None:
+            self.probe.now_ms = now_ms
         append = sending.append
         if append is None:
             self._waiting.remove(sending)
@@ -127,10 +141,6 @@ class RecordDoors(TransactionDoors):
             return
         self.accumulator.withdraw(append, ProducerError("The record was taken back while it waited for memory."))
         self.accumulator.run_woken(now_ms)
-
-    def _tell_time(self, now_ms: int) -> None:
-        if self.listener is not None:
-            self.listener.now_ms = now_ms
 
     @property
     def _is_closing(self) -> bool:
@@ -151,8 +161,8 @@ class RecordDoors(TransactionDoors):
                 self._refuse(sending, error)
 
     def _append(self, sending: Sending, now_ms: int) -> None:
-        if self.listener is not None:
-            self.listener.record_unblocked(sending)
+        if self.probe is not None:
+            self._tell_unblocked(self.probe, sending)
         snapshot = self.metadata.fetch()
         partition = self._partitioner.partition(sending.topic, sending.partition, sending.key, snapshot)
         size = estimate_size_upper_bound(sending.key, sending.value, sending.headers)
@@ -172,8 +182,8 @@ class RecordDoors(TransactionDoors):
             append = self._accumulate(sending, partition, snapshot, now_ms, False)
         if not append.is_done:
             sending.append = append
-            if self.listener is not None:
-                self.listener.record_blocked(sending, is_for_memory=True)
+            if self.probe is not None:
+                self._tell_blocked(self.probe, sending, "memory")
 
     def _accumulate(
         self, sending: Sending, partition: int, snapshot: MetadataSnapshot, now_ms: int, abort_on_new_batch: bool
@@ -199,15 +209,15 @@ class RecordDoors(TransactionDoors):
 
     def _appended(self, sending: Sending, append: Append, now_ms: int) -> None:
         sending.append = None
-        if self.listener is not None:
-            self.listener.record_unblocked(sending)
+        if self.probe is not None:
+            self._tell_unblocked(self.probe, sending)
         if append.error is not None:
             self._refuse(sending, append.error)
             return
         batch = append.batch
         assert batch is not None, "a record that is not refused is in a batch"
-        if self.listener is not None:
-            self.listener.record_appended(sending, batch, append.new_batch_created)
+        if self.probe is not None and self.probe.hears(RecordAppended):
+            _tell_appended(self.probe, sending, batch, append.new_batch_created)
         sending.partition = append.partition
         if isinstance(self._manager, TransactionManager43):
             try:
@@ -223,8 +233,11 @@ class RecordDoors(TransactionDoors):
         sending.is_done = True
         sending.error = error
         is_thrown = type(error) is ProducerError or isinstance(error, _NOT_CALLED_BACK)
-        if self.listener is not None:
-            self.listener.record_refused(sending, error, is_thrown)
+        probe = self.probe
+        if probe is not None:
+            self._tell_unblocked(probe, sending)
+            name, message = _name_of(error), str(error)
+            probe.tell(RecordRefused(*probe.times, sending.number, name, message, is_thrown), error)
         if is_thrown:
             return
         if sending.callback is not None:
@@ -234,6 +247,64 @@ class RecordDoors(TransactionDoors):
                 self._manager.maybe_transition_to_error_state(error)
             except ProducerError as refusal:
                 sending.error = refusal
+
+    def _tell_sent(self, probe: Probe, sending: Sending) -> None:
+        """Number a record and tell it; its end will be told before its callback is called."""
+        probe.records += 1
+        sending.number = probe.records
+        if probe.hears(RecordCalledBack):
+            sending.callback = partial(_called_back, probe, sending, sending.callback)
+        if probe.hears(RecordSent):
+            key = None if sending.key is None else sending.key.decode("utf-8", "backslashreplace")
+            size = len(sending.key or b"") + len(sending.value or b"")
+            topic, partition = sending.topic, _partition_of(sending)
+            probe.tell(RecordSent(*probe.times, sending.number, topic, partition, key, size), sending)
+
+    def _tell_blocked(self, probe: Probe, sending: Sending, waits_for: str) -> None:
+        self._blocked[sending] = waits_for, probe.now_ms
+        probe.tell(RecordBlocked(*probe.times, sending.number, waits_for))
+
+    def _tell_unblocked(self, probe: Probe, sending: Sending) -> None:
+        """Tell the end of the wait, if there was one. The record continues or is refused."""
+        blocked = self._blocked.pop(sending, None)
+        if blocked is not None:
+            waits_for, since_ms = blocked
+            probe.tell(RecordUnblocked(*probe.times, sending.number, waits_for, probe.now_ms - since_ms))
+
+
+def _tell_appended(probe: Probe, sending: Sending, batch: ProducerBatch, is_new_batch: bool) -> None:
+    number, place = probe.number_of(batch), batch.record_count - 1
+    probe.tell(RecordAppended(*probe.times, sending.number, *batch.partition, number, place, is_new_batch))
+
+
+def _called_back(
+    probe: Probe,
+    sending: Sending,
+    callback: Callback | None,
+    metadata: RecordMetadata | None,
+    error: ProducerError | None,
+) -> None:
+    """Tell the end of a record, then call its own callback."""
+    assert (metadata is None) != (error is None), "a record has an error or a place"
+    sending.callback = None  # the two reference each other
+    partition, offset = _partition_of(sending), -1
+    if metadata is not None:
+        partition, offset = metadata.partition.partition, metadata.offset
+    name, message = _name_of(error), "" if error is None else str(error)
+    number, topic = sending.number, sending.topic
+    probe.tell(RecordCalledBack(*probe.times, number, topic, partition, name, message, offset), error)
+    if callback is not None:
+        callback(metadata, error)
+
+
+def _partition_of(sending: Sending) -> int:
+    return -1 if sending.partition is None else sending.partition
+
+
+def _name_of(error: ProducerError | None) -> str:
+    if error is None:
+        return NO_ERROR
+    return kafka_name(error.code) if isinstance(error, BrokerError) else type(error).__name__
 
 
 def _guarded(callback: Callback, topic: str) -> Callback:

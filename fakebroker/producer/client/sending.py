@@ -29,11 +29,12 @@ class InvalidPartitionError(ProducerError):
 
 class Sending:
     """A record that was sent. When `is_done`, it is in a batch of `partition`, or `error` says why not. Until then a
-    caller of Kafka's `send` would be blocked. `append` is set while it waits for memory."""
+    caller of Kafka's `send` would be blocked. `append` is set while it waits for memory. `number` is its number in
+    events, -1 without a listener."""
 
     __slots__ = (
-        "answers", "append", "began_ms", "callback", "error", "headers", "is_done", "key", "partition", "timestamp_ms",
-        "topic", "value",
+        "answers", "append", "began_ms", "callback", "error", "headers", "is_done", "key", "number", "partition",
+        "timestamp_ms", "topic", "value",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +58,7 @@ class Sending:
         self.began_ms = now_ms
         self.answers = -1  # the number of responses when the wait began
         self.is_done = False
+        self.number = -1
         self.append: Append | None = None
         self.error: ProducerError | None = None
 

@@ -1,2 +1,1 @@
-"""The journal of a producer: a listener receives its events in order, a recorder keeps them, and each is a line of
-JSON."""
+"""The journal of a producer: the probe tells its events, a journal keeps them, and each is a line of JSON."""

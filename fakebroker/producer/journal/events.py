@@ -18,6 +18,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+NO_ERROR = "NONE"
+
 
 class RecordSent(NamedTuple):
     """A call of `send`. `partition` is -1 if the producer chooses it. `key` is text, with \\x.. for other bytes."""

@@ -14,6 +14,7 @@ from typing import Final
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.generation import Generation
+from fakebroker.producer.journal.events import BatchExpired, BatchRetried
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.record_accumulator import RecordAccumulator
 from fakebroker.producer.sending import words
@@ -27,7 +28,7 @@ from fakebroker.producer.sending.response_errors import (
     known_code,
 )
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
-from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
 _NONE: Final = int(ErrorCode.none)
 _MESSAGE_TOO_LARGE: Final = int(ErrorCode.message_too_large)
@@ -79,8 +80,11 @@ class Completion:
             self._expire(batch, delivery_timeout_error(batch, now_ms, self._config.generation), False)
 
     def _expire(self, batch: ProducerBatch, error: ProducerError, deallocates: bool) -> None:
-        if self._accumulator.listener is not None:
-            self._accumulator.listener.batch_expired(batch, error, was_in_flight=not deallocates)
+        probe = self._accumulator.probe
+        if probe is not None:
+            number, since = probe.number_of(batch), batch.expired_since
+            event = BatchExpired(*probe.times, number, *batch.partition, since, str(error), not deallocates)
+            probe.tell(event, (batch, error))
         self._fail(batch, error, lambda at: error, False, deallocates)
         if self._manager is not None and batch.in_retry:
             self._manager.mark_sequence_unresolved(batch)
@@ -108,8 +112,10 @@ class Completion:
                 self._fail(batch, error, lambda at: error, False, True)
             else:
                 self._accumulator.reenqueue(batch, now_ms)
-                if self._accumulator.listener is not None:
-                    self._accumulator.listener.batch_retried(batch, answer.code)
+                probe = self._accumulator.probe
+                if probe is not None:
+                    number, name = probe.number_of(batch), kafka_name(answer.code)
+                    probe.tell(BatchRetried(*probe.times, number, *batch.partition, name, batch.attempts))
                 self._in_flight.maybe_remove(batch)
         elif answer.code == ErrorCode.duplicate_sequence_number:
             self._succeed(batch, answer)

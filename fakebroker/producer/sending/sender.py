@@ -26,6 +26,8 @@ from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.hash_map import HashMap
+from fakebroker.producer.journal.events import BatchDrained, BatchResequenced
+from fakebroker.producer.journal.probe import Probe
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.ready_check_result import ReadyCheckResult
@@ -194,8 +196,8 @@ class Sender:
         timeout_ms = min(result.next_ready_check_delay_ms, not_ready_ms)
         for node, batches in drained:
             for batch in batches:
-                if accumulator.listener is not None:
-                    accumulator.listener.batch_drained(batch, node)
+                if accumulator.probe is not None:
+                    _tell_drained(accumulator.probe, batch, node)
                 if isinstance(accumulator, RecordAccumulator43):
                     self._in_flight.add(batch)
                 if self._guarantees_order:
@@ -246,6 +248,18 @@ def _transactional_turn(
     if isinstance(manager, TransactionManager43):
         return TransactionalTurn43(manager, accumulator, in_flight, client)
     return None
+
+
+def _tell_drained(probe: Probe, batch: ProducerBatch, node: int) -> None:
+    """Tell a drain, and before it that the batch has another identity than when it was last drained."""
+    number = probe.number_of(batch)
+    identity = batch.producer_id, batch.producer_epoch, batch.base_sequence
+    before, batch.journal_identity = batch.journal_identity, identity
+    if before is not None and before != identity:
+        probe.tell(BatchResequenced(*probe.times, number, before[-1], batch.base_sequence))
+    if probe.hears(BatchDrained):
+        told = batch.record_count, batch.created_ms, batch.attempts
+        probe.tell(BatchDrained(*probe.times, number, *batch.partition, node, *told, *identity))
 
 
 def _by_node(drained: dict[int, list[ProducerBatch]]) -> list[tuple[int, list[ProducerBatch]]]:

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.errors import ProducerError
-from fakebroker.producer.journal.listener import Listener
-from fakebroker.producer.producer_batch import RecordMetadata
+from fakebroker.producer.journal.events import ProducerEvent, RecordCalledBack, RecordRefused, RecordSent
 from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import kafka_name
 
@@ -34,12 +32,13 @@ class Counts(NamedTuple):
     written: int
 
 
-class Tally(Listener):
-    """A listener of a producer that sends to one topic. `places` has, by number, the reported partition and offset and
-    the time; None if not wanted."""
+class Tally:
+    """A listener of a producer that sends to one topic: give `hear` to its `listen`, for `kinds`. `places` has, by
+    number, the reported partition and offset and the time; None if not wanted."""
+
+    kinds: Final = (RecordSent, RecordCalledBack, RecordRefused)
 
     def __init__(self, keeps_places: bool = False) -> None:
-        super().__init__()
         self.told = bytearray()  # by number
         self.open = 0
         self.errors: Counter[str] = Counter()
@@ -57,28 +56,28 @@ class Tally(Listener):
     def failed(self) -> int:
         return self.told.count(_FAILED)
 
-    def record_sent(self, sending: Sending) -> None:
-        number = len(self.told)
-        assert sending.value == b"%d" % number, "records are sent in the order of their numbers"
-        self.told.append(_OPEN)
-        self.open += 1
-        sending.callback = partial(self._ended, number)
+    def hear(self, event: ProducerEvent, subject: object) -> None:
+        if isinstance(event, RecordSent):
+            assert isinstance(subject, Sending)
+            assert subject.value == b"%d" % len(self.told), "records are sent in the order of their numbers"
+            assert event.record == len(self.told) + 1, "the producer has sent records before"
+            self.told.append(_OPEN)
+            self.open += 1
+        elif isinstance(event, RecordCalledBack) or (isinstance(event, RecordRefused) and event.is_thrown):
+            self._ended(event, subject)
 
-    def record_refused(self, sending: Sending, error: ProducerError, is_thrown: bool) -> None:
-        if is_thrown:
-            self._ended(int(sending.value or b""), None, error)
-
-    def _ended(self, number: int, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
+    def _ended(self, event: RecordCalledBack | RecordRefused, error: object) -> None:
+        number = event.record - 1
         assert self.told[number] == _OPEN, f"record {number} ends for the second time"
         self.open -= 1
-        if error is None:
-            assert metadata is not None
-            self.told[number] = _ACKNOWLEDGED
-            if self.places is not None:
-                self.places[number] = metadata.partition.partition, metadata.offset, self.now_ms
-        else:
+        if isinstance(error, ProducerError):
             self.told[number] = _FAILED
             self.errors[kafka_name(error.code) if isinstance(error, BrokerError) else error.kafka_name] += 1
+            return
+        assert isinstance(event, RecordCalledBack), "a refusal has an error"
+        self.told[number] = _ACKNOWLEDGED
+        if self.places is not None:
+            self.places[number] = event.partition, event.offset, event.mono_ms
 
     def lost(self, logs: Iterable[Sequence[int]]) -> list[int]:
         """Return the numbers of the lost records."""

@@ -24,8 +24,6 @@ from fakebroker.testing.odds.model import OddsModel
 from fakebroker.testing.odds.story import Story
 from fakebroker.testing.odds.tally import Tally
 from fakebroker.testing.producers.judge import ProducerHistory
-from fakebroker.testing.producing.history import HistoryListener
-from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import START_MONO_MS, Simulation
 from fakebroker.testing.transactions.frames import fetched
@@ -101,8 +99,8 @@ class Trial:
         self._around = SimulatedProducers(self.simulation, _LATENCY_MS)
         self._config = model.producer_config()
         self.tally = Tally(keeps_places=tells)
-        listener = self.tally if history is None else Listeners([self.tally, HistoryListener(history, self._config)])
-        self._producer = self._around.add(self._config, seed, listener)
+        self._producer = self._around.add(self._config, seed, history=history)
+        self._producer.producer.listen(self.tally.hear, *self.tally.kinds)
         self._caller = self._producer.caller()
         self._story = Story(self.simulation) if tells else None
         tell: Callable[[str], None] = self._story.tell if self._story is not None else lambda what: None

@@ -18,9 +18,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.producing.run_journal import RunJournal, ToldSimulation
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
 from fakebroker.testing.producing.watch import ProducerWatch
@@ -158,10 +156,11 @@ class Farm:
             self.journal.tell(elapsed_ms, f"record {number} of producer {at}: {error} {partition} {offset}")
 
         watch = ProducerWatch(config, told)
-        listener: Listener = watch
+        journal = None
         if self._with_decisions:
-            listener = Listeners([watch, self.around.new_journal(config, size=0, on_event=self.journal.decided)])
-        producer = self.around.add(config, seed * 1_000_003 + at, listener)
+            journal = self.around.new_journal(config, size=0, on_event=self.journal.decided)
+        producer = self.around.add(config, seed * 1_000_003 + at, journal)
+        producer.producer.listen(watch.hear, *watch.kinds)
         self.producers.append(producer)
         self.watches.append(watch)
         self._later(self._random, self._every_ms, partial(self._send, _Caller(producer, kind.burst)))

@@ -12,15 +12,21 @@ Theory   A record that was never drained was never sent, so its error is definit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
 from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.errors import ProducerError
-from fakebroker.producer.journal.listener import Listener
-from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
+from fakebroker.producer.journal.events import (
+    NO_ERROR,
+    BatchDrained,
+    BatchSplit,
+    ProducerEvent,
+    RecordAppended,
+    RecordCalledBack,
+    RecordRefused,
+    RecordSent,
+)
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import BrokerError
-from fakebroker.protocol.error_code import kafka_name
 from fakebroker.testing.producers.calls import Call
 from fakebroker.testing.producers.judge import ProducerHistory
 
@@ -31,59 +37,71 @@ class _Tried:
     def __init__(self) -> None:
         self.tries = 0
         self.open = 0
-        self.batches: list[ProducerBatch] = []
+        self.batches: list[int] = []
 
 
-class HistoryListener(Listener):
-    """A listener that reports the records of one producer to the history; `client` is its name there."""
+class HistoryListener:
+    """A listener that reports the records of one producer to the history: give `hear` to its `listen`, for `kinds`.
+    `client` is its name in the history."""
+
+    kinds: Final = (RecordSent, RecordAppended, RecordRefused, RecordCalledBack, BatchDrained, BatchSplit)
 
     def __init__(self, history: ProducerHistory, config: ProducerConfig, client: str = "") -> None:
-        super().__init__()
         history.producers += 1
         self._history = history
         self._acks = config.acks
         self._client = client or config.client_id or f"producer {history.producers}"
-        self._calls: dict[Sending, Call] = {}  # of records that have not ended
-        self._tried: dict[ProducerBatch, _Tried] = {}
-        self._tried_of: dict[Sending, _Tried] = {}
+        self._calls: dict[int, Call] = {}  # of records that have not ended
+        self._tried: dict[int, _Tried] = {}  # by batch
+        self._tried_of: dict[int, _Tried] = {}  # by record
 
-    def record_sent(self, sending: Sending) -> None:
-        theirs = sending.callback
-        call = self._history.invokes(self._client, sending.topic, sending.value, sending.key, sending.headers)
-        self._calls[sending] = call
+    def hear(self, event: ProducerEvent, subject: object) -> None:
+        match event:
+            case RecordSent():
+                assert isinstance(subject, Sending)
+                call = self._history.invokes(self._client, event.topic, subject.value, subject.key, subject.headers)
+                self._calls[event.record] = call
+            case RecordAppended():
+                self._appended(event)
+            case RecordCalledBack() | RecordRefused(is_thrown=True):
+                self._ended(event, isinstance(subject, BrokerError))
+            case BatchDrained():
+                self._tried[event.batch].tries += 1
+            case BatchSplit():
+                self._split(event)
 
-        def told(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
-            self._tell(call, self._ended(sending), metadata, error)
-            if theirs is not None:
-                theirs(metadata, error)
-
-        sending.callback = told
-
-    def record_appended(self, sending: Sending, batch: ProducerBatch, is_new_batch: bool) -> None:
-        tried = self._tried.get(batch)
+    def _appended(self, event: RecordAppended) -> None:
+        tried = self._tried.get(event.batch)
         if tried is None:
-            tried = self._tried[batch] = _Tried()
-            tried.batches.append(batch)
+            tried = self._tried[event.batch] = _Tried()
+            tried.batches.append(event.batch)
         tried.open += 1
-        self._tried_of[sending] = tried
+        self._tried_of[event.record] = tried
 
-    def record_refused(self, sending: Sending, error: ProducerError, is_thrown: bool) -> None:
-        if is_thrown:
-            self._tell(self._calls[sending], self._ended(sending), None, error)
-
-    def batch_drained(self, batch: ProducerBatch, node: int) -> None:
-        self._tried[batch].tries += 1
-
-    def batch_split(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
-        tried = self._tried[batch]
-        for piece in pieces:
+    def _split(self, event: BatchSplit) -> None:
+        tried = self._tried[event.batch]
+        for piece, _ in event.pieces:
             self._tried[piece] = tried
             tried.batches.append(piece)
 
-    def _ended(self, sending: Sending) -> int:
-        """Forget a record that has ended. Return the number of drains of its batch."""
-        del self._calls[sending]
-        tried = self._tried_of.pop(sending, None)
+    def _ended(self, event: RecordCalledBack | RecordRefused, is_of_broker: bool) -> None:
+        """Report the result of a record, and forget it."""
+        call, tries = self._calls.pop(event.record), self._forget(event.record)
+        if isinstance(event, RecordCalledBack) and event.error == NO_ERROR:
+            if self._acks == 0:
+                call.unknown("acks=0")
+            else:
+                call.ok(event.partition if event.offset >= 0 else -1, event.offset)
+        elif not tries:
+            call.refused(event.error)
+        elif is_of_broker:
+            call.failed(event.error, tries)
+        else:
+            call.unknown(event.error)
+
+    def _forget(self, record: int) -> int:
+        """Forget a record, and its batch if all records of it have ended. Return the number of drains of its batch."""
+        tried = self._tried_of.pop(record, None)
         if tried is None:
             return 0
         tried.open -= 1
@@ -91,21 +109,3 @@ class HistoryListener(Listener):
             for batch in tried.batches:
                 del self._tried[batch]
         return tried.tries
-
-    def _tell(self, call: Call, tries: int, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
-        if error is None:
-            assert metadata is not None
-            if self._acks == 0:
-                call.unknown("acks=0")
-            else:
-                call.ok(metadata.partition.partition if metadata.offset >= 0 else -1, metadata.offset)
-        elif not tries:
-            call.refused(_name(error))
-        elif isinstance(error, BrokerError):
-            call.failed(_name(error), tries)
-        else:
-            call.unknown(_name(error))
-
-
-def _name(error: ProducerError) -> str:
-    return kafka_name(error.code) if isinstance(error, BrokerError) else type(error).__name__

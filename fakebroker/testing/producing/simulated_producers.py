@@ -16,13 +16,11 @@ from random import Random
 from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.journal.events import ProducerEvent
-from fakebroker.producer.journal.listener import Listener
-from fakebroker.producer.journal.recorder import DEFAULT_SIZE, ProducerJournal
+from fakebroker.producer.journal.journal import DEFAULT_SIZE, ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.producers.judge import ProducerHistory
 from fakebroker.testing.producing.callers import SimulatedCaller
 from fakebroker.testing.producing.history import HistoryListener
-from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.simulation import START_MONO_MS, SimulatedClient, Simulation
 
 _PORT = 9092
@@ -163,21 +161,28 @@ class SimulatedProducers:
         self,
         config: ProducerConfig,
         seed: int = 0,
-        journal: Listener | None = None,
+        journal: ProducerJournal | None = None,
         history: ProducerHistory | None = None,
     ) -> SimulatedProducer:
-        """Add a producer with its own random numbers. `journal` is its listener. `history` gets its records and
+        """Add a producer with its own random numbers. `journal` keeps its events, `history` its records and
         results."""
         random = Random(seed)
         bootstrap = [(host_of(broker_id), _PORT) for broker_id in self.simulation.cluster.registry.broker_ids]
+        now = self.simulation.now
         producer = KafkaProducer(
-            config, bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self.now_ms
+            config,
+            bootstrap,
+            lambda: random.getrandbits(_RANDOM_BITS),
+            random.random,
+            self.now_ms,
+            "" if journal is None else journal.name,
+            now.wall_ms - now.mono_ms,
         )
-        listeners = [] if journal is None else [journal]
+        if journal is not None:
+            producer.listen(journal.append)
         if history is not None:
-            listeners.append(HistoryListener(history, config))
-        if listeners:
-            producer.listen(listeners[0] if len(listeners) == 1 else Listeners(listeners))
+            listener = HistoryListener(history, config)
+            producer.listen(listener.hear, *listener.kinds)
         simulated = SimulatedProducer(self, producer)
         simulated.settle()
         return simulated
@@ -189,9 +194,8 @@ class SimulatedProducers:
         size: int = DEFAULT_SIZE,
         on_event: Callable[[ProducerEvent], None] | None = None,
     ) -> ProducerJournal:
-        """Return a journal for `add`, with the brokers' clocks."""
-        now = self.simulation.now
-        return ProducerJournal(config.client_id, name, size, now.wall_ms - now.mono_ms, on_event)
+        """Return a journal for `add`."""
+        return ProducerJournal(name or config.client_id, size, on_event)
 
     def at(self, at_ms: int, do: Callable[[], None]) -> None:
         """Call `do` at this time, in the order of calls of `at`."""

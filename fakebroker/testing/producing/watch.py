@@ -15,18 +15,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
-from fakebroker.producer.client.frames import ProduceResponse
-from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.errors import ProducerError
-from fakebroker.producer.journal.listener import Listener
-from fakebroker.producer.network.client_request import ClientResponse
-from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
+from fakebroker.producer.journal.events import (
+    NO_ERROR,
+    ProducerEvent,
+    RecordAppended,
+    RecordCalledBack,
+    RecordRefused,
+    RecordSent,
+    ResponseHandled,
+)
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.sending.response_errors import BrokerError
-from fakebroker.protocol.error_code import kafka_name
 
-NO_ERROR = "NONE"
 # Kafka retries after these until the deadline. The list is from Kafka's errors, not from our own classification.
 _RETRIABLE = frozenset(
     {
@@ -41,31 +42,23 @@ Told = Callable[[int, int, int, str], None]
 
 
 class _Watched:
-    """A record, and its callback, which calls the original one."""
+    """A record that has not ended."""
 
-    __slots__ = ("batch_ms", "is_told", "number", "sending", "sent_ms", "size", "theirs", "watch")
+    __slots__ = ("batch_ms", "sent_ms", "size")
 
-    def __init__(self, watch: ProducerWatch, sending: Sending, number: int, sent_ms: int, size: int) -> None:
-        self.watch = watch
-        self.sending: Sending | None = sending  # until its end, as the two reference each other
-        self.theirs = sending.callback
-        self.number = number
+    def __init__(self, sent_ms: int, size: int) -> None:
         self.sent_ms = sent_ms
         self.size = size
         self.batch_ms: int | None = None  # creation time of its batch
-        self.is_told = False
-
-    def __call__(self, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
-        self.watch.ended(self, metadata, error)
-        if self.theirs is not None:
-            self.theirs(metadata, error)
 
 
-class ProducerWatch(Listener):
-    """A watcher; pass it to the producer's `listen`. `promises_order`: Kafka promises order with these settings."""
+class ProducerWatch:
+    """A watcher: give `hear` to the producer's `listen`, for `kinds`, before the first record. `promises_order`: Kafka
+    promises order with these settings."""
+
+    kinds: Final = (RecordSent, RecordAppended, RecordRefused, RecordCalledBack, ResponseHandled)
 
     def __init__(self, config: ProducerConfig, told: Told | None = None) -> None:
-        super().__init__()
         self.sent = 0
         self.batches = 0  # acknowledged by a broker
         self.refused = 0  # errors that brokers returned, most of them retried
@@ -75,7 +68,7 @@ class ProducerWatch(Listener):
         )
         self._config = config
         self._told = told
-        self._open: dict[Sending, _Watched] = {}
+        self._open: dict[int, _Watched] = {}
         self._held = 0  # bytes of values in batches
         self._batch_ms: dict[tuple[str, int], int] = {}  # by partition, creation time of its last batch
         self._last: dict[tuple[str, int], tuple[int, int]] = {}  # last acknowledged number and offset
@@ -85,74 +78,62 @@ class ProducerWatch(Listener):
         """Return the number of records that have not ended."""
         return len(self._open)
 
-    def record_sent(self, sending: Sending) -> None:
-        self.sent += 1
-        size = len(sending.key or b"") + len(sending.value or b"")
-        watched = self._open[sending] = _Watched(self, sending, self.sent, self.now_ms, size)
-        sending.callback = watched
+    def hear(self, event: ProducerEvent, subject: object) -> None:
+        match event:
+            case RecordSent():
+                self.sent += 1
+                self._open[event.record] = _Watched(event.mono_ms, event.size)
+            case RecordAppended():
+                self._appended(event)
+            case RecordCalledBack() | RecordRefused(is_thrown=True):
+                self._ended(event)
+            case ResponseHandled():
+                acknowledged = sum(error == NO_ERROR for _, _, error, _ in event.partitions)
+                self.batches += acknowledged
+                self.refused += len(event.partitions) - acknowledged
 
-    def record_appended(self, sending: Sending, batch: ProducerBatch, is_new_batch: bool) -> None:
-        watched = self._open[sending]
-        place = batch.partition.topic, batch.partition.partition
-        if is_new_batch:
-            self._batch_ms[place] = self.now_ms
+    def _appended(self, event: RecordAppended) -> None:
+        watched = self._open[event.record]
+        place = event.topic, event.partition
+        if event.is_new_batch:
+            self._batch_ms[place] = event.mono_ms
         watched.batch_ms = self._batch_ms[place]
         self._held += watched.size
         assert self._held <= self._config.buffer_memory, f"{self._held} bytes are in a smaller buffer.memory"
 
-    def record_refused(self, sending: Sending, error: ProducerError, is_thrown: bool) -> None:
-        if is_thrown:
-            self.ended(self._open[sending], None, error)
-
-    def responded(self, response: ClientResponse) -> None:
-        if isinstance(response.body, ProduceResponse):
-            answers = response.body.answers
-            acknowledged = sum(not answer.code for answer in answers)
-            self.batches += acknowledged
-            self.refused += len(answers) - acknowledged
-
-    def ended(self, watched: _Watched, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
-        """Record and check the end of a record: its callback, or its refusal."""
-        assert not watched.is_told, f"record {watched.number} ends for the second time: {error}"
-        assert (metadata is None) != (error is None), "a record has an error or a place"
-        watched.is_told = True
-        assert watched.sending is not None, "a record that has not ended is there"
-        del self._open[watched.sending]
-        watched.sending = None
+    def _ended(self, event: RecordCalledBack | RecordRefused) -> None:
+        """Check the end of a record: its callback, or its refusal."""
+        number, name = event.record, event.error
+        watched = self._open.pop(number, None)
+        assert watched is not None, f"record {number} ends for the second time: {name}"
         if watched.batch_ms is not None:
             self._held -= watched.size
         partition = offset = -1
-        name = NO_ERROR if error is None else name_of(error)
-        if error is not None:
-            self._check_time(watched, name)
-        else:
-            assert metadata is not None
-            partition, offset = metadata.partition.partition, metadata.offset
+        if isinstance(event, RecordCalledBack) and name == NO_ERROR:
+            partition, offset = event.partition, event.offset
             if self.promises_order and offset >= 0:
-                self._check_order(watched, (metadata.partition.topic, partition), offset)
+                self._check_order(number, (event.topic, partition), offset)
+        else:
+            self._check_time(watched, event)
         self.outcomes[name] += 1
         if self._told is not None:
-            self._told(watched.number, partition, offset, name)
+            self._told(number, partition, offset, name)
 
-    def _check_time(self, watched: _Watched, name: str) -> None:
+    def _check_time(self, watched: _Watched, event: RecordCalledBack | RecordRefused) -> None:
+        number, name = event.record, event.error
         if name not in _RETRIABLE and name not in _TIME_OUTS:
             return
         since_ms, limit_ms = watched.sent_ms, self._config.max_block_ms
         if watched.batch_ms is not None:
             since_ms, limit_ms = watched.batch_ms, self._config.delivery_timeout_ms
-        waited_ms = self.now_ms - since_ms
-        assert waited_ms >= limit_ms, f"record {watched.number} ends with {name} after {waited_ms} of {limit_ms} ms"
+        waited_ms = event.mono_ms - since_ms
+        assert waited_ms >= limit_ms, f"record {number} ends with {name} after {waited_ms} of {limit_ms} ms"
 
-    def _check_order(self, watched: _Watched, place: tuple[str, int], offset: int) -> None:
-        number, before = self._last.get(place, (0, -1))
-        is_later = watched.number > number
+    def _check_order(self, number: int, place: tuple[str, int], offset: int) -> None:
+        last, before = self._last.get(place, (0, -1))
+        is_later = number > last
         assert is_later == (offset > before), (
-            f"record {watched.number} of {place} is at offset {offset}, record {number} at {before}"
+            f"record {number} of {place} is at offset {offset}, record {last} at {before}"
         )
         if is_later:
-            self._last[place] = watched.number, offset
-
-
-def name_of(error: ProducerError) -> str:
-    """Return Kafka's name of a broker error, otherwise the name of the class."""
-    return kafka_name(error.code) if isinstance(error, BrokerError) else type(error).__name__
+            self._last[place] = number, offset

@@ -7,7 +7,8 @@ Shape    TOML files beside this module, one for each witness:
            journal.parquet
          - `event`: the journal's JSON
          - `order`: the order of rows, within a witness and between witnesses
-         An entry has fields that are judged alike: `thing` and its `fields`, or `of` with the fields of each thing. It
+         An entry has fields that are judged alike: `thing` and its `fields`, or `of` with the fields of each thing, or
+         `rest_of`: the fields of that other thing that no entry has for this one. It
          has either `rule` or `reason`. With `rule` it may have `needs` (default: answers), and `but`: the changes that
          the rule does not see. Beside `but`, an entry for rows of a Parquet file may have `unseen`: patterns of these
          changes ("one *", "*less", "*"), by a condition that each changed row meets (ALWAYS: any row).
@@ -24,8 +25,16 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from fakebroker_load.log import LOG_COLUMNS, PART_COLUMNS
+from fakebroker_load.results.column import Column
+from fakebroker_load.traffic.rows import RESULT_COLUMNS
+
 WITNESSES = ("wire", "batch", "client", "log", "journal", "event", "order")
 ANSWERS, LOG, JOURNAL = NEEDS = ("answers", "log", "journal")
+_COLUMNS: Mapping[str, Mapping[str, Sequence[Column]]] = {
+    "client": {"requests": RESULT_COLUMNS},
+    "log": {"records": LOG_COLUMNS, "partitions": PART_COLUMNS},
+}
 ALWAYS = "always"
 REFUSED = "exit status 3"  # instead of a rule: the load ends without a verdict
 
@@ -68,10 +77,22 @@ def _by_place() -> Mapping[tuple[str, str, str], Fact]:
 
 
 def _read(witness: str) -> Iterator[Fact]:
+    found = [
+        Fact(witness, thing, column.name, None, ANSWERS, column.unjudged, {})
+        for thing, columns in _COLUMNS.get(witness, {}).items()
+        for column in columns
+        if column.unjudged
+    ]
     text = files(__package__).joinpath(f"{witness}.toml").read_text(encoding="utf-8")
     for entry in tomllib.loads(text)["facts"]:
         reason = entry.get("but" if "rule" in entry else "reason", "")
-        for thing, fields in (entry.get("of") or {entry["thing"]: entry["fields"]}).items():
-            for field in fields:
+        for thing, fields in (entry.get("of") or {entry["thing"]: entry.get("fields")}).items():
+            for field in fields or _rest(found, entry["rest_of"], thing):
                 needs, unseen = entry.get("needs", ANSWERS), entry.get("unseen", {})
-                yield Fact(witness, thing, field, entry.get("rule"), needs, reason, unseen)
+                found.append(Fact(witness, thing, field, entry.get("rule"), needs, reason, unseen))
+    yield from found
+
+
+def _rest(found: list[Fact], of: str, thing: str) -> list[str]:
+    known = {fact.field for fact in found if fact.thing == thing}
+    return [fact.field for fact in found if fact.thing == of and fact.field not in known]

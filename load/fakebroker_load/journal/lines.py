@@ -23,40 +23,44 @@ from msgspec.json import Decoder
 from fakebroker.core.journal import events
 from fakebroker.core.journal.json_lines import NAMES
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker_load.results.column import INT, LONG, PARTITION, RUN, SHORT, TEXT, TOPIC, YES_NO, Column, schema_of
 
 APIS = frozenset(("Produce", "Fetch", "ApiVersions"))  # other requests are left out
 
-JOURNAL_SCHEMA = pa.schema(
-    [
-        pa.field("run", pa.string()),
-        pa.field("seq", pa.int64()),
-        pa.field("event", pa.string()),
-        pa.field("mono_ms", pa.int64()),
-        pa.field("connection", pa.int64()),
-        pa.field("request", pa.int64()),
-        pa.field("peer", pa.string()),  # of a request: the address at the other end of its connection
-        pa.field("api", pa.string()),
-        pa.field("correlation_id", pa.int32()),
-        pa.field("client_id", pa.string()),
-        pa.field("received_mono_ms", pa.int64()),
-        pa.field("acks", pa.int16()),
-        pa.field("timeout_ms", pa.int32()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("error_code", pa.int16()),
-        pa.field("base_offset", pa.int64()),
-        pa.field("last_offset", pa.int64()),
-        pa.field("is_duplicate", pa.bool_()),
-        pa.field("is_marker", pa.bool_()),  # of an append: it is a transaction marker
-        pa.field("records", pa.list_(pa.string())),  # the fingerprints of an append, in the order of its offsets
-        pa.field("outcome", pa.string()),
-        pa.field("deadline_mono_ms", pa.int64()),
-        pa.field("high_watermark", pa.int64()),
-        pa.field("log_end_offset", pa.int64()),  # of the leader, when the high watermark moved or the leader changed
-        pa.field("leader_epoch", pa.int32()),
-        pa.field("throttle_ms", pa.int32()),  # duration for which a quota mutes a connection
-    ]
+JOURNAL_COLUMNS = (
+    RUN,
+    Column(
+        "seq",
+        LONG,
+        "place of the event in the journal, the number of its first byte in a file: the order of events",
+    ),
+    Column("event", TEXT, "kind of the event"),
+    Column("mono_ms", LONG, "broker's monotonic time of the event"),
+    Column("connection", LONG, "broker's number of the connection"),
+    Column("request", LONG, "broker's number of the request"),
+    Column("peer", TEXT, "address of the client, host:port"),
+    Column("api", TEXT, "API of the request: Produce, Fetch or ApiVersions"),
+    Column("correlation_id", INT, "correlation id of the request"),
+    Column("client_id", TEXT, "client id of the request"),
+    Column("received_mono_ms", LONG, "broker's monotonic time at which the request was received"),
+    Column("acks", SHORT, "acks of the request"),
+    Column("timeout_ms", INT, "timeout of the request"),
+    TOPIC,
+    PARTITION,
+    Column("error_code", SHORT, "error code of the append, or in the response"),
+    Column("base_offset", LONG, "first offset of the append, or base offset in the response"),
+    Column("last_offset", LONG, "last offset of the append"),
+    Column("is_duplicate", YES_NO, "true: an idempotent producer's batch that was there already"),
+    Column("is_marker", YES_NO, "true: a transaction marker"),
+    Column("records", pa.list_(TEXT), "digests of all records of the append, in the order of their offsets"),
+    Column("outcome", TEXT, "how the request ended: sent, or why no response left"),
+    Column("deadline_mono_ms", LONG, "broker's monotonic time at which the parked request expires"),
+    Column("high_watermark", LONG, "high watermark from this event on"),
+    Column("log_end_offset", LONG, "log end offset of the leader at this event"),
+    Column("leader_epoch", INT, "leader epoch of the partition at this event"),
+    Column("throttle_ms", INT, "for how long a quota mutes the connection"),
 )
+JOURNAL_SCHEMA = schema_of(JOURNAL_COLUMNS)
 
 _CODES: dict[str | None, int] = {kafka_name(code): int(code) for code in ErrorCode}
 Row = tuple[Any, ...]

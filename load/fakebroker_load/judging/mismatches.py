@@ -18,7 +18,7 @@ MISMATCH_COLUMNS = (
 KINDS: dict[str, tuple[str, ...]] = {
     "lost": (
         *("not read", "gave up", "not committed to the end"),
-        *("records gone", "not on a follower", "another log on a follower"),
+        *("records gone", "not on a follower", "another log on a follower", "unreadable on a follower"),
         *("offsets without a record", "a record beside the log"),
         "lost",
         "committed, and not shown",
@@ -48,6 +48,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("altered", "altered before it was appended", "read as another request", "garbled", "read altered"),
         *("stored with a wrong CRC", "stored with times that its records do not have", "stored with another time"),
         *("stored under an epoch of nobody", "stored as of half a producer", "stored as of a producer"),
+        *("read with a wrong CRC", "read with times that its records do not have", "read as of half a producer"),
         *("its sequence does not follow", "told another append time", "stored in another compression"),
     ),
     "wrong offset": (

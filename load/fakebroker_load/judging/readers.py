@@ -7,8 +7,8 @@ Theory   A reader without a group has its partition to itself. Members share the
          fault.
          No reader may see a record that is not on all in-sync replicas. Such a record is at or above the high watermark
          in the same response. By the journal, it is at or above the high watermark at the moment of the response.
-         A record is identified by its key, and by the fingerprint of the record that was sent. `done` ends a reader; a
-         reader without it has died.
+         A record is identified by its key, and by the fingerprint of the record that was sent. Each batch must agree
+         with its CRC, its times and its producer. `done` ends a reader; a reader without it has died.
 Shape    Rows like those of judging/requests.py, with `said` instead of the statements of client, log and journal.
 """
 
@@ -135,6 +135,11 @@ SELECT run, `group`, connection, topic, partition, outcome, if(outcome = 'done',
     'reader: its last requests have failed' AS said
 FROM {readings} WHERE read.what = 'done'
 """
+BATCHES = """
+SELECT run, `group`, connection, topic, partition, read.offset AS log_offset, answered_us, outcome, outcome AS problem,
+    concat('reader: the batch from offset ', read.offset, ' on contradicts itself') AS said
+FROM {readings} WHERE read.what = 'batch'
+"""
 
 
 def units_of(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int, str, str, int]]:
@@ -167,7 +172,9 @@ def judge_readers(
         watermarks = spark.sql(WATERMARKS, readings=readings, journal=journal, parts=log.parts)
     planned = spark.createDataFrame(units, UNITS_SCHEMA)
     records = spark.sql(RECORDS, readings=readings, watermarks=watermarks, requests=requests, units=planned)
-    found = records.unionByName(spark.sql(DONE, readings=readings), allowMissingColumns=True)
+    found = records
+    for each in (DONE, BATCHES):
+        found = found.unionByName(spark.sql(each, readings=readings), allowMissingColumns=True)
     if any(unit[3] == MEMBER for unit in units):
         members = judge_members(spark, readings, requests, planned, log, runs)
         found = found.unionByName(members, allowMissingColumns=True)

@@ -36,11 +36,7 @@ class BatchJudge:
     def problem(self, header: BatchHeader, data: bytes, records: Sequence[Record] | None) -> str | None:
         """Return the problem of a batch, or None. Batches come in the order of their offsets. `data` is the whole
         batch; `records` is None if they are compressed."""
-        if header.magic != MAGIC or not is_crc_valid(data, 0, len(data)):
-            return DAMAGED
-        if records and not header.has_log_append_time and not _has_times_of(header, records):
-            return OTHER_TIMES
-        return self._epoch_problem(header) or self._producer_problem(header)
+        return problem_of(header, data, records) or self._epoch_problem(header) or self._sequence_problem(header)
 
     def _epoch_problem(self, header: BatchHeader) -> str | None:
         epoch = header.partition_leader_epoch
@@ -51,18 +47,31 @@ class BatchJudge:
         self._epoch = epoch
         return None
 
-    def _producer_problem(self, header: BatchHeader) -> str | None:
+    def _sequence_problem(self, header: BatchHeader) -> str | None:
         producer = header.producer_id, header.producer_epoch
-        if header.is_control:
-            return None if NONE not in producer else HALF_A_PRODUCER
-        has = [each != NONE for each in (*producer, header.base_sequence)]
-        if any(has) != all(has) or (header.is_transactional and not all(has)):
-            return HALF_A_PRODUCER
-        if not all(has):
+        if header.is_control or header.base_sequence == NONE:
             return None
         expected = self._next.get(producer, header.base_sequence)
         self._next[producer] = (header.base_sequence + header.last_offset_delta + 1) % _SEQUENCES
         return None if header.base_sequence == expected else DOES_NOT_FOLLOW
+
+
+def problem_of(header: BatchHeader, data: bytes, records: Sequence[Record] | None) -> str | None:
+    """Return the problem of a batch that shows without any other batch, or None. The arguments are those of
+    `BatchJudge.problem`."""
+    if header.magic != MAGIC or not is_crc_valid(data, 0, len(data)):
+        return DAMAGED
+    if records and not header.has_log_append_time and not _has_times_of(header, records):
+        return OTHER_TIMES
+    return None if _has_whole_producer(header) else HALF_A_PRODUCER
+
+
+def _has_whole_producer(header: BatchHeader) -> bool:
+    producer = header.producer_id, header.producer_epoch
+    if header.is_control:
+        return NONE not in producer
+    has = [each != NONE for each in (*producer, header.base_sequence)]
+    return all(has) or not (any(has) or header.is_transactional)
 
 
 def _has_times_of(header: BatchHeader, records: Sequence[Record]) -> bool:

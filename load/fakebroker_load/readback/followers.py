@@ -3,8 +3,9 @@
 Theory   All in-sync replicas have the log below the high watermark, batch for batch and byte for byte. A consumer may
          fetch from a follower (KIP-392), up to the high watermark that the follower knows. A follower may learn of the
          high watermark late, so it is waited for. A follower that does not have such an offset, and is still in sync at
-         that time, lacks records. If a follower does not respond, or never learns of the high watermark, it is not
-         compared. A silent broker is tried only once.
+         that time, lacks records. If a follower does not respond, refuses, or never learns of the high watermark, it is
+         not compared. A silent broker is tried only once. Bytes that are no response to the Fetch are a problem: a
+         broker that is stopping closes the connection, and never sends them.
 Units    seconds.
 """
 
@@ -17,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakebroker.protocol.record_batch import BatchHeader
-from fakebroker_load.log import POLL_S, Asker, RecordsGone
+from fakebroker_load.log import POLL_S, Asker, RecordsGone, Unreadable
 from fakebroker_load.wire.client import WireError
 
 CURRENT_WITHIN_S = 2.0  # for one broker, all partitions together
 NOT_ON_A_FOLLOWER = "not on a follower"
 OTHER_ON_A_FOLLOWER = "another log on a follower"
+UNREADABLE_ON_A_FOLLOWER = "unreadable on a follower"
 
 Row = Mapping[str, Any]
 Address = tuple[str, int]
@@ -65,6 +67,8 @@ class FollowersReader:
                     return NOT_ON_A_FOLLOWER if self._is_in_sync(part, follower) else None
                 own = read_digest(asker, part, leaders.start, leaders.end)
                 return None if own == leaders else OTHER_ON_A_FOLLOWER
+        except Unreadable:
+            return UNREADABLE_ON_A_FOLLOWER
         except WireError:  # nothing is claimed about a broker that is gone
             self._silent.add(follower)
             return None
@@ -86,9 +90,12 @@ class FollowersReader:
             self._sleep(POLL_S)
 
     def _is_in_sync(self, part: Row, follower: Address) -> bool:
-        """Return True if the leader counts the follower as in sync now."""
-        with Asker(part["host"], part["port"]) as leader:
-            told = leader.metadata(part["topic"]).followers.get((part["topic"], part["partition"]), ())
+        """Return True if the leader says that the follower is in sync now."""
+        try:
+            with Asker(part["host"], part["port"]) as leader:
+                told = leader.metadata(part["topic"]).followers.get((part["topic"], part["partition"]), ())
+        except WireError:
+            return False
         return f"{follower[0]}:{follower[1]}" in told
 
 

@@ -113,14 +113,14 @@ def check(folder: Path, others: Collection[str] = ()) -> None:
 
 def columns_of(schema: pa.Schema) -> dict[str, str]:
     """Return the columns and their types, in words that do not depend on the writer of the file."""
-    return {field.name: _type_name(field.type) for field in schema}
+    return {field.name: type_name(field.type) for field in schema}
 
 
-def _type_name(type_: pa.DataType) -> str:
+def type_name(type_: pa.DataType) -> str:
     if pa.types.is_list(type_):
-        return f"list<{_type_name(type_.value_type)}>"
+        return f"list<{type_name(type_.value_type)}>"
     if pa.types.is_struct(type_):
-        return f"struct<{', '.join(f'{each.name}: {_type_name(each.type)}' for each in type_)}>"
+        return f"struct<{', '.join(f'{each.name}: {type_name(each.type)}' for each in type_)}>"
     return str(type_)
 
 

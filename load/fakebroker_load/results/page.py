@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from fakebroker_load.journal.lines import COLUMNS
-from fakebroker_load.results.columns import BY_JOURNAL, MEANINGS, ROWS, SCHEMAS
-from fakebroker_load.results.folder import JOURNAL_PARQUET, JUDGED_PARQUET, PARQUET
-from fakebroker_load.results.manifest import columns_of
+from fakebroker_load.journal.lines import COLUMNS as OF_EVENTS
+from fakebroker_load.results.columns import BY_ANSWERS, BY_JOURNAL, COLUMNS, ROWS
+from fakebroker_load.results.folder import JOURNAL_PARQUET, JUDGED_PARQUET
+from fakebroker_load.results.manifest import type_name
 
 _HEAD: Final = """# The columns of a load's results
 
@@ -36,28 +36,23 @@ def page() -> str:
 
 
 def _tables() -> Iterator[str]:
-    for name, schema in SCHEMAS.items():
+    for name, columns in COLUMNS.items():
         yield f"## {name}\n\n{ROWS[name]}\n"
         events = name == JOURNAL_PARQUET
         yield f"| column | type | {'events | ' if events else ''}meaning |\n|---|---|{'---|' if events else ''}---|"
-        known = SCHEMAS[PARQUET].names if name == JUDGED_PARQUET else []
-        types = columns_of(schema)
-        for column in MEANINGS[name]:
-            top, _, field = column.partition(".")
-            if top in known:
-                continue
-            type_ = str(schema.field(top).type.field(field).type) if field else types[top]
-            if f"{column}." in " ".join(MEANINGS[name]):
-                type_ = "struct"
-            by_journal = "; needs a journal" if name == JUDGED_PARQUET and top in BY_JOURNAL else ""
-            meaning = MEANINGS[name][column] + by_journal
-            yield f"| `{column}` | {type_} | {f'{_events(top)} | ' if events else ''}{meaning} |"
+        for column in (*BY_ANSWERS, *BY_JOURNAL) if name == JUDGED_PARQUET else columns:
+            type_ = "struct" if column.fields else type_name(column.type)
+            by_journal = "; needs a journal" if name == JUDGED_PARQUET and column in BY_JOURNAL else ""
+            of = f"{_events(column.name)} | " if events else ""
+            yield f"| `{column.name}` | {type_} | {of}{column.meaning}{by_journal} |"
+            for field in column.fields:
+                yield f"| `{column.name}.{field.name}` | {type_name(field.type)} | {field.meaning} |"
         yield ""
 
 
 def _events(column: str) -> str:
-    kinds = [kind for kind, columns in COLUMNS.items() if column in columns]
-    return "all" if len(kinds) in (0, len(COLUMNS)) else ", ".join(kinds)
+    kinds = [kind for kind, columns in OF_EVENTS.items() if column in columns]
+    return "all" if len(kinds) in (0, len(OF_EVENTS)) else ", ".join(kinds)
 
 
 def _examples() -> Iterator[str]:

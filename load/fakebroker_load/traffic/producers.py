@@ -19,7 +19,7 @@ import asyncio
 import json
 import time
 import zlib
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from fakebroker.producer.errors import (
     BufferTooSmallError,
@@ -27,7 +27,7 @@ from fakebroker.producer.errors import (
     ProducerTimeoutError,
     RecordTooLargeError,
 )
-from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.journal.events import BatchExpired, ProducerEvent
 from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import BrokerError
@@ -56,17 +56,6 @@ class Expired(NamedTuple):
     was_sent: bool
 
 
-class Expiries(Listener):
-    """The expired batches, by the error of their records."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.by_error: dict[ProducerError, Expired] = {}
-
-    def batch_expired(self, batch: ProducerBatch, error: ProducerError, was_in_flight: bool) -> None:
-        self.by_error[error] = Expired(batch.created_ms, was_in_flight or batch.attempts > 0)
-
-
 class ProducerDriver:
     """One producer of the plan, used like the driver of a connection."""
 
@@ -81,7 +70,7 @@ class ProducerDriver:
             or self._config.retries == 0
         )
         self._kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row} | {"ordered": ordered}
-        self._expiries = Expiries()
+        self._expired: dict[ProducerError, Expired] = {}  # by the error of the batch's records
         self._under_way: set[asyncio.Future[RecordMetadata]] = set()
         self._start_ns = 0
         self._producer = AsyncProducer(
@@ -97,7 +86,7 @@ class ProducerDriver:
     async def connect(self, at_once: asyncio.Semaphore) -> None:
         async with at_once:
             await self._producer.start()
-            self._producer.listen(self._expiries)
+            self._producer.listen(self._batch_expired, BatchExpired)
 
     async def close(self) -> None:
         await self._producer.close(0)
@@ -163,6 +152,11 @@ class ProducerDriver:
         else:
             self._ended(exchange, own, error if isinstance(error, ProducerError) else None)
 
+    def _batch_expired(self, event: ProducerEvent, subject: object) -> None:
+        assert isinstance(event, BatchExpired)
+        batch, error = cast("tuple[ProducerBatch, ProducerError]", subject)
+        self._expired[error] = Expired(batch.created_ms, event.was_in_flight or batch.attempts > 0)
+
     def _ended(self, exchange: Exchange, own: Row, told: RecordMetadata | ProducerError | None) -> None:
         """Keep the row of a record; `told` is None without a result."""
         assert exchange.sent_ns is not None
@@ -172,7 +166,7 @@ class ProducerDriver:
         if config.generation.has_delivery_timeout:
             due_ns = (None, exchange.sent_ns + config.delivery_timeout_ms * _NS_PER_MS)
         error_code, base_offset = None, None
-        expired = self._expiries.by_error.get(told) if isinstance(told, ProducerError) else None
+        expired = self._expired.get(told) if isinstance(told, ProducerError) else None
         if isinstance(told, RecordMetadata):
             exchange.outcome, error_code, base_offset = Outcome.ANSWERED, 0, told.offset
         elif expired is not None:

@@ -2,6 +2,7 @@
 
 Theory   Each record that a reader gets has a row, with the high watermark in the same response. Its key names the
          request of the run. So judging knows which records were sent and not read, and which were read and not sent.
+         A batch that contradicts itself has a row of its own, whether or not its records are for this reader.
          `done` is the last row of a reader; a reader without it has died.
 """
 
@@ -12,11 +13,12 @@ from typing import Any, Protocol
 from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import read_key
 from fakebroker_load.plan import Row
+from fakebroker_load.readback.batches import problem_of
 from fakebroker_load.scenario.reads import Part, Reading
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.wire.caller import Caller
 from fakebroker_load.wire.client import Exchange, WireError, ask_metadata
-from fakebroker_load.wire.log_messages import batches, decode_fetch, encode_fetch
+from fakebroker_load.wire.log_messages import decode_fetch, encode_fetch, records_of, whole_batches
 from fakebroker_load.wire.messages import fingerprint
 
 FETCH_WAIT_MS = 200
@@ -94,6 +96,11 @@ class Notes:
             **of,
         )
 
+    def damaged(self, exchange: Exchange, local: str, partition: int, offset: int, problem: str, **of: Any) -> None:
+        """Add the row of a batch with a problem of readback/batches.py, which is about the log."""
+        outcome = problem.replace("stored", "read")
+        self.add("batch", exchange, outcome=outcome, local=local, partition=partition, offset=offset, **of)
+
 
 class Cursor:
     """A position in one partition, read from its leader on its own connection. `of` are fields for each row."""
@@ -132,7 +139,10 @@ class Cursor:
         fetched = decode_fetch(answer, *place)
         hidden = hidden_batches(fetched) if reading.is_committed else set()
         before = self.given
-        for base, last, records in batches(fetched.records):
+        for header, data in whole_batches(fetched.records):
+            base, last, records = header.base_offset, header.last_offset, records_of(header, data)
+            if problem := problem_of(header, data, records):
+                self._notes.damaged(exchange, self._caller.local, self.part.partition, base, problem, **self._of)
             # A batch that cannot be decompressed has one row for all of its records.
             for record in [Record(None, None)] if records is None else records:
                 offset = base + (record.offset_delta or 0)

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 import pyarrow as pa
 
 from fakebroker_load.plan import Row
+from fakebroker_load.results.column import INT, LONG, RUN, SHORT, TEXT, YES_NO, Column, schema_of, struct_of
 
 ROWS_AT_ONCE = 1_024
 # Arrow makes a column without giving the loop a turn. Rows are converted in small pieces, which take a quarter of a
@@ -21,63 +22,98 @@ PAUSE_S = 0.002
 
 # The `read` column of a reader's row. Values of `what`:
 # - record: it got a record
+# - batch: it got a batch that contradicts itself
 # - owns: it got a partition in a generation of its group
 # - commit: it committed an offset
 # - left: it left its group
 # - committed: it read a committed offset
 # - done: its last row
-READ_FIELDS = [
-    pa.field("what", pa.string()),
-    pa.field("group_id", pa.string()),  # null: no group
-    pa.field("member", pa.string()),
-    pa.field("generation", pa.int32()),
-    pa.field("offset", pa.int64()),
-    pa.field("high_watermark", pa.int64()),  # in the same response
-    pa.field("of_connection", pa.int32()),  # of the request that sent it, by its key; null: unknown key
-    pa.field("of_sequence", pa.int32()),
-]
-
-RESULT_SCHEMA = pa.schema(
-    [
-        pa.field("run", pa.string()),
-        pa.field("group", pa.string()),
-        pa.field("connection", pa.int32()),
-        pa.field("sequence", pa.int32()),
-        pa.field("correlation_id", pa.int32()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("acks", pa.int16()),
-        pa.field("timeout_ms", pa.int32()),
-        pa.field("intended_us", pa.int64()),
-        pa.field("sent_us", pa.int64()),  # null: not sent
-        pa.field("answered_us", pa.int64()),  # null: no response
-        pa.field("error_code", pa.int16()),
-        pa.field("base_offset", pa.int64()),
-        pa.field("outcome", pa.string()),
-        pa.field("expected_error", pa.int16()),  # null: there must be no response
-        pa.field("must_wait", pa.bool_()),
-        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or after its timeout
-        pa.field("due_high_us", pa.int64()),
-        pa.field("value_crc", pa.int64()),  # of the value as sent
-        pa.field("fingerprint", pa.string()),  # of the record, as in the broker's journal
-        pa.field("local", pa.string()),  # our address on this connection; null: no connection
-        pa.field("stray_correlation_id", pa.int32()),  # of a foreign response: one without a request on this connection
-        pa.field("throttle_ms", pa.int32()),  # how long the broker says that it does not read the connection
-        pa.field("also", pa.list_(pa.string())),  # other right answers: error codes and outcomes
-        pa.field("client", pa.string()),  # of the scenario; null: raw
-        pa.field("client_id", pa.string()),
-        pa.field("ordered", pa.bool_()),  # the log must have its records in order; null: it must, too
-        pa.field("written", pa.string()),  # once or never: what the log must have; null: by the response
-        pa.field("timestamp_ms", pa.int64()),  # of the record, as sent; null: set by its producer
-        pa.field("append_ms", pa.int64()),  # log append time in the response; null: none
-        pa.field("load_late_us", pa.int64()),  # how long the load stood still, from sent_us to answered_us
-        pa.field("machine_late_us", pa.int64()),  # how long tasks waited for a processor; null: unknown
-        pa.field("place", pa.int32()),  # of the record in its request, from 0; null: its producer batches
-        pa.field("compression", pa.string()),  # of its batch, as sent; null: its producer chooses
-        pa.field("producer_id", pa.int64()),  # of its batch, as sent; null: none, or its producer has its own
-        pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
-    ]
+READ_FIELDS = (
+    Column(
+        "what",
+        TEXT,
+        "record, batch (one that contradicts itself), owns (a partition in a generation of its group), commit, left, "
+        "committed (in the end), done",
+    ),
+    Column("group_id", TEXT, "group of the consumer; null: none"),
+    Column("member", TEXT, "member id"),
+    Column("generation", INT, "generation of the group"),
+    Column("offset", LONG, "offset of the record, or that was committed"),
+    Column("high_watermark", LONG, "high watermark in the same response"),
+    Column("of_connection", INT, "connection of the request that sent the record, by its key; null: not of this run"),
+    Column("of_sequence", INT, "sequence of that request"),
 )
+
+RESULT_COLUMNS = (
+    RUN,
+    Column("group", TEXT, "group of the scenario"),
+    Column("connection", INT, "number of the connection in the run"),
+    Column("sequence", INT, "number of the record on its connection, from 0"),
+    Column("correlation_id", INT, "correlation id, unique in the run"),
+    Column("topic", TEXT, "topic that the record was sent to"),
+    Column("partition", INT, "partition that the record was sent to"),
+    Column("acks", SHORT, "acks of the request: -1, 0 or 1"),
+    Column("timeout_ms", INT, "timeout of the request"),
+    Column("intended_us", LONG, "time at which the scenario has it sent"),
+    Column("sent_us", LONG, "time at which it was sent; null: not sent"),
+    Column("answered_us", LONG, "time at which its response was read; null: no response"),
+    Column("error_code", SHORT, "error code in the response; null without one"),
+    Column("base_offset", LONG, "offset of the record by the response; null without one"),
+    Column(
+        "outcome",
+        TEXT,
+        "answered, silent (acks=0: the connection answered a later request), no answer, closed, out of "
+        "order, garbled, not sent; of a producer also expired, expired in flight, refused",
+    ),
+    Column("expected_error", SHORT, "error code that the scenario expects; null: there must be no response"),
+    Column("must_wait", YES_NO, "true: the response must not come before the timeout is over"),
+    Column("due_low_us", LONG, "earliest time at which an action of the scenario allows the response; null: none does"),
+    Column(
+        "due_high_us",
+        LONG,
+        "latest such time",
+        unjudged="It is the scenario's: it says from when on an answer is late.",
+    ),
+    Column("value_crc", LONG, "CRC-32 of the record's value as it was sent"),
+    Column("fingerprint", TEXT, "digest of the whole record, as the broker's journal has it"),
+    Column("local", TEXT, "own address of the connection, host:port"),
+    Column(
+        "stray_correlation_id",
+        INT,
+        "correlation id of a response on this connection to a request that was not sent on it",
+    ),
+    Column("throttle_ms", INT, "throttle time in the response"),
+    Column("also", pa.list_(TEXT), "other right answers: error codes and outcomes"),
+    Column("client", TEXT, "client of the group in the scenario; null: raw"),
+    Column("client_id", TEXT, "client id"),
+    Column(
+        "ordered",
+        YES_NO,
+        "true: the log must have this connection's records in order; null: it must, too",
+        unjudged="It follows from the settings of the producer: what is right, and not what was found.",
+    ),
+    Column("written", TEXT, "once or never: what the log must have; null: what follows from the answer"),
+    Column("timestamp_ms", LONG, "timestamp of the record as it was sent; null: its producer chose it"),
+    Column("append_ms", LONG, "log append time in the response; null: the response has none"),
+    Column(
+        "load_late_us",
+        LONG,
+        "how long the load stood still between sending and response; null: no response",
+        unjudged="The load's own control: it says what made a response late (`late`, `late by the load` or "
+        "`late, undecided`).",
+    ),
+    Column(
+        "machine_late_us",
+        LONG,
+        "how long something on this machine waited for a processor meanwhile; null: not known",
+        unjudged="The machine's own figure: a late answer that it explains makes the run not measured.",
+    ),
+    Column("place", INT, "number of the record in its request, from 0; null: its producer batches"),
+    Column("compression", TEXT, "compression of its batch as it was sent; null: its producer chose it"),
+    Column("producer_id", LONG, "producer id of its batch as it was sent; null: none, or its producer has its own"),
+    Column("read", struct_of(READ_FIELDS), "what a reader was given; null: a request", fields=READ_FIELDS),
+)
+RESULT_SCHEMA = schema_of(RESULT_COLUMNS)
 
 
 class Results:

@@ -37,7 +37,11 @@ MAX_DECOMPRESSED_BYTES = 64 << 20  # of a batch
 P = TypeVar("P")
 
 
-class OffsetOutOfRangeError(ProtocolError):
+class RefusedError(ProtocolError):
+    """The broker responded with an error code. Other errors of this module are invalid or contradictory bytes."""
+
+
+class OffsetOutOfRangeError(RefusedError):
     """The log does not have this offset."""
 
 
@@ -88,18 +92,19 @@ def encode_fetch(
 
 
 def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:
-    """Return the response for that partition. Raises ProtocolError for an error, and for another partition."""
+    """Return the response for that partition. Raises RefusedError for an error code, ProtocolError for invalid bytes
+    and for another partition."""
     _, answer = decode_response(FETCH, FETCH_VERSION, frame)
     assert isinstance(answer, FetchResponse)
     if answer.error_code is not ErrorCode.none:
-        raise ProtocolError(f"Fetch: {kafka_name(answer.error_code)}")
+        raise RefusedError(f"Fetch: {kafka_name(answer.error_code)}")
     name, part = _only([(each.topic, part) for each in answer.responses for part in each.partitions])
     if (name, part.partition_index) != (topic, partition):
         raise ProtocolError(f"Fetch: the answer is about partition {name}-{part.partition_index}")
     if part.error_code is ErrorCode.offset_out_of_range:
         raise OffsetOutOfRangeError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
     if part.error_code is not ErrorCode.none:
-        raise ProtocolError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
+        raise RefusedError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
     aborted = tuple((int(each.producer_id), int(each.first_offset)) for each in part.aborted_transactions or ())
     return Fetched(int(part.high_watermark), part.records or b"", aborted)
 

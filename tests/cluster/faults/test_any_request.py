@@ -1,5 +1,4 @@
-"""Any request to any API, with a fault of any pair of point and error: it gets a response or is closed, without an
-internal error."""
+"""Any request to any API, with a fault of any of its pairs: it is answered or closed, and nothing of ours fails."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from support.faulty import FaultyCluster
 from fakebroker.core.faults.check import can_answer
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import POINTS
-from fakebroker.core.faults.table import API_NAMES, TABLE
+from fakebroker.core.faults.table import api_names, table
 
 VALUES = {
     "topic": "t",
@@ -25,8 +24,8 @@ VALUES = {
 
 @st.composite
 def faults_of(draw: st.DrawFn, api: str) -> Fault:
-    """Draw an error that the API can have, for all or a part of a request, or an action that ends the connection."""
-    rules = TABLE[api]
+    """An error of that API where it can be, for all of a request or for some of it; or an action that ends it."""
+    rules = table()[api]
     pairs = [(at, error) for at in POINTS for error in sorted(rules.before) if can_answer(rules, error, at)]
     at, error = draw(st.sampled_from(pairs))
     said = (
@@ -38,7 +37,7 @@ def faults_of(draw: st.DrawFn, api: str) -> Fault:
 
 @given(frames(), st.data())
 def test_nothing_of_ours_fails(frame: bytes, data: st.DataObject) -> None:
-    api = API_NAMES[int.from_bytes(frame[4:6], "big")]
+    api = api_names()[int.from_bytes(frame[4:6], "big")]
     kafka = FaultyCluster(partitions=1)
     for _ in range(data.draw(st.integers(1, 3))):
         kafka.cluster.faults.add(data.draw(faults_of(api)))

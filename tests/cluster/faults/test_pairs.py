@@ -13,10 +13,10 @@ from support.requests import produce
 
 from fakebroker.core.faults.check import can_answer
 from fakebroker.core.faults.points import POINTS
-from fakebroker.core.faults.table import ACKS_ALL, TABLE
+from fakebroker.core.faults.table import ACKS_ALL, table
 from fakebroker.protocol.error_code import error_from_name
 
-PRODUCE = TABLE["Produce"]
+PRODUCE = table()["Produce"]
 PAIRS = [
     (at, error)
     for at in POINTS

@@ -9,10 +9,10 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from fakebroker.apis import registry
-from fakebroker.cluster.faults.tree import Tree
-from fakebroker.core.faults.table import TABLE
+from fakebroker.cluster.faults.tree import BRANCHES, Tree
+from fakebroker.core.faults.table import api_keys, table
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.messages import request_type, response_type
 
 OF_A_TOPIC = {"Metadata", "DescribeTopicPartitions"}  # partitions are no parts of what is asked for
 
@@ -48,16 +48,16 @@ def filled(kind: Any, path: tuple[str, ...]) -> Any:
 )
 def test_a_resource_has_its_type_by_name(resource_type: int, name: str) -> None:
     """ConfigResource.Type of Kafka."""
-    api = registry.load()[TABLE["DescribeConfigs"].key]
+    api = registry.load()[api_keys()["DescribeConfigs"]]
     result = filled(response_type(api.key, api.max_version), ("results",)).results[0]
     tree = Tree("DescribeConfigs", lambda topic_id, topic: (topic_id, topic))
     roles = tree.roles_of(replace(result, resource_type=resource_type, resource_name="x"))
     assert (roles["resource_type"], roles["resource"]) == (name, "x")
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", table())
 def test_every_error_of_an_answer_is_reached(name: str) -> None:
-    api = registry.load()[TABLE[name].key]
+    api = registry.load()[api_keys()[name]]
     tree = Tree(name, lambda topic_id, topic: (topic_id, topic))
     for version in range(api.min_version, api.max_version + 1):
         for path in paths_to_errors(response_type(api.key, version)):
@@ -69,3 +69,20 @@ def test_every_error_of_an_answer_is_reached(name: str) -> None:
                 [node] = getattr(node, field)
             code = getattr(node, "error_code", None) or getattr(node, "partition_error_code", None)
             assert code is ErrorCode.unknown_server_error, (name, version, path)
+
+
+@pytest.mark.parametrize("name", [name for name, errors in table().items() if errors.not_parts])
+def test_what_an_api_declares_to_be_no_part_is_a_field_that_the_walk_would_enter(name: str) -> None:
+    api = registry.load()[api_keys()[name]]
+    kinds = [kind(api.key, api.max_version) for kind in (request_type, response_type)]
+    entered = {field for kind in kinds for field in fields_with_items(kind)}
+    assert set(table()[name].not_parts) <= entered & BRANCHES
+
+
+def fields_with_items(kind: Any) -> Iterator[str]:
+    """Yield the names of all arrays of a message, at any depth."""
+    for name, hint in get_type_hints(kind).items():
+        if get_args(hint) and is_dataclass(kind):
+            yield name
+        if (inner := items(hint)) is not None:
+            yield from fields_with_items(inner)

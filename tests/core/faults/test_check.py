@@ -10,7 +10,8 @@ from fakebroker.apis import registry
 from fakebroker.core.faults.check import can_answer
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import POINTS
-from fakebroker.core.faults.table import TABLE
+from fakebroker.core.faults.table import api_names, table
+from fakebroker.core.faults.when import ENTITY_SELECTORS
 from fakebroker.protocol.error_code import error_from_name
 
 REFUSED: list[tuple[dict[str, Any], Any, str]] = [
@@ -71,20 +72,21 @@ def test_force_takes_an_error_to_where_kafka_does_not_have_it() -> None:
         Fault({"api": "Produce", "at": "after_answer"}, "NOT_ENOUGH_REPLICAS", force=True)
 
 
-def test_the_table_has_what_is_served_and_errors_that_there_are() -> None:
-    assert {api.key: api.name for api in registry.load().values()} == {r.key: name for name, r in TABLE.items()}
-    for name, rules in TABLE.items():
-        for error in rules.before | rules.after:
+def test_the_table_has_what_is_served_and_errors_and_selectors_that_there_are() -> None:
+    assert {api.key: api.name for api in registry.load().values()} == api_names()
+    for name, errors in table().items():
+        assert set(errors.selectors) <= set(ENTITY_SELECTORS), name
+        for error in errors.before | errors.after:
             assert error_from_name(error), name
 
 
-@pytest.mark.parametrize("api", TABLE)
+@pytest.mark.parametrize("api", table())
 def test_every_pair_is_taken_or_refused_as_the_table_says(api: str) -> None:
-    for error in TABLE[api].before | TABLE[api].after | {"NOT_ENOUGH_REPLICAS", "MEMBER_ID_REQUIRED"}:
+    for error in table()[api].before | table()[api].after | {"NOT_ENOUGH_REPLICAS", "MEMBER_ID_REQUIRED"}:
         for at in POINTS:
             possible = error == "UNKNOWN_SERVER_ERROR" and at not in ("connect", "within_answer", "after_answer")
-            possible = possible and (TABLE[api].appends or at not in ("after_append", "after_watermark"))
-            possible = possible or can_answer(TABLE[api], error, at)
+            possible = possible and (table()[api].appends or at not in ("after_append", "after_watermark"))
+            possible = possible or can_answer(table()[api], error, at)
             try:
                 Fault({"api": api, "at": at}, error)
             except ValueError:

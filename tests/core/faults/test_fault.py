@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fakebroker.core.faults.actions import VERBS, Delay, Disconnect, Error, MoveLeader
 from fakebroker.core.faults.fault import Fault, as_fault
 from fakebroker.core.faults.points import POINTS
-from fakebroker.core.faults.table import TABLE
+from fakebroker.core.faults.table import table
 from fakebroker.core.faults.times import every_time, once, times
 from fakebroker.core.faults.when import NAMES, When
 
@@ -164,7 +164,7 @@ def test_a_fault_or_what_makes_one_but_not_both() -> None:
         as_fault(Fault(do="disconnect"), when={"api": "Produce"})
 
 
-WORDS = st.text(max_size=9) | st.sampled_from([*VERBS, *POINTS, *TABLE])
+WORDS = st.text(max_size=9) | st.sampled_from([*VERBS, *POINTS, *table()])
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),

@@ -14,7 +14,9 @@ from fakebroker_load.judging.mismatches import KINDS, mismatches
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
-from fakebroker_load.traffic.rows import RESULT_SCHEMA
+from fakebroker_load.results.column import schema_of
+from fakebroker_load.results.columns import BY_ANSWERS
+from fakebroker_load.traffic.rows import RESULT_COLUMNS, RESULT_SCHEMA
 from fakebroker_load.verdict import summarise
 
 pytestmark = pytest.mark.spark
@@ -30,6 +32,9 @@ TIMED_OUT: Row = SECOND | {"error_code": 7}
 UNHEARD: Row = SECOND | {"error_code": None, "base_offset": None, "outcome": "no answer"}
 
 DONE: Row = PLACE | {"group": "read", "connection": 1, "sequence": 9, "outcome": "done", "read": {"what": "done"}}
+DAMAGED: Row = DONE | {
+    "sequence": 8, "outcome": "read with a wrong CRC", "answered_us": 9, "read": {"what": "batch", "offset": 40},
+}  # fmt: skip
 GAVE_UP: Row = DONE | {"outcome": "gave up"}
 
 
@@ -92,6 +97,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[int]], list[Row] | None]] = {
         [FIRST, SECOND | {"partition": 1}, *BOTH, DONE], {"read in another partition": [41]}, None
     ),
     "gave up": ([FIRST, BOTH[0], GAVE_UP], {"gave up": [-1]}, None),
+    "a batch with a wrong CRC": ([FIRST, BOTH[0], DAMAGED, DONE], {"read with a wrong CRC": [40]}, None),
 }  # fmt: skip
 ENDLESS = [FIRST, BOTH[0]]  # no last row: it died
 
@@ -153,9 +159,7 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
     rows = [row | {"run": "s"} for row in (FIRST, SECOND, given(0, 41, SECOND, high_watermark=41), DONE)]
     judged = judge_readers(spark, frame(spark, rows, RESULT_SCHEMA), [run_of("s")], log, None)
     assert judged is not None
-    whole = frame(spark, [], RESULT_SCHEMA).selectExpr(
-        "*", *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in MISSING.items())
-    )
+    whole = frame(spark, [], schema_of((*RESULT_COLUMNS, *BY_ANSWERS)))
     told = mismatches(spark, whole.unionByName(judged, allowMissingColumns=True), None, None).collect()
     assert {(row["kind"], row["problem"], row["connection"], row["offset"], row["says"]) for row in told} == {
         (
@@ -168,13 +172,6 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
             "client: request 1 of connection 0, error 0 at offset 41",
         ),
     }
-
-
-MISSING = {
-    "copies": "BIGINT", "log_offset": "BIGINT", "log_topic": "STRING", "log_partition": "INT",
-    "hidden": "ARRAY<STRUCT<topic: STRING>>",
-    "end_offset": "BIGINT", "problem": "STRING",
-}  # fmt: skip
 
 
 def test_a_run_without_readers_has_no_readings(spark: SparkSession) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import socketserver
+import struct
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -18,7 +22,7 @@ from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker_load.log import PART_SCHEMA, log_ends, part_rows, shown_watermarks
 from fakebroker_load.readback import followers
-from fakebroker_load.readback.followers import NOT_ON_A_FOLLOWER, OTHER_ON_A_FOLLOWER
+from fakebroker_load.readback.followers import NOT_ON_A_FOLLOWER, OTHER_ON_A_FOLLOWER, UNREADABLE_ON_A_FOLLOWER
 from fakebroker_load.readback.parts import GONE, read_parts
 from fakebroker_load.wire.client import find_leaders
 from fakebroker_load.worker import run_in_loop
@@ -26,6 +30,7 @@ from fakebroker_load.worker import run_in_loop
 pytestmark = pytest.mark.interpreted
 
 FIVE = 5
+UNREADABLE = [UNREADABLE_ON_A_FOLLOWER]
 DELETE_RECORDS = 21
 
 
@@ -108,3 +113,57 @@ def test_a_log_that_is_shorter_than_it_was(kafka: FakeCluster) -> None:
 def test_what_metadata_says_and_cannot_be_is_told(kafka: FakeCluster) -> None:
     send(kafka)
     assert found(kafka, metadata_problem="in sync, and no replica") == ["in sync, and no replica"]
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        pytest.param(lambda good: struct.pack(">i", -5), UNREADABLE, id="a negative length"),
+        pytest.param(lambda good: good[:4] + bytes([good[4] ^ 1]) + good[5:], UNREADABLE, id="another id"),
+        pytest.param(lambda good: good.replace(b"\x02t", b"\x02u"), UNREADABLE, id="about another topic"),
+        pytest.param(
+            lambda good: struct.pack(">i", 20) + good[4:24],
+            UNREADABLE,
+            id="the fields of half a response",
+        ),
+        pytest.param(lambda good: good[:24], [], id="cut by the end of the connection"),
+        pytest.param(lambda good: b"", [], id="no response"),
+        pytest.param(lambda good: good, [], id="the leader's own response"),
+    ],
+)
+def test_a_follower_whose_bytes_are_no_response_is_a_finding(
+    kafka: FakeCluster, response: Callable[[bytes], bytes], expected: list[str]
+) -> None:
+    """The follower is a proxy of the leader."""
+    send(kafka)
+    leader = kafka.endpoints[0]
+
+    class Follower(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with socket.create_connection((leader.host, leader.port)) as upstream:
+                while (head := self.rfile.read(4)) and (body := self.rfile.read(*struct.unpack(">i", head))):
+                    upstream.sendall(head + body)
+                    told = read_frame(upstream)
+                    if (garbled := response(told)) != told:
+                        self.wfile.write(garbled)
+                        return
+                    self.wfile.write(told)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Follower) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        assert found(kafka, followers=["{}:{}".format(*server.server_address)]) == expected
+        thread.join()
+
+
+def test_a_follower_that_refuses_is_not_compared(kafka: FakeCluster) -> None:
+    send(kafka)
+    fault = kafka.faults.add(when={"api": "Fetch", "broker": 2}, do="NOT_LEADER_OR_FOLLOWER", times="every_time")
+    assert found(kafka) == []
+    assert fault.hits > 0
+
+
+def read_frame(sock: socket.socket) -> bytes:
+    with sock.makefile("rb") as file:
+        head = file.read(4)
+        return head + file.read(*struct.unpack(">i", head))

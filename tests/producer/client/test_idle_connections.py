@@ -8,7 +8,7 @@ from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Connect, Disconnect
 from fakebroker.producer.client.idle_expiry import IdleExpiryManager
 from fakebroker.producer.journal.events import Disconnected, RequestSent
-from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.journal.journal import ProducerJournal
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, ApiVersion

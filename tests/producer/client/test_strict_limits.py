@@ -28,7 +28,7 @@ from fakebroker.core.faults.fault import Fault
 from fakebroker.producer.client.effects import Disconnect
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.journal.events import Disconnected, RequestSent
-from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.journal.journal import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import Simulation

@@ -10,7 +10,7 @@ from support import doses
 
 from fakebroker.producer.journal import events
 from fakebroker.producer.journal.events import ProducerEvent, to_lines
-from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.journal.journal import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import START_WALL_MS, Simulation
@@ -98,7 +98,7 @@ def check(journal: ProducerJournal) -> None:
     requests = set()
     responses = []
     for event in journal:
-        assert event.producer == journal.client_id
+        assert event.producer == journal.name
         assert event.wall_ms - event.mono_ms == START_WALL_MS - 5_000_000
         match event:
             case events.RecordSent():
@@ -124,6 +124,6 @@ def test_it_is_a_ring_and_counts_what_it_dropped() -> None:
     told: list[ProducerEvent] = []
     journal = ProducerJournal("me", size=2, on_event=told.append)
     for connection in range(3):
-        journal.connecting(connection, 1)
+        journal.append(events.Connecting(0, 0, "me", connection, 1))
     assert [event.connection for event in journal if isinstance(event, events.Connecting)] == [1, 2]
     assert (journal.dropped, len(journal), len(told), journal.name) == (1, 2, 3, "me")

@@ -11,19 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import doses
 
-from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.errors import ProducerTimeoutError
-from fakebroker.producer.journal.recorder import ProducerJournal
-from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
+from fakebroker.producer.journal.events import (
+    ProducerEvent,
+    RecordAppended,
+    RecordCalledBack,
+    RecordRefused,
+    RecordSent,
+)
+from fakebroker.producer.journal.journal import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.record_batch_builder import RecordBatchBuilder
-from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.producing.farm import Farm
-from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.producing.run_journal import RunJournal
 from fakebroker.testing.producing.watch import ProducerWatch
-
-_PLACE = TopicPartition("t", 0)
 
 
 def carried_out(seed: int, journal: RunJournal | None = None, ms: int = 400_000, looks_always: bool = False) -> Farm:
@@ -111,12 +110,13 @@ def test_nothing_of_what_is_over_is_kept() -> None:
     for watch in farm.watches:
         assert watch.open < 100
     for producer in farm.producers:
-        assert isinstance(producer.producer.listener, Listeners)
-        (own,) = (one for one in producer.producer.listener if isinstance(one, ProducerJournal))
+        assert producer.producer.probe is not None
+        own = producer.producer.probe._listeners[0][0].__self__  # type: ignore[attr-defined]
+        assert isinstance(own, ProducerJournal)
         assert own.dropped > 1_000
         assert len(own) == 0
-        assert len(own._numbers) < 100
-        assert len(own._unanswered) < 10
+        assert len(producer.producer._blocked) < 100
+        assert len(producer.producer._connections._sent_ms) < 10
 
 
 class TestWatch:
@@ -125,28 +125,42 @@ class TestWatch:
     def setup_method(self) -> None:
         config = ProducerConfig("4.3", {"buffer.memory": 500, "batch.size": 200})
         self.watch = ProducerWatch(config)
-        self.watch.now_ms = 1_000
+        self.now_ms = 1_000
 
-    def sent(self, value: bytes = b"v") -> Sending:
-        sending = Sending("t", 0, None, value, (), 0, None, self.watch.now_ms)
-        self.watch.record_sent(sending)
-        return sending
+    def hear(self, kind: type[ProducerEvent], *values: object) -> None:
+        self.watch.hear(kind(self.now_ms, self.now_ms, "p", *values), None)  # type: ignore[arg-type]
 
-    def appended(self, value: bytes = b"v") -> Sending:
-        sending = self.sent(value)
-        batch = ProducerBatch(_PLACE, RecordBatchBuilder(200), self.watch.now_ms)
-        self.watch.record_appended(sending, batch, is_new_batch=True)
-        return sending
+    def sent(self, size: int = 1) -> int:
+        record = self.watch.sent + 1
+        self.hear(RecordSent, record, "t", 0, None, size)
+        return record
 
-    def acknowledge(self, sending: Sending, offset: int) -> None:
-        assert sending.callback is not None
-        sending.callback(RecordMetadata(_PLACE, offset), None)
+    def appended(self, size: int = 1) -> int:
+        record = self.sent(size)
+        self.hear(RecordAppended, record, "t", 0, record, 0, True)
+        return record
+
+    def acknowledge(self, record: int, offset: int) -> None:
+        self.hear(RecordCalledBack, record, "t", 0, "NONE", "", offset)
 
     def test_a_record_that_is_called_back_twice(self) -> None:
-        sending = self.appended()
-        self.acknowledge(sending, 0)
-        with pytest.raises(AssertionError, match="ends for the second time"):
-            self.acknowledge(sending, 0)
+        record = self.appended()
+        self.acknowledge(record, 0)
+        with pytest.raises(AssertionError, match="record 1 ends for the second time"):
+            self.acknowledge(record, 0)
+
+    def test_a_record_that_is_refused_and_called_back(self) -> None:
+        record = self.sent()
+        self.hear(RecordRefused, record, "ProducerClosedError", "", True)
+        with pytest.raises(AssertionError, match="record 1 ends for the second time"):
+            self.acknowledge(record, 0)
+
+    def test_a_refusal_that_will_be_called_back_is_no_end(self) -> None:
+        record = self.sent()
+        self.hear(RecordRefused, record, "RecordTooLargeError", "", False)
+        assert self.watch.open == 1
+        self.hear(RecordCalledBack, record, "t", 0, "RecordTooLargeError", "", -1)
+        assert (self.watch.open, self.watch.outcomes) == (0, {"RecordTooLargeError": 1})
 
     @pytest.mark.parametrize(("waited_ms", "is_early"), [(119_999, True), (120_000, False)])
     def test_a_batch_that_expires_early(self, waited_ms: int, is_early: bool) -> None:
@@ -156,15 +170,15 @@ class TestWatch:
     def test_a_record_that_is_refused_early(self, waited_ms: int, is_early: bool) -> None:
         self.expire(self.sent(), waited_ms, is_early)
 
-    def expire(self, sending: Sending, waited_ms: int, is_early: bool) -> None:
-        assert sending.callback is not None
-        self.watch.now_ms += waited_ms
+    def expire(self, record: int, waited_ms: int, is_early: bool) -> None:
+        self.now_ms += waited_ms
+        values = record, "t", 0, "ProducerTimeoutError", "", -1
         if not is_early:
-            sending.callback(None, ProducerTimeoutError("late"))
+            self.hear(RecordCalledBack, *values)
             assert self.watch.outcomes == {"ProducerTimeoutError": 1}
             return
         with pytest.raises(AssertionError, match="ends with ProducerTimeoutError after"):
-            sending.callback(None, ProducerTimeoutError("early"))
+            self.hear(RecordCalledBack, *values)
 
     def test_a_record_that_stands_before_an_earlier_one(self) -> None:
         first, second = self.appended(), self.appended()
@@ -179,13 +193,13 @@ class TestWatch:
             self.acknowledge(first, 7)
 
     def test_more_than_the_memory_has(self) -> None:
-        self.appended(bytes(300))
+        self.appended(300)
         with pytest.raises(AssertionError, match="501 bytes are in a smaller buffer"):
-            self.appended(bytes(201))
+            self.appended(201)
 
     def test_memory_that_came_back(self) -> None:
-        self.acknowledge(self.appended(bytes(300)), 0)
-        self.appended(bytes(400))
+        self.acknowledge(self.appended(300), 0)
+        self.appended(400)
         assert self.watch.open == 1
 
     def test_a_record_that_does_not_end(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.producer.journal import events
-from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.journal.journal import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
 from fakebroker.testing.producing.timeline import Timelines, TimelineStep

@@ -64,6 +64,28 @@ def _is_lower(row: Row) -> bool:
     return 0 <= _offset(row, "after") < _offset(row, "before")
 
 
+def _lacks_follower(row: Row) -> bool:
+    """Return True if each ISR has its leader, and no replica that it did not have."""
+    if row["after"] is None:
+        return False
+    before, after = ([part for topic in row[name].topics for part in topic.partitions] for name in ("before", "after"))
+    return len(before) == len(after) and all(
+        new.leader_id in new.isr_nodes and set(new.isr_nodes) <= set(old.isr_nodes)
+        for old, new in zip(before, after, strict=True)
+    )
+
+
+def _is_replaced(row: Row) -> bool:
+    """Return True if each partition of an OffsetCommit has a greater commit in the run."""
+    if row["after"] is None:
+        return False
+    return all(
+        part.committed_offset < row["commits"].get((topic.name, part.partition_index), -1)
+        for topic in row["before"].topics
+        for part in topic.partitions
+    )
+
+
 def _is_above(row: Row) -> bool:
     """Return True if the high watermark in a response to a reader is above its records."""
     marks, records = (_values(row, f"responses.partitions.{name}") for name in ("high_watermark", "records"))
@@ -91,6 +113,8 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
     "of metadata that is asked in between": lambda row: row["number"] in (1, 2),  # of four times
     "of metadata that lacks a leader": lambda row: not _leaders(row["before"]).keys() <= _leaders(row["after"]).keys(),
     "of metadata with the same leaders": lambda row: _leaders(row["before"]) == _leaders(row["after"]),
+    "of an ISR that lacks a follower": _lacks_follower,
+    "of a commit that a later one replaces": _is_replaced,
     "of a log start that may be": _starts_fit,
     "of answers with an error": lambda row: any(
         code is not ErrorCode.none for code in _values(row, "responses.partition_responses.error_code")
@@ -102,9 +126,15 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
 def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
     """Return a message as the conditions see it."""
     rows = recording.tables[PARQUET].select(["local", "acks", "correlation_id"]).to_pylist()
+    readings = recording.tables[PARQUET].select(["topic", "partition", "read"]).to_pylist()
     parts = recording.tables[PARTS_PARQUET].select(["topic", "transactional"]).to_pylist()
     configs = recording.entry["scenario"]["configs"]
     topics = {topic for topic, _ in done.altered.parts}
+    commits: dict[tuple[str, int], int] = {}  # the greatest offset of each partition
+    for row in readings:
+        if row["read"] is not None and row["read"]["what"] == "commit":
+            place = row["topic"], row["partition"]
+            commits[place] = max(commits.get(place, -1), row["read"]["offset"])
     own = [row for row in rows if row["local"] == done.peer]
     return {
         "message": alteration.message,
@@ -116,6 +146,7 @@ def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
         "after": done.altered.message and done.altered.message.body,
         "is_transactional": any(part["transactional"] for part in parts if part["topic"] in topics),
         "has_append_times": any("message.timestamp.type" in configs.get(topic, {}) for topic in topics),
+        "commits": commits,
         "number": alteration.ordinal,
         "is_leaders": done.is_leaders,
     }
