@@ -1,7 +1,8 @@
 """An API is one file: a copy of the tree gets one more, and after the commands that write pages no test fails.
 
-The API is ShareGroupDescribe, which nothing else here knows. Its file declares errors, the part of a request that a
-fault selects, an array that is no part, and a reason for an error that Kafka was not seen to return.
+The API is ShareGroupDescribe, which nothing else here knows. It has facts that have stood in lists elsewhere: errors,
+the part of a request that a fault selects, and an array that is no part. It also has a reason for an error that Kafka
+was not seen to return.
 """
 
 from __future__ import annotations

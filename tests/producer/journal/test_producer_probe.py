@@ -122,7 +122,7 @@ def test_without_a_listener_of_its_kind_no_event_is_made(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", get_args(ProducerEvent))
 def test_a_listener_of_one_kind_is_handed_what_a_listener_of_all_is(kind: type[ProducerEvent]) -> None:
-    """An event has all of its fields, even if no listener is handed the events before it."""
+    """The fields of an event are kept for it even if no other kind has a listener."""
     alone, beside = World(), World()
     heard = alone.heard(kind)
     everything = beside.heard()
