@@ -514,7 +514,8 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
-    """All cases judged at once, each as a run of its own; and one without a journal."""
+    """All cases judged at once, each as a run of its own, with its journal in three slices; and one without a
+    journal."""
     runs = {**CASES, **WIDE_CASES, **WITHOUT}
     requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]
@@ -528,7 +529,7 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
     log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
     judged, beside = judge_by_journal(
-        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500
+        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500, slices=3
     )
     all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}
