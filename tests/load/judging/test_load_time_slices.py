@@ -54,7 +54,7 @@ def found(spark: SparkSession, events: DataFrame, slices: int) -> set[Any]:
 
 @pytest.mark.spark
 def test_slices_give_the_values_of_one_window(spark: SparkSession) -> None:
-    """Of the runs, some have one slice with events, some have slices of one event."""
+    """Some runs have one slice with events, some have slices of one event."""
     drawn = list(histories(1, 150))
     events = spark.createDataFrame(drawn, EVENTS)
     whole = found(spark, events, 1)
@@ -77,6 +77,6 @@ def test_few_requests_are_one_slice() -> None:
 
 @pytest.mark.parametrize("text", [by_journal.EXCHANGES, by_journal.JUDGED, beside.BESIDE, readers.WATERMARKS])
 def test_no_window_has_all_events_of_a_partition(text: str) -> None:
-    """Whatever is ordered by the place in the journal."""
+    """A window that is ordered by the place in the journal is in a slice."""
     for window in re.findall(r"PARTITION BY ([^()]*(?:\([^()]*\))?[^()]*?)\s+ORDER BY seq", text):
         assert "slice" in window, window
