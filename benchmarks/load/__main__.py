@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine.processes import cpu_s
 from benchmarks.reporting.report import Report, end, progress
 from benchmarks.reporting.rows import LIMIT, Row, compare
 
@@ -53,10 +54,7 @@ def main(argv: list[str]) -> int:
         for requests in sizes:
             for rate in chosen.rate:
                 step(f"{requests:,} requests, {rate:,.0f} a second")
-                command = [sys.executable, "-m", "benchmarks", "load", ONE, str(requests), str(rate)]
-                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-                found = json.loads(done.stdout.splitlines()[-1])
-                for row in rows(f"{requests:,} requests at {rate:,.0f}/s", found):
+                for row in rows(f"{requests:,} requests at {rate:,.0f}/s", measured(requests, rate)):
                     report.add(row)
     return end(report, chosen.json)
 
@@ -68,6 +66,14 @@ def _options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--requests", type=int, nargs="+", help="how many; default: 10^4 to 10^6")
     parser.add_argument("--rate", type=float, nargs="+", default=[RATE], help=f"requests a second; default: {RATE:,}")
     return parser.parse_args(argv)
+
+
+def measured(requests: int, rate: float) -> dict[str, Any]:
+    """What `run_one` finds, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks", "load", ONE, str(requests), str(rate)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def rows(work: str, found: dict[str, Any]) -> Iterator[Row]:
@@ -107,9 +113,10 @@ def run_one(requests: int, rate: float) -> dict[str, Any]:
             started = time.perf_counter()
             thaw = partial(cluster.resume, TOPIC)
             run_scenario(spark, scenario, cluster.bootstrap, out, seed=1, thaw=thaw, tap=FileTap(journal))
-            ran_at = time.perf_counter()
+            jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+            ran_at, ran_cpu_s = time.perf_counter(), cpu_s(jvm)
             _, verdict = judge_folder(spark, out)
-            ended = time.perf_counter()
+            ended, judge_cpu_s = time.perf_counter(), cpu_s(jvm) - ran_cpu_s
             (run,) = read_runs(out)
     if not verdict.ok:
         raise RuntimeError(f"it was not confirmed: {verdict}")
@@ -125,6 +132,7 @@ def run_one(requests: int, rate: float) -> dict[str, Any]:
         "load_s": run["took_s"],
         "after_s": ran_at - started - run["took_s"],
         "judge_s": ended - ran_at,
+        "judge_cpu_s": judge_cpu_s,
         **memory.found,
     }
 

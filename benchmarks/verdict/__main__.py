@@ -1,6 +1,6 @@
 """How long the load's verdict and report take as requests grow, judged one, two and three ways, and what memory.
 
-    python -m benchmarks verdict [--requests N ...] [--ways 1 2 3] [--quick] [--json]
+    python -m benchmarks verdict [--requests N ...] [--ways 1 2 3] [--spark-conf KEY=VALUE] [--quick] [--json]
 
 Rows of honest loads are made by the million (folder.py) and judged as `fakebroker-load report` does, each in a Spark of
 its own, on all cores. What is timed is judging and the report, after Spark has started. The limit is 150 s for
@@ -12,14 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine.processes import cpu_s, peak_mb
 from benchmarks.reporting.report import Report, end, progress
 from benchmarks.reporting.rows import LIMIT, compare
 
@@ -32,7 +33,7 @@ ONE = "--one"  # our own process: judge a folder, print what it took
 
 def main(argv: list[str]) -> int:
     if argv[:1] == [ONE]:
-        print(json.dumps(judge(Path(argv[1]))))
+        print(json.dumps(judge(Path(argv[1]), argv[2:])))
         return 0
     chosen = _options(argv)
     sizes = chosen.requests or (QUICK_SIZES if chosen.quick else SIZES)
@@ -41,7 +42,7 @@ def main(argv: list[str]) -> int:
         for requests in sizes:
             for ways in chosen.ways:
                 step(f"{requests:,} requests, {ways} ways")
-                report.add(_row(requests, ways, _measured(requests, ways)))
+                report.add(_row(requests, ways, measured(requests, ways, chosen.spark_conf)))
     return end(report, chosen.json)
 
 
@@ -51,16 +52,18 @@ def _options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     parser.add_argument("--requests", type=int, nargs="+", help="how many; default: 10^4 to 10^7")
     parser.add_argument("--ways", type=int, nargs="+", choices=WAYS, default=list(WAYS), help="default: all three")
+    parser.add_argument("--spark-conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     return parser.parse_args(argv)
 
 
-def _measured(requests: int, ways: int) -> dict[str, float]:
+def measured(requests: int, ways: int, settings: Sequence[str] = ()) -> dict[str, float]:
+    """What judging and reporting that many requests takes. `settings` are Spark's, each KEY=VALUE."""
     from benchmarks.verdict.folder import make_folder  # needs the extra `load`
 
     with tempfile.TemporaryDirectory(prefix="fakebroker-verdict-") as name:
         make_folder(Path(name), requests, log=ways > 1, journal=ways > 2)
         # A process of its own: its memory is that of this verdict alone.
-        command = [sys.executable, "-m", "benchmarks", "verdict", ONE, name]
+        command = [sys.executable, "-m", "benchmarks", "verdict", ONE, name, *settings]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
         return found
@@ -68,7 +71,8 @@ def _measured(requests: int, ways: int) -> dict[str, float]:
 
 def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
     note = (
-        f"judging {found['judge_s']:.1f} s, report {found['report_s']:.1f} s; driver {found['driver_mb']:.0f} MB, "
+        f"judging {found['judge_s']:.1f} s ({found['judge_cpu_s']:.1f} s of CPU), report {found['report_s']:.1f} s; "
+        f"driver {found['driver_mb']:.0f} MB, "
         f"its JVM {found['jvm_mb']:.0f} MB"
     )
     theirs = [LIMIT_S * 1000] if ways == 1 and requests == SIZES[-1] else []
@@ -76,7 +80,7 @@ def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
     return compare(work, LIMIT, "ms", [(found["judge_s"] + found["report_s"]) * 1000], theirs, note=note)
 
 
-def judge(folder: Path) -> dict[str, float]:
+def judge(folder: Path, settings: Sequence[str]) -> dict[str, float]:
     """What `fakebroker-load report` does to a folder; how long that takes, and the most memory of both processes."""
     from fakebroker_load.job import journal_of, judge_folder
     from fakebroker_load.report import write_report
@@ -84,29 +88,23 @@ def judge(folder: Path) -> dict[str, float]:
     from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
     from fakebroker_load.session import start_spark
 
-    spark = start_spark(rows=planned_rows(folder))
-    started = time.perf_counter()
+    spark = start_spark(settings=dict(each.split("=", 1) for each in settings), rows=planned_rows(folder))
+    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    started, started_cpu_s = time.perf_counter(), cpu_s(jvm)
     judged, verdict = judge_folder(spark, folder, DEFAULT_LATENESS_LIMIT_MS)
-    judged_at = time.perf_counter()
+    judged_at, judge_cpu_s = time.perf_counter(), cpu_s(jvm) - started_cpu_s
     if not verdict.ok:
         raise RuntimeError(f"honest rows were not confirmed: {verdict}")
     runs = read_runs(folder)
     write_report(spark, judged, verdict, runs, folder / REPORT_FILE, journal_of(spark, folder, runs))
     ended = time.perf_counter()
-    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     return {
         "judge_s": judged_at - started,
+        "judge_cpu_s": judge_cpu_s,
         "report_s": ended - judged_at,
-        "driver_mb": _peak_mb(os.getpid()),
-        "jvm_mb": _peak_mb(jvm),
+        "driver_mb": peak_mb(os.getpid()),
+        "jvm_mb": peak_mb(jvm),
     }
-
-
-def _peak_mb(pid: int) -> float:
-    """The most memory a process has had: the launcher becomes the JVM, so the process is the same. (`ru_maxrss` of a
-    process has that of who started it as well.)"""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from fakebroker_load.judging.findings import NOT_MEASURED, RIGHT, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
+from fakebroker_load.judging.percentiles import EXACT_ROWS, SKETCH
 from fakebroker_load.judging.unjudged import FEW
 from fakebroker_load.verdict import Reason, Verdict
 
@@ -95,6 +96,8 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     for reason in verdict.reasons:
         console.print(f"[red]{escape(reason_text(reason))}[/]", soft_wrap=True)
     console.print(log_sentence(verdict))
+    if any(group.is_sketched for group in verdict.groups):
+        console.print(escape(percentile_sentence(verdict)), soft_wrap=True)
     for way in verdict.ways:
         console.print(escape(way.sentence()), soft_wrap=True)
     for unjudged in verdict.unjudged:
@@ -127,6 +130,18 @@ def log_sentence(verdict: Verdict) -> str:
     if verdict.records is None:
         return "The log was not read back: the verdict is on the answers alone."
     return f"{verdict.records:,} records read back from the log, and compared with what their requests were told."
+
+
+def percentile_sentence(verdict: Verdict) -> str:
+    """Say which percentiles are exact."""
+    large = [f"{group.run}: {group.group}" for group in verdict.groups if group.is_sketched]
+    if not large:
+        return "Percentiles are exact."
+    return (
+        f"Percentiles of groups with more than {EXACT_ROWS:,} rows come from a sketch: never too low, and too high by "
+        f"at most 3 in {SKETCH:,} of the rows ({', '.join(large)}). Those of other groups are exact, and so is each "
+        "maximum."
+    )
 
 
 def complaints(group: GroupVerdict) -> list[str]:

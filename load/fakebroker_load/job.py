@@ -39,6 +39,7 @@ from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.partitions import gathered, keep_in, spread
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.judging.time_slices import slices_of
 from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
     End,
@@ -233,7 +234,7 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     known = [run["scenario"]["name"] for run in runs if has_journal(run)]
     acted_ms = acted_late_ms(runs)
     judged = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, was_read, acted_ms)
-    journal, beside = journal_of(spark, out, runs), None
+    journal, beside, slices = journal_of(spark, out, runs), None, slices_of(planned)
 
     def keep(frame: DataFrame) -> DataFrame:
         """Write the rows to Parquet: a dozen queries follow, each for a few columns."""
@@ -242,10 +243,10 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         return gathered(spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET)), planned)
 
     if journal is not None:
-        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms, keep)
+        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms, keep, slices)
     else:
         judged = keep(judged)
-    if (read_by := judge_readers(spark, rows, runs, log, journal)) is not None:
+    if (read_by := judge_readers(spark, rows, runs, log, journal, slices)) is not None:
         judged = judged.unionByName(read_by, allowMissingColumns=True)
     amiss = logs_amiss(spark, log) if was_read else None
     verdict = summarise(spark, judged, runs, limits_ms, log, beside, amiss)

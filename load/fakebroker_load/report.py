@@ -17,7 +17,7 @@ from markupsafe import Markup
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load import plots
-from fakebroker_load.console import log_sentence
+from fakebroker_load.console import log_sentence, percentile_sentence
 from fakebroker_load.reports import pictures
 from fakebroker_load.reports.distributions import answer_name, count_rows, distributions_of
 from fakebroker_load.reports.examples import examples_of
@@ -64,6 +64,7 @@ def write_report(
     html = environment.get_template("report.html").render(
         verdict=verdict,
         log_sentence=log_sentence(verdict),
+        percentile_sentence=percentile_sentence(verdict),
         runs=runs,
         examples=[(each, pictures.of_example(each)) for each in examples_of(spark, judged, verdict, journal)],
         rows=not_confirmed(spark, judged, verdict),

@@ -22,6 +22,7 @@ from fakebroker_load.judging.findings import NOT_MEASURED, Finding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
+from fakebroker_load.judging.percentiles import Key, percentiles_of, sketched
 from fakebroker_load.judging.requests import LATE, TIMED_OUT, Log
 from fakebroker_load.judging.sql import LatenessLimits, limit_us
 from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
@@ -42,10 +43,10 @@ SELECT run, `group`,
     max(connection) AS last_connection,
     count_if(outcome IN ('done', 'gave up')) AS readers,
     size(collect_set(asked) FILTER (WHERE acks IS NOT NULL)) AS kinds,
-    {shown}(lateness_us, array(0.5, 0.99, 1.0){sketch}) AS lateness_us,
-    percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
-    {shown}(answered_us - sent_us, array(0.5, 0.99, 1.0){sketch}) AS from_sent_us,
-    {shown}(answered_us - intended_us, array(0.5, 0.99, 1.0){sketch}) AS from_intended_us
+    {lateness_us} AS lateness_us,
+    {send_delay_us} AS send_delay_us,
+    {from_sent_us} AS from_sent_us,
+    {from_intended_us} AS from_intended_us
 FROM (
     SELECT *, xxhash64(topic, acks, expected_error, must_wait, also, client, client_id, written) AS asked
     FROM {{judged}}
@@ -66,8 +67,13 @@ FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence F
     USING (run, connection, sequence)
 """
 
-EXACT_ROWS = 1_000_000  # above this, percentiles that no verdict needs have a rank error of 1 in SKETCH
-SKETCH = 100_000
+TIMES = {
+    "lateness_us": "lateness_us",
+    "send_delay_us": "sent_us - intended_us",
+    "from_sent_us": "answered_us - sent_us",
+    "from_intended_us": "answered_us - intended_us",
+}
+SHARES = (0.5, 0.99, 1.0)
 READ = "read"  # the expectation of readers
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
 
@@ -163,25 +169,24 @@ def summarise(
     """Return the verdict on each group that `run.json` planned, and on any other in the rows."""
     by_broker = "broker_lateness_us" in judged.columns
     lateness = "greatest(lateness_us, broker_lateness_us)" if by_broker else "lateness_us"
-    is_large = sum(sum(run["planned"].values()) for run in runs) > EXACT_ROWS
-    text = SUMMARY.format(
-        late=LATE,
-        timed_out=TIMED_OUT,
-        no_journal="request IS NULL" if by_broker else "true",
-        lateness=lateness,
-        limit_us=limit_us(lateness_limit_ms),
-        shown="approx_percentile" if is_large else "percentile",
-        sketch=f", {SKETCH}" if is_large else "",
-    )
-    found = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
-    answers: dict[tuple[str, str], Counter[str]] = {}
-    problems: dict[tuple[str, str], Counter[str]] = {}
+    answers: dict[Key, Counter[str]] = {}
+    problems: dict[Key, Counter[str]] = {}
     for kind in spark.sql(ANSWERS, judged=judged).collect():
         key = (kind["run"], kind["group"])
         name = kind["outcome"] if kind["error_code"] is None else kafka_name(kind["error_code"])
         answers.setdefault(key, Counter())[name] += kind["rows"]
         if kind["problem"] is not None:
             problems.setdefault(key, Counter())[kind["problem"]] += kind["rows"]
+    large = sketched({key: counted.total() for key, counted in answers.items()})
+    text = SUMMARY.format(
+        late=LATE,
+        timed_out=TIMED_OUT,
+        no_journal="request IS NULL" if by_broker else "true",
+        lateness=lateness,
+        limit_us=limit_us(lateness_limit_ms),
+        **{name: percentiles_of(value, SHARES, large) for name, value in TIMES.items()},
+    )
+    found = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
     planned = {
         (run["scenario"]["name"], group["name"]): (
             READ if group.get("client") in READERS else group["expect"],
@@ -198,7 +203,7 @@ def summarise(
     }
     own = connections_of(runs)
     amiss = amiss_in_groups(spark, judged, runs)
-    limits = held_to_limits(spark, judged, runs)
+    limits = held_to_limits(spark, judged, runs, large)
     verdicts = []
     for key in [*planned, *sorted(set(found) - set(planned))]:
         expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
@@ -234,6 +239,7 @@ def summarise(
                     *(held.sentence() for held in limits.get(key, ()) if not held.ok),
                 ),
                 limits=limits.get(key, ()),
+                is_sketched=key in large,
             )
         )
     records, unexplained = None, 0

@@ -104,7 +104,7 @@ def test_all_runs_what_measures_and_goes_on_after_a_failure(
 
     monkeypatch.setattr(command, "run", run)
     assert command.main(["--json"]) == 1
-    by_name_only = {"guard", "modules", "report"}
+    by_name_only = {"curve", "guard", "modules", "report"}
     assert [name for name, _ in seen] == [name for name in command.names() if name not in by_name_only]
     assert dict(seen)["wheel"] == ["--json", "--quick"]
     assert dict(seen)["stock"] == ["--json"]

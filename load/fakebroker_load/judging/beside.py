@@ -4,10 +4,20 @@ Theory   Each is about one of the run's own topics. Nothing appends to them but 
          rises, and never passes what was appended. A consumer is shown none that the journal does not have. A throttle
          is told to its connection. The epoch of each append was elected, or is that of the first append. Epochs
          rise, and the log does not end under an older one.
-Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py.
+Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py. `moves` are those of
+         MOVES, in slices (time_slices.py).
 """
 
 from __future__ import annotations
+
+# The events that append to a partition or move its high watermark or leader. Later ones are compared with their values.
+MOVES = """
+SELECT run, topic, partition, seq, event, high_watermark, leader_epoch,
+    if(event = 'append', NULL, high_watermark) AS watermark,
+    if(event = 'leader_changed', leader_epoch, NULL) AS epoch,
+    if(event = 'append', last_offset, NULL) AS appended
+FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
+"""
 
 BESIDE = """
 WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
@@ -51,12 +61,32 @@ epochs AS (
 ),
 marked AS (
     SELECT run, topic, partition, seq, event, high_watermark, leader_epoch,
-        max(if(event = 'leader_changed', leader_epoch, NULL)) OVER before AS previous_epoch,
-        max(if(event = 'append', last_offset, NULL)) OVER so_far + 1 AS appended,
-        last_value(if(event = 'append', NULL, high_watermark), true) OVER before AS previous
-    FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
-    WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq),
-        before AS (PARTITION BY run, topic, partition ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        max(epoch) OVER before AS previous_epoch,
+        max(appended) OVER so_far + 1 AS log_end,
+        last_value(watermark, true) OVER before AS previous
+    FROM {moves}
+    WINDOW so_far AS (PARTITION BY run, topic, partition, slice ORDER BY seq),
+        before AS (
+            PARTITION BY run, topic, partition, slice ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )
+),
+strange_moves AS (
+    SELECT marked.run, marked.topic, marked.partition, inline(filter(array(
+        if(event <> 'append' AND parts.run IS NOT NULL AND high_watermark > greatest(log_end, start_offset), struct(
+            'early' AS kind, 'a watermark beyond what was appended' AS problem, high_watermark AS offset,
+            concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and the log ended at ',
+                greatest(log_end, start_offset)) AS says), NULL),
+        if(event = 'watermark_moved' AND high_watermark <= previous, struct(
+            'reordered' AS kind, 'the watermark went back' AS problem, high_watermark AS offset,
+            concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and it was ', previous, ' before')
+                AS says), NULL),
+        if(event = 'leader_changed' AND marked.leader_epoch < previous_epoch, struct(
+            'unexplained' AS kind, 'led under an epoch of nobody' AS problem, CAST(NULL AS BIGINT) AS offset,
+            concat('journal: event ', seq, ' has the epoch ', marked.leader_epoch, ', and it was ', previous_epoch,
+                ' before') AS says), NULL)
+    ), found -> found IS NOT NULL))
+    FROM marked LEFT JOIN {parts} AS parts
+        ON parts.run = marked.run AND parts.topic = marked.topic AND parts.partition = marked.partition
 ),
 moved AS (
     SELECT run, topic, partition, shown_offset, start_offset,
@@ -87,15 +117,7 @@ SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset
     concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
 FROM moved WHERE shown_offset > coalesce(watermark, start_offset)
 UNION ALL
-SELECT run, 'early', 'a watermark beyond what was appended', topic, partition, high_watermark, NULL,
-    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and the log ended at ',
-        greatest(appended, start_offset))
-FROM marked JOIN {parts} AS parts USING (run, topic, partition)
-WHERE event <> 'append' AND high_watermark > greatest(appended, start_offset)
-UNION ALL
-SELECT run, 'reordered', 'the watermark went back', topic, partition, high_watermark, NULL,
-    concat('journal: event ', seq, ' has the watermark ', high_watermark, ', and it was ', previous, ' before')
-FROM marked WHERE event = 'watermark_moved' AND high_watermark <= previous
+SELECT run, kind, problem, topic, partition, offset, NULL, says FROM strange_moves
 UNION ALL
 SELECT parts.run, 'unexplained', 'not in the journal', parts.topic, parts.partition, shown_offset, shown_correlation_id,
     'journal: it does not tell of the Fetch that was shown the watermark'
@@ -105,10 +127,6 @@ UNION ALL
 SELECT run, 'wrong answer', 'throttled, and not told', topic, partition, NULL, NULL,
     concat('journal: connection ', broker_connection, ' was muted for ', throttled_ms, ' ms, and told of ', told_ms)
 FROM told_of JOIN throttled USING (run, broker_connection) WHERE throttled_ms > coalesce(told_ms, 0)
-UNION ALL
-SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
-    concat('journal: event ', seq, ' has the epoch ', leader_epoch, ', and it was ', previous_epoch, ' before')
-FROM marked WHERE event = 'leader_changed' AND leader_epoch < previous_epoch
 UNION ALL
 SELECT run, 'unexplained', 'led under an epoch of nobody', topic, partition, NULL, NULL,
     concat('log: it ends under epoch ', leader_epoch, '; journal: appended under ', array_join(appended, ', '),

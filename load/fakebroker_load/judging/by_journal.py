@@ -30,21 +30,27 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.beside import BESIDE
+from fakebroker_load.judging.beside import BESIDE, MOVES
 from fakebroker_load.judging.partitions import held
 from fakebroker_load.judging.requests import DEFINITE, LATE_BY_LOAD, TIMED_OUT, UNDECIDED
 from fakebroker_load.judging.sql import LatenessLimits, limit_us, quoted
+from fakebroker_load.judging.time_slices import in_slices
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
+# Only events that move or need a watermark go through the window: with all events, this takes twice as long.
+ANSWERS = """
+SELECT run, request, seq, event, connection, outcome, topic, partition, error_code, base_offset, mono_ms,
+    nullif(high_watermark, -1) AS watermark
+FROM {journal} WHERE event IN ('answer', 'watermark_moved', 'leader_changed')
+"""
+
 # A row for each request in the journal, with all its events. `watermark` is that of the partition at the response.
-# Appends without a request have a row too. Only events that move or need a watermark go through the window: with all
-# events, this takes twice as long.
+# Appends without a request have a row too.
 EXCHANGES = """
 WITH answers AS (
-    SELECT run, request, seq, event, connection, outcome, topic, partition, error_code, base_offset, mono_ms,
-        last_value(nullif(high_watermark, -1), true)
-            OVER (PARTITION BY run, topic, partition, if(topic IS NULL, seq, 0) ORDER BY seq) AS watermark
-    FROM {journal} WHERE event IN ('answer', 'watermark_moved', 'leader_changed')
+    SELECT * EXCEPT (watermark), last_value(watermark, true)
+        OVER (PARTITION BY run, topic, partition, slice, if(topic IS NULL, seq, 0) ORDER BY seq) AS watermark
+    FROM {answers}
 ),
 told AS (
     SELECT run, request,
@@ -224,16 +230,18 @@ def judge_by_journal(
     runs: list[str],
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     keep: Callable[[DataFrame], DataFrame] = held,
+    slices: int = 1,
 ) -> tuple[DataFrame, DataFrame]:
     """Return the judged rows (judging/requests.py) with the findings of the journal (journal/lines.py), for the `runs`
     that have one. Also return a row for each event that belongs to no request. `keep` stores the first, which several
-    queries read."""
+    queries read. `slices` is into how many slices of time the events of a partition are cut (time_slices.py)."""
     if not runs:
         raise ValueError("there is no journal of any run")
     names = ", ".join(map(quoted, runs))
     # Several queries read it. If it were cached, Spark would plan everything behind it each time, which takes longer
     # than the work.
-    exchanges = held(spark.sql(EXCHANGES, journal=journal))
+    answers = in_slices(spark, spark.sql(ANSWERS, journal=journal), slices, last=("watermark",))
+    exchanges = held(spark.sql(EXCHANGES, journal=journal, answers=answers))
     text = JUDGED.format(
         exchanges="{exchanges}",
         judged="{judged}",
@@ -242,8 +250,11 @@ def judge_by_journal(
         limit_us=limit_us(lateness_limit_ms),
     )
     all_judged = keep(spark.sql(text, exchanges=exchanges, judged=judged, journal=journal))
-    text = BESIDE.format(
-        runs=f"({names})", **{each: f"{{{each}}}" for each in ("judged", "exchanges", "journal", "parts")}
+    moves = in_slices(
+        spark, spark.sql(MOVES, journal=journal), slices, last=("watermark",), greatest=("epoch", "appended")
     )
-    beside = held(spark.sql(text, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts))
+    text = BESIDE.format(
+        runs=f"({names})", **{each: f"{{{each}}}" for each in ("judged", "exchanges", "journal", "moves", "parts")}
+    )
+    beside = held(spark.sql(text, judged=all_judged, exchanges=exchanges, journal=journal, moves=moves, parts=parts))
     return all_judged, beside

@@ -37,6 +37,7 @@ class GroupVerdict:
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # limit: of the 99th percentile
     amiss: tuple[str, ...] = ()  # expectations of the scenario for the whole group: those not met (judging/groups.py)
     limits: tuple[Held, ...] = ()  # limits of the scenario, kept or not (judging/limits.py)
+    is_sketched: bool = False  # percentiles are those of a sketch (judging/percentiles.py)
 
     @property
     def ok(self) -> bool:

@@ -6,20 +6,20 @@ Theory   Latency is from intended to answered, or to the callback for a record o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from fakebroker_load.judging.percentiles import Key, percentiles_of
 from fakebroker_load.scenario.limits import share_of
 
 FOUND = """
 SELECT run, `group`, count(error_code) AS answers, (max(answered_us) - min(sent_us)) / 1e6 AS took_s,
-    percentile(answered_us - intended_us, array({shares})) AS latency_us
+    {latency_us} AS latency_us
 FROM {{judged}} GROUP BY run, `group`
 """
-Key = tuple[str, str]  # a run, a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,10 @@ class Held:
 
 
 def held_to_limits(
-    spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]
+    spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]], large: Collection[Key] = ()
 ) -> dict[Key, tuple[Held, ...]]:
-    """Return the limits by run and group. Spark is asked only if a scenario sets a limit. `runs` is as in run.json."""
+    """Return the limits by run and group. Spark is asked only if a scenario sets a limit. `runs` is as in run.json.
+    Groups in `large` have percentiles of a sketch, which are never too low."""
     asked = {
         (run["scenario"]["name"], group["name"]): group
         for run in runs
@@ -58,7 +59,8 @@ def held_to_limits(
     if not asked:
         return {}
     names = sorted({name for group in asked.values() for name in group.get("latency_limit_ms") or {}}) or ["max"]
-    text = FOUND.format(shares=", ".join(str(share_of(name)) for name in names))
+    shares = [share_of(name) for name in names]
+    text = FOUND.format(latency_us=percentiles_of("answered_us - intended_us", shares, large))
     rows = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
     return {key: tuple(_held(group, rows.get(key), names)) for key, group in asked.items()}
 

@@ -22,14 +22,14 @@ from pyspark.sql import DataFrame, SparkSession
 from fakebroker_load.judging.members import judge_members
 from fakebroker_load.judging.partitions import held
 from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.time_slices import in_slices
 from fakebroker_load.scenario.reads import MEMBER, READERS
 
 UNITS_SCHEMA = "run string, `group` string, reader int, client string, topic string, partition int"
 IN_GROUP = -1  # instead of a reader's number: any member of the group
 
-# The watermark in the journal at each Fetch response with records. If it has not moved before, it was at most the log
-# end before the load.
-WATERMARKS = """
+# The high watermarks of each partition in the journal, and the moments of Fetch responses with records.
+FETCHED = """
 WITH wanted AS (
     SELECT DISTINCT run, local, correlation_id, topic, partition FROM {readings} WHERE read.what = 'record'
 ),
@@ -37,19 +37,23 @@ told AS (
     SELECT run, min(if(event = 'request' AND api = 'Fetch', struct(peer, correlation_id), NULL)) AS asked,
         max(if(event = 'answer', seq, NULL)) AS seq
     FROM {journal} WHERE request IS NOT NULL GROUP BY run, request
-),
-events AS (
-    SELECT wanted.*, max(told.seq) AS seq, CAST(NULL AS BIGINT) AS high_watermark
-    FROM wanted JOIN told
-        ON told.run = wanted.run AND asked.peer = local AND asked.correlation_id = wanted.correlation_id
-    GROUP BY ALL
-    UNION ALL
-    SELECT run, NULL, NULL, topic, partition, seq, high_watermark FROM {journal}
-    WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
-),
-marked AS (
-    SELECT *, last_value(high_watermark, true) OVER (PARTITION BY run, topic, partition ORDER BY seq) AS watermark
-    FROM events
+)
+SELECT wanted.*, max(told.seq) AS seq, CAST(NULL AS BIGINT) AS watermark
+FROM wanted JOIN told
+    ON told.run = wanted.run AND asked.peer = local AND asked.correlation_id = wanted.correlation_id
+GROUP BY ALL
+UNION ALL
+SELECT run, NULL, NULL, topic, partition, seq, high_watermark FROM {journal}
+WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
+"""
+
+# The high watermark in the journal at each Fetch response with records. If it has not moved before, it was at most the
+# log end before the load.
+WATERMARKS = """
+WITH marked AS (
+    SELECT * EXCEPT (watermark), last_value(watermark, true)
+        OVER (PARTITION BY run, topic, partition, slice ORDER BY seq) AS watermark
+    FROM {fetched}
 )
 SELECT run, local, correlation_id, topic, partition, coalesce(watermark, start_offset) AS watermark
 FROM marked LEFT JOIN {parts} AS parts USING (run, topic, partition) WHERE marked.local IS NOT NULL
@@ -159,17 +163,24 @@ def units_of(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int,
 
 
 def judge_readers(
-    spark: SparkSession, rows: DataFrame, runs: Sequence[Mapping[str, Any]], log: Log, journal: DataFrame | None
+    spark: SparkSession,
+    rows: DataFrame,
+    runs: Sequence[Mapping[str, Any]],
+    log: Log,
+    journal: DataFrame | None,
+    slices: int = 1,
 ) -> DataFrame | None:
     """Return the rows of readers; None without readers. `rows` are those of requests and of readers
-    (traffic/rows.py)."""
+    (traffic/rows.py). `slices` is into how many slices of time the events of a partition are cut (time_slices.py)."""
     units = list(units_of(runs))
     if not units:
         return None
     readings, requests = rows.where("read IS NOT NULL"), rows.where("read IS NULL")
     watermarks = spark.createDataFrame([], NO_WATERMARKS)
     if journal is not None:
-        watermarks = spark.sql(WATERMARKS, readings=readings, journal=journal, parts=log.parts)
+        fetched = spark.sql(FETCHED, readings=readings, journal=journal)
+        fetched = in_slices(spark, held(fetched) if slices > 1 else fetched, slices, last=("watermark",))
+        watermarks = spark.sql(WATERMARKS, fetched=fetched, parts=log.parts)
     planned = spark.createDataFrame(units, UNITS_SCHEMA)
     records = spark.sql(RECORDS, readings=readings, watermarks=watermarks, requests=requests, units=planned)
     found = records

@@ -5,7 +5,7 @@ Source   GitHub Flavored Markdown: a table's cells may not hold a bar or an end 
 
 from __future__ import annotations
 
-from fakebroker_load.console import answers, as_ms, complaints, log_sentence, reason_text
+from fakebroker_load.console import answers, as_ms, complaints, log_sentence, percentile_sentence, reason_text
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.verdict import Verdict
 
@@ -40,7 +40,14 @@ def as_markdown(verdict: Verdict) -> str:
     wrong += [reason_text(reason).strip() for reason in verdict.reasons]
     if wrong:
         lines += ["", "### What is wrong", "", *(f"- {_plain(text)}" for text in wrong)]
-    lines += ["", log_sentence(verdict), *(f"\n{_plain(way.sentence())}" for way in verdict.ways), ""]
+    lines += [
+        "",
+        _plain(percentile_sentence(verdict)),
+        "",
+        log_sentence(verdict),
+        *(f"\n{_plain(way.sentence())}" for way in verdict.ways),
+        "",
+    ]
     if verdict.unjudged:
         lines += ["### What was not judged", "", *(f"- {_plain(each.sentence())}" for each in verdict.unjudged), ""]
     return "\n".join(lines)

@@ -522,7 +522,7 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
-    """Judge all cases at once, each as a separate run, and one without a journal."""
+    """Judge all cases at once, each as a separate run with its journal in three slices, and one without a journal."""
     runs = {**CASES, **WIDE_CASES, **WITHOUT}
     requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]
@@ -536,7 +536,7 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
     log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
     judged, beside = judge_by_journal(
-        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500
+        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500, slices=3
     )
     all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from fakebroker_load.judging import percentiles
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.limits import Held
 from fakebroker_load.judging.requests import judge
@@ -30,22 +31,26 @@ ROW: dict[str, Any] = {
     "must_wait": False,
     "group": "g",
 }
-GROUP = {"name": "g", "expect": "NONE", "connections": 10}
+GROUP = {"name": "g", "expect": "NONE", "connections": 12}
 RUNS: dict[str, dict[str, Any]] = {  # the run's group
     "no limit": {},
     "kept": {"latency_limit_ms": {"p50": 10, "max": 110}, "min_answers_per_s": 90},
     "too slow": {"latency_limit_ms": {"p50": 10, "p99": 100, "max": 500}},
     "too few": {"min_answers_per_s": 110},
     "silent": {"latency_limit_ms": {"p50": 10}, "min_answers_per_s": 1},
+    "many rows": {"latency_limit_ms": {"p50": 10, "max": 100}},
 }
+MANY = 12
+COUNTS = dict.fromkeys(RUNS, 10) | {"many rows": MANY}
 
 
 @pytest.fixture(scope="module")
 def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
-    """Return groups of ten responses within 101 ms, nine of them after 10 ms, except for "silent"."""
+    """Return groups of ten responses within 101 ms, nine of them after 10 ms, except for "silent". One group has more
+    rows, and percentiles of a sketch."""
     rows = []
     for run in RUNS:
-        for number in range(10):
+        for number in range(COUNTS[run]):
             own = {"run": run, "connection": number, "sequence": 0, "correlation_id": number, "base_offset": number}
             answer: dict[str, Any] = {"answered_us": 109_000 if number == 9 else 10_000}
             if run == "silent":
@@ -57,8 +62,13 @@ def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
         dict.fromkeys(RUNS, 500) | {"no limit": 99},
         expected_rows=len(rows),
     ).localCheckpoint()
-    runs = [{"scenario": {"name": run, "groups": [GROUP | given]}, "planned": {"g": 10}} for run, given in RUNS.items()]
-    return {group.run: group for group in summarise(spark, judged, runs, dict.fromkeys(RUNS, 500)).groups}
+    runs = [
+        {"scenario": {"name": run, "groups": [GROUP | given]}, "planned": {"g": COUNTS[run]}}
+        for run, given in RUNS.items()
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(percentiles, "EXACT_ROWS", MANY - 1)
+        return {group.run: group for group in summarise(spark, judged, runs, dict.fromkeys(RUNS, 500)).groups}
 
 
 @pytest.mark.spark
@@ -76,6 +86,16 @@ def test_a_limit_is_kept_or_the_group_is_not_confirmed(groups: dict[str, GroupVe
     assert groups["too few"].amiss == ("answers: 100.0 a second, limit at least 110 a second",)
     assert len(groups["silent"].amiss) == 2
     assert groups["no limit"].limits == ()
+
+
+@pytest.mark.spark
+def test_percentiles_of_many_rows_come_from_a_sketch(groups: dict[str, GroupVerdict]) -> None:
+    assert [run for run, group in groups.items() if group.is_sketched] == ["many rows"]
+    many = groups["many rows"]
+    assert [(held.found, held.ok) for held in many.limits] == [(10.0, True), (109.0, False)]
+    assert many.send_delay_us == (9_000, 9_000, 9_000) == groups["kept"].send_delay_us
+    assert many.from_intended_us == (10_000, 109_000, 109_000)
+    assert groups["kept"].from_intended_us == (10_000, 100_090, 109_000)  # between the last two
 
 
 @pytest.mark.spark

@@ -114,9 +114,8 @@ def found(spark: SparkSession) -> dict[str, dict[str, list[int]]]:
     journal = [row | {"run": case} for case, (_, _, told) in CASES.items() for row in told or ()]
     parts = [PLACE | {"run": case, "start_offset": 40} for case in CASES]
     log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
-    judged = judge_readers(
-        spark, frame(spark, rows, RESULT_SCHEMA), list(map(run_of, CASES)), log, journal_frame(spark, journal)
-    )
+    readings, told = frame(spark, rows, RESULT_SCHEMA), journal_frame(spark, journal)
+    judged = judge_readers(spark, readings, list(map(run_of, CASES)), log, told, slices=3)
     assert judged is not None
     problems: dict[str, dict[str, list[int]]] = {case: {} for case in CASES}
     for row in judged.where("problem IS NOT NULL").orderBy("log_offset").collect():

@@ -63,6 +63,14 @@ def test_what_is_wrong_is_said_in_words() -> None:
     assert "- 2 records in the log that no request has sent" in text
 
 
+def test_each_verdict_says_which_percentiles_are_exact() -> None:
+    assert "\nPercentiles are exact.\n" in as_markdown(BAD)
+    text = as_markdown(replace(BAD, groups=(replace(HONEST, is_sketched=True), LYING)))
+    assert "Percentiles of groups with more than 1,000,000 rows come from a sketch" in text
+    assert "at most 3 in 100,000 of the rows (r: waiting)." in text
+    assert "Percentiles are exact." not in text
+
+
 def test_a_cell_of_the_table_stays_one_cell() -> None:
     rows = [line for line in as_markdown(BAD).splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in rows} == {10}

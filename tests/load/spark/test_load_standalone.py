@@ -17,6 +17,9 @@ from spark_standalone import AHEAD_S, Standalone, own_clock, python_without, sta
 from support.controlled import Controlled
 from support.watchdog import join, wait_until
 
+from benchmarks.verdict.folder import make_folder
+from fakebroker_load.job import CHECKPOINTS
+
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "load"))), "COLUMNS": "200"}
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -157,34 +160,45 @@ def test_an_executor_that_is_killed_in_the_middle(cluster: Standalone, tmp_path:
     assert not out.exists()
 
 
-HOLDS = """
+# Judges a folder, and waits each time that rows are kept of which more is asked: of the journal, and beside requests.
+JUDGES = """
 import json, sys
 from pathlib import Path
-from fakebroker_load.judging.partitions import held, keep_in
+from fakebroker_load.job import judge_folder
+from fakebroker_load.judging import by_journal
 from fakebroker_load.session import spark_session
 master, settings, folder = json.loads(sys.argv[1])
-with spark_session(master, settings) as spark:
-    keep_in(spark, Path(folder))
-    rows = held(spark.range(0, 100, 1, 4))
+held = by_journal.held
+def held_and_told(frame):
+    rows = held(frame)
     print("held", flush=True)
     sys.stdin.readline()
-    print(rows.count(), flush=True)
+    return rows
+by_journal.held = held_and_told
+with spark_session(master, settings) as spark:
+    _, verdict = judge_folder(spark, Path(folder))
+    print(json.dumps([verdict.word, verdict.confirmed, [way.count for way in verdict.ways]]), flush=True)
 """
 
 
 @pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.slow
-def test_rows_of_a_verdict_outlive_the_executors_that_made_them(cluster: Standalone, tmp_path: Path) -> None:
-    asked = json.dumps([cluster.master, {"spark.executor.extraJavaOptions": QUICK}, str(tmp_path / "rows")])
+def test_a_verdict_survives_the_loss_of_all_executors(cluster: Standalone, tmp_path: Path) -> None:
+    make_folder(tmp_path, 1_000)
+    settings = {"spark.executor.extraJavaOptions": QUICK, "spark.executor.memory": "512m"}
+    asked = json.dumps([cluster.master, settings, str(tmp_path)])
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDS, asked], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+        [sys.executable, "-c", JUDGES, asked], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
     ) as driver:
         assert driver.stdin is not None
         assert driver.stdout is not None
-        assert driver.stdout.readline() == "held\n"
-        for executor in cluster.executors():
-            os.kill(executor, signal.SIGKILL)
-        said, _ = driver.communicate("\n", timeout=5 * WAIT_S)
-    assert said == "100\n"
-    assert not (tmp_path / "rows").exists()
+        for _ in range(2):
+            assert driver.stdout.readline() == "held\n"
+            for executor in cluster.executors():
+                os.kill(executor, signal.SIGKILL)
+            driver.stdin.write("\n")
+            driver.stdin.flush()
+        said, _ = driver.communicate(timeout=5 * WAIT_S)
+    assert json.loads(said) == ["Confirmed", 1_000, [3]]
+    assert not (tmp_path / CHECKPOINTS).exists()

@@ -1,0 +1,1 @@
+"""What a load and its verdict cost as requests grow, for the documentation."""
