@@ -38,12 +38,13 @@ def tree(tmp_path: Path) -> CopiedTree:
     return copied
 
 
-@pytest.mark.nightly  # every day: once the pages are written, no test fails
+@pytest.mark.nightly  # every day: the column in the copy is written, and the pages are compared without it
 @pytest.mark.slow
 def test_before_the_pages_are_written_their_tests_fail(tree: CopiedTree) -> None:
     assert tree.failures(*OF_PAGES) == STALE
 
 
+@pytest.mark.nightly  # every day: as above
 @pytest.mark.slow
 def test_one_entry_and_the_pages_that_commands_write_are_all_of_a_column(tree: CopiedTree) -> None:
     (tree.root / "docs/facts.md").write_text(tree.run("-m", "fakebroker_load.facts.page"))
