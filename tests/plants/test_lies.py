@@ -43,6 +43,7 @@ from fakebroker_load.verdict import Verdict
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.interpreted]
 
 SEEDS = doses.seeds(1, 2, "FAKEBROKER_PLANT_SEEDS")
+HIDING_US = 30_000
 LATENESS_MS = 600_000  # no lie here is about lateness
 
 LOSES = appends_so(lambda: lies.loses)
@@ -278,8 +279,11 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
         found = judged.problems.get(run, {})
         (group,) = (group for group in judged.verdict.groups if (group.run, group.group) == (run, "g"))
         if lie.amiss is not None:
-            assert not group.ok
-            assert any(lie.amiss in said for said in group.amiss), group.amiss
+            # Responses alone show nothing if the load itself stood still for as long as the times differ. The journal
+            # has the broker's own times.
+            if ways == 3 or (group.load_late_us or 0) < HIDING_US:
+                assert not group.ok
+                assert any(lie.amiss in said for said in group.amiss), group.amiss
         elif (problem := lie.problem if ways >= lie.ways else lie.alone) is None:
             assert found == {}
             assert group.ok
