@@ -92,12 +92,6 @@ class CoordinatedPartitions(Generic[S]):
         self._partitions: dict[int, _Partition[S]] = {}
         self._is_closed = False
 
-    @property
-    def active_partitions(self) -> list[int]:
-        return [
-            index for index, partition in self._partitions.items() if partition.context.state is CoordinatorState.ACTIVE
-        ]
-
     def context(self, index: int) -> CoordinatorContext[S] | None:
         """Return the context, for inspection only."""
         partition = self._partitions.get(index)

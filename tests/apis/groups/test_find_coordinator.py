@@ -11,6 +11,7 @@ from support.simulation import SimulatedClient, Simulation
 
 NOT_AVAILABLE, INVALID_REQUEST = 15, 42
 SHARE_KEY = "group:AAAAAAAAAAAAAAAAAAAAAQ:0"
+SHARE_KEY_OF_100 = "group:AAAAAAAAAAAAAAAAAAAAAQ:100"
 
 
 @pytest.fixture
@@ -85,7 +86,14 @@ def test_a_coordinator_partition_without_a_leader(simulation: Simulation) -> Non
 @pytest.mark.parametrize("version", served_versions(FIND_COORDINATOR, at_least=1))
 @pytest.mark.parametrize(
     ("key_type", "key", "error"),
-    [(1, "t", NOT_AVAILABLE), (2, "s", INVALID_REQUEST), (2, SHARE_KEY, None), (3, "x", 42), (-1, "x", 42)],
+    [
+        (1, "t", NOT_AVAILABLE),
+        (2, "s", INVALID_REQUEST),
+        (2, SHARE_KEY, None),
+        (2, SHARE_KEY_OF_100, None),
+        (3, "x", 42),
+        (-1, "x", 42),
+    ],
 )
 def test_other_types(client: SimulatedClient, version: int, key_type: int, key: str, error: int | None) -> None:
     if error is None:

@@ -55,8 +55,14 @@ REFUSED: list[tuple[dict[str, Any], Any, str]] = [
     ({"at": "connect"}, "freeze", "has no partition here"),
     ({"api": "Metadata"}, "freeze", "has no partition here"),
     ({"api": "Fetch"}, "move_coordinator", "needs a request with a group or a transactional id"),
-    ({}, ["disconnect", {"delay": 1}], "no action can follow 'disconnect'"),
-]
+    *(
+        ({"api": "Fetch", "at": "within_answer"}, [action, {"delay": 1}], f"no action can follow {verb!r}")
+        for verb, action in {
+            "drop": "drop", "disconnect": "disconnect", "blackhole": "blackhole", "cut": {"cut": 4}, "drip": {"drip": 1},
+            "coalesce": {"coalesce": 2},
+        }.items()
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("when", "do", "why"), REFUSED, ids=[why for _, _, why in REFUSED])
