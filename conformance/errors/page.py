@@ -21,9 +21,28 @@ _ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
 _TABLE: Final = re.compile(r"(?<=\n\| API \| selectors \| before the work \| after the work \|\n)(\|.*\n)+")
 _CASE: Final = re.compile(r"^`([^`]+)`")
 
-_HEAD = """# Which errors Kafka was seen to answer
+_HEAD = """# Errors
 
-Written by `python -m conformance.errors --write`; do not edit. What [faults](faults.md#errors-that-a-point-allows) may
+Written by `python -m conformance.errors --write`; do not edit.
+
+## The errors of a produce request
+
+| error code | name | cause | is the record in the log? |
+|---|---|---|---|
+| 3 | UNKNOWN_TOPIC_OR_PARTITION | the topic or the partition does not exist, or this broker does not know it yet | no |
+| 6 | NOT_LEADER_OR_FOLLOWER | another broker leads the partition; the client asks for new metadata and sends again. Parked requests get it when leadership moves: then the record may be in the log | no, or not known |
+| 7 | REQUEST_TIMED_OUT | acks=all, and the in-sync replicas did not have the record within the timeout of the request | yes |
+| 10 | MESSAGE_TOO_LARGE | the batch is larger than `max.message.bytes` of the topic | no |
+| 19 | NOT_ENOUGH_REPLICAS | acks=all, and fewer replicas are in sync than `min.insync.replicas` of the topic | no |
+| 20 | NOT_ENOUGH_REPLICAS_AFTER_APPEND | acks=all, and so many replicas left the ISR after the append that fewer than `min.insync.replicas` are in sync | yes |
+| 32 | INVALID_TIMESTAMP | the timestamp of a record is too far from the clock of the broker | no |
+| 45 | OUT_OF_ORDER_SEQUENCE_NUMBER | the sequence of an idempotent producer does not continue its last batch | no |
+| 47 | INVALID_PRODUCER_EPOCH | a producer with the same transactional id has a newer epoch | no |
+| 87 | INVALID_RECORD | the batch is malformed, or lacks a key in a compacted topic | no |
+
+## Which errors Kafka was seen to answer
+
+What [faults](faults.md#errors-that-a-point-allows) may
 answer is a table of errors by API, and of what has been done by then: nothing (before), the work (after), or there is
 nothing to be done (reads). Here each row has its origin: the case in which Apache Kafka answered it
 (`python -m conformance show CASE`), and whether that case then looked at what was there; or what it would take to bring
