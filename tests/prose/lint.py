@@ -118,6 +118,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "fakebroker/yaml_places.py",
     "load",
     "load/README.md",
+    "release",
     "setup.py",
     "tests",
     "tests/golden/README.md",
