@@ -70,6 +70,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "docs/stories/truncation.md",
     "docs/testing-kit.md",
     "docs/tools.md",
+    "examples",
     "fakebroker/__init__.py",
     "fakebroker/__main__.py",
     "fakebroker/apis",
