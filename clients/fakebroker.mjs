@@ -38,7 +38,7 @@ export class Fakebroker {
   }
 
   // Starts `fakebroker serve` on free ports, with these options added. FAKEBROKER in the environment names another
-  // command, as in FAKEBROKER="python -m fakebroker". It ends with stop(), and with this process, also if that is killed.
+  // command, as in FAKEBROKER="python -m fakebroker". It ends with stop() and with this process, also if that is killed.
   static async start(...options) {
     const [command, ...words] = (process.env.FAKEBROKER ?? "fakebroker").split(" ");
     const folder = await mkdtemp(join(tmpdir(), "fakebroker-"));

@@ -22,6 +22,7 @@ CLEAN: Final[tuple[str, ...]] = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "benchmarks",
     "build_backend.py",
     "conformance/clients/README.md",
     "conformance/clients/exactly_once",
