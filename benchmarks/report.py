@@ -61,7 +61,7 @@ def results_page(results: list[Result]) -> str:
     first = results[0]
     lines = [
         f"Commit {first['commit']}, {first['cores']} cores; "
-        + ", ".join(f"{name} {version}" for name, version in versions.items())
+        + "; ".join(f"{name} {version}" for name, version in versions.items())
         + f". {met} of {len(judged)} targets met.\n"
     ]
     for result in results:
