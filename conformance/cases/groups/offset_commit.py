@@ -1,4 +1,4 @@
-"""OffsetCommit: by members and by nobody, of what is there and what is not, and while replicas lag."""
+"""OffsetCommit: by members and without a member, for partitions that exist or not, and while replicas lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers that shut down in order, and that stand still and go on."""
+"""Brokers that shut down in order, and brokers that are paused and resumed."""
 
 from __future__ import annotations
 

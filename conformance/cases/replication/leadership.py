@@ -1,4 +1,5 @@
-"""Leaders that change and topics that go while requests wait for them, and requests to who does not lead."""
+"""Leaders that change and topics that are deleted while requests are parked, and requests to a broker that does not
+lead."""
 
 from __future__ import annotations
 

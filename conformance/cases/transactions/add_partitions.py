@@ -19,7 +19,7 @@ from conformance.transactions.steps import Txn, ask, begin_another, both
 
 
 def _versions(txn: Txn) -> Sequence[Step]:
-    """Each partition by another version; then who is wrong, in each."""
+    """Add each partition with another version; then send wrong requests with each version."""
     return (
         *txn.begin(),
         *ask(*(txn.add(version, version=version) for version in range(6))),
@@ -144,7 +144,8 @@ def _internal(txn: Txn) -> Sequence[Step]:
 
 
 def _too_new(txn: Txn) -> Sequence[Step]:
-    """Its records cannot tell of version 2, so what such a client wants stays pending for good."""
+    """Use version 2 on a cluster with log records that cannot express it: requests of such a client stay pending for
+    good."""
     return (
         *txn.begin(),
         *ask(txn.add(0), txn.write(b"a", version=11)),
