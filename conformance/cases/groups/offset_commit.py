@@ -30,7 +30,7 @@ def _case(what: str, why: str, *steps: Step, topics: tuple[Topic, ...], timed: t
     return Case(f"offset-commit/{what}", why, (AwaitCoordinator("warm"), *steps), topics, "groups", timed)
 
 
-def _nobody(version: int) -> Case:
+def _without_members(version: int) -> Case:
     """A client that assigns its partitions by itself."""
     group = f"commit-nobody-v{version}"
     topic = Topic(f"offsets-committed-v{version}", 3)
@@ -236,7 +236,7 @@ def _moves() -> Case:
 
 
 CASES: list[Case] = [
-    *(_nobody(version) for version in range(2, 11)),
+    *(_without_members(version) for version in range(2, 11)),
     *(_refused(version) for version in range(2, 11)),
     *(_instance(version) for version in range(7, 11)),
     *(_generations(version) for version in range(2, 11)),

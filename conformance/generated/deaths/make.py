@@ -94,7 +94,7 @@ class _Asks:
         asks = [self._fetch() for _ in range(random.choice((0, 1)))]
         for _ in range(random.choice((0, 1, 2))):
             acks = random.choice((-1, -1, 1, 0))
-            asks.append(self._produce(self._who(), acks, random.choice((_SHORT_MS, _LONG_MS))))
+            asks.append(self._produce(self._some_broker(), acks, random.choice((_SHORT_MS, _LONG_MS))))
         if random.random() < 0.3:
             asks.append(self._produce(event.broker, random.choice((-1, 1)), _SHORT_MS))
         return _reads_first(asks)
@@ -104,14 +104,14 @@ class _Asks:
         asks = []
         for _ in range(random.choice((1, 2, 3))):
             if random.random() < 0.65:
-                asks.append(self._produce(self._who(), random.choice((-1, -1, 1, 0)), _SHORT_MS))
+                asks.append(self._produce(self._some_broker(), random.choice((-1, -1, 1, 0)), _SHORT_MS))
             else:
                 asks.append(self._fetch())
         if random.random() < 0.3:
             asks.append(self._fetch()._replace(waits=True, wait_ms=_LONG_MS))
         return _reads_first(asks)
 
-    def _who(self) -> int:
+    def _some_broker(self) -> int:
         return self._random.choice((LEADER, LEADER, LEADER, *BROKERS))
 
     def _produce(self, broker: int, acks: int, timeout_ms: int) -> Ask:
@@ -121,7 +121,7 @@ class _Asks:
         return Ask(broker, partition, version, acks, timeout_ms, value=value)
 
     def _fetch(self) -> Ask:
-        return Ask(self._who(), self._random.randrange(self._partitions), self._random.choice(_FETCH))
+        return Ask(self._some_broker(), self._random.randrange(self._partitions), self._random.choice(_FETCH))
 
 
 def _reads_first(asks: list[Ask]) -> list[Ask]:

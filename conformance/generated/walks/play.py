@@ -161,12 +161,12 @@ class Player:
             frame = arrival.frame.replace(self._group, GROUP.encode())
             for stand_in, real in self._real.items():
                 frame = frame.replace(real, stand_in)
-            frame = _UNTOLD.sub(_nobody_was_told, frame)
+            frame = _UNTOLD.sub(_id_in_no_response_yet, frame)
             answers.append(Answer(client.sent.get(correlation_id(frame)), frame))
         return Heard("listen", client.name, tuple(answers), "closed" if client.connection.closed else "open")
 
 
-def _nobody_was_told(found: re.Match[bytes]) -> bytes:
+def _id_in_no_response_yet(found: re.Match[bytes]) -> bytes:
     """The id of a static member that still waits to hear of it; others see it."""
     if STAND_IN in found[0]:
         return found[0]
