@@ -102,7 +102,7 @@ class _Chapter:
         return self._ran(step, result, time.monotonic() - began)
 
     def _limit_s(self, command: Command, most_s: float | None = None) -> float:
-        """Return how long a command may take: a multiple of the time on the other side with all its tries."""
+        """Return how long a command may take, by its time on the other side with all its tries."""
         most_s = command.limit_s if most_s is None else most_s
         took_s = self._took_s.get(command.line)
         return most_s if took_s is None else min(most_s, _GRACE_S + _PATIENCE * took_s)

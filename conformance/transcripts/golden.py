@@ -100,8 +100,8 @@ def refresh(fresh: Iterable[Golden], folder: Path = FOLDER) -> list[str]:
     """Write every group anew, by name, and remove files of groups that are gone. Return the names of cases with changed
     responses.
 
-    A response may differ from the kept one only where responses may differ. It is left as it is then, so that a refresh
-    shows only what is new.
+    A response that differs from the kept one only in allowed places is left as it is. So a refresh shows only what is
+    new.
     """
     kept = {golden.case: golden for golden in load_all(folder)}
     changed = []

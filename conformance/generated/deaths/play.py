@@ -4,7 +4,7 @@ Theory   Each request has a connection of its own. A response that does not come
          whenever the cluster has come to rest. So a response is noted where it came first, with its time.
          A follower that is about to be paused has a parked fetch. What its leader writes first is the response, which
          the follower takes when it resumes. That must not depend on the moment of the fetch. So just before the pause a
-         beat is written where the broker follows, and it fetches anew. Another beat is written just after the pause.
+         beat is written where the broker follows, and it fetches anew. Another beat follows just after it is paused.
 Units    milliseconds; seconds of the target's clock.
 """
 
