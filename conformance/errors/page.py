@@ -60,13 +60,13 @@ class Origin(NamedTuple):
 
     @property
     def case(self) -> str:
-        """ "" if there is none."""
+        """Return the name of the case, "" if there is none."""
         found = _CASE.match(self.said)
         return found[1] if found else ""
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """What needs an origin: API, error, place."""
+    """Return the rows that need an origin: API, error, place."""
     found = []
     for api, its in table().items():
         places = [(ANYTIME, its.before)] if its.only_reads else [(BEFORE_WORK, its.before), (AFTER_WORK, its.after)]
@@ -75,7 +75,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def origins(seen: Seen, kept: Mapping[tuple[str, str, str], str]) -> list[Origin]:
-    """Of every row. `kept` are the cases that were named before."""
+    """Return the origin of every row. `kept` are the cases that were named before."""
     return [
         Origin(api, error, place, _said(api, error, place, seen, kept.get((api, error, place), "")))
         for api, error, place in rows()
