@@ -21,6 +21,26 @@ _ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
 _TABLE: Final = re.compile(r"(?<=\n\| API \| selectors \| before the work \| after the work \|\n)(\|.*\n)+")
 _CASE: Final = re.compile(r"^`([^`]+)`")
 
+# Of a produce request: error code, name, cause, and whether the record is in the log.
+_PRODUCE: Final = (
+    (3, "UNKNOWN_TOPIC_OR_PARTITION", "the topic or partition does not exist, or this broker does not know it", "no"),
+    (6, "NOT_LEADER_OR_FOLLOWER", "another broker leads the partition; the client gets new metadata and retries", "no"),
+    (6, "the same, after a wait", "the leadership moved while an acks=all request was parked", "not known"),
+    (7, "REQUEST_TIMED_OUT", "acks=all, and the in-sync replicas did not have the record within the timeout", "yes"),
+    (10, "MESSAGE_TOO_LARGE", "the batch is larger than `max.message.bytes` of the topic", "no"),
+    (19, "NOT_ENOUGH_REPLICAS", "acks=all, and fewer replicas are in sync than `min.insync.replicas`", "no"),
+    (20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "as 19, but the replicas left the ISR after the append", "yes"),
+    (32, "INVALID_TIMESTAMP", "the timestamp of a record is too far from the clock of the broker", "no"),
+    (
+        45,
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "the sequence of an idempotent producer does not continue its last batch",
+        "no",
+    ),
+    (47, "INVALID_PRODUCER_EPOCH", "a producer with the same transactional id has a newer epoch", "no"),
+    (87, "INVALID_RECORD", "the batch is malformed, or a record of a compacted topic has no key", "no"),
+)
+
 _HEAD = """# Errors
 
 Written by `python -m conformance.errors --write`; do not edit.
@@ -29,17 +49,8 @@ Written by `python -m conformance.errors --write`; do not edit.
 
 | error code | name | cause | is the record in the log? |
 |---|---|---|---|
-| 3 | UNKNOWN_TOPIC_OR_PARTITION | the topic or the partition does not exist, or this broker does not know it yet | no |
-| 6 | NOT_LEADER_OR_FOLLOWER | another broker leads the partition; the client asks for new metadata and sends again. Parked requests get it when leadership moves: then the record may be in the log | no, or not known |
-| 7 | REQUEST_TIMED_OUT | acks=all, and the in-sync replicas did not have the record within the timeout of the request | yes |
-| 10 | MESSAGE_TOO_LARGE | the batch is larger than `max.message.bytes` of the topic | no |
-| 19 | NOT_ENOUGH_REPLICAS | acks=all, and fewer replicas are in sync than `min.insync.replicas` of the topic | no |
-| 20 | NOT_ENOUGH_REPLICAS_AFTER_APPEND | acks=all, and so many replicas left the ISR after the append that fewer than `min.insync.replicas` are in sync | yes |
-| 32 | INVALID_TIMESTAMP | the timestamp of a record is too far from the clock of the broker | no |
-| 45 | OUT_OF_ORDER_SEQUENCE_NUMBER | the sequence of an idempotent producer does not continue its last batch | no |
-| 47 | INVALID_PRODUCER_EPOCH | a producer with the same transactional id has a newer epoch | no |
-| 87 | INVALID_RECORD | the batch is malformed, or lacks a key in a compacted topic | no |
-
+"""
+_SEEN = """
 ## Which errors Kafka was seen to answer
 
 What [faults](faults.md#errors-that-a-point-allows) may
@@ -97,7 +108,8 @@ def _said(api: str, error: str, place: str, seen: Seen, kept: str) -> str:
 
 def page(found: list[Origin]) -> str:
     asked = sum(1 for each in found if each.case)
-    text = [_HEAD, f"{asked} of {len(found)} rows were asked of Kafka.\n\n"]
+    produce = [f"| {' | '.join(map(str, row))} |\n" for row in _PRODUCE]
+    text = [_HEAD, *produce, _SEEN, f"{asked} of {len(found)} rows were asked of Kafka.\n\n"]
     text.append("| API | error | work | shown by, or what it would take |\n|---|---|---|---|\n")
     text += [f"| {each.api} | {each.error} | {each.place} | {each.said} |\n" for each in found]
     return "".join(text)
