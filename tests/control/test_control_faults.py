@@ -87,6 +87,7 @@ def test_what_can_never_act_is_refused_with_the_reason(controlled: Controlled) -
             {"when": {"api": "Produce", "at": "before_work"}, "do": "NOT_ENOUGH_REPLICAS_AFTER_APPEND"},
             "the work was done",
         ),
+        ({"when": {"api": "Produce"}, "do": {"kill": 9}}, "'kill' can never act: there is no broker 9"),
     ):
         error = controlled.refused("POST", "/v1/faults", fault)
         assert error["code"] == "INVALID_ARGUMENT"

@@ -216,7 +216,15 @@ class Blackhole(Action):
 
 @dataclass(frozen=True)
 class OfCluster(Action):
-    """A change of the cluster. It is made between two requests, by the methods that users have."""
+    """A change of the cluster. It is made between two requests, by the methods that users have. `broker` is the broker
+    to act on, or to move to; None leaves the choice to the action."""
+
+    main = "broker"
+    broker: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.broker is not None:
+            reading.whole(self.broker, f"'broker' of {self.verb!r}", 0)
 
     def act(self, on: Acting) -> Waits:
         on.change_cluster(self)
@@ -231,13 +239,17 @@ class OfCluster(Action):
 class OfPartition(OfCluster):
     """A change of the partition that matched, or of the named one."""
 
-    main = "broker"
-    broker: int | None = None
     topic: str | None = None
     partition: int | None = None
 
     def __post_init__(self) -> None:
-        _check_partition(self.verb, self.broker, self.topic, self.partition)
+        super().__post_init__()
+        if self.topic is not None:
+            reading.text(self.topic, f"'topic' of {self.verb!r}")
+        if self.partition is not None:
+            reading.whole(self.partition, f"'partition' of {self.verb!r}", 0)
+            if self.topic is None:
+                raise ValueError(f"'partition' of {self.verb!r} needs a 'topic'")
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         for topic, partition in cluster.partitions(self.topic, self.partition, whom):
@@ -289,11 +301,6 @@ class MoveCoordinator(OfCluster):
     """Move the group or transactional id that matched to another coordinator."""
 
     verb = "move_coordinator"
-    main = "broker"
-    broker: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_partition(self.verb, self.broker, None, None)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         cluster.move_coordinators(self.broker, whom)
@@ -371,12 +378,6 @@ class ThrottleFollowers(_OfFollowers):
 @dataclass(frozen=True)
 class _OfBroker(OfCluster):
     """A change of a broker. The default of `broker` is the broker of the request."""
-
-    main = "broker"
-    broker: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_partition(self.verb, self.broker, None, None)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         self.change_broker(cluster, whom.broker_id if self.broker is None else self.broker)
@@ -456,14 +457,3 @@ def _error_name(value: object) -> str:
 def _meant_error(name: str) -> str:
     meant = reading.meant(name, [code.name.upper() for code in ErrorCode])
     return meant if meant.startswith(":") else ": use one of Kafka's names, as in 'NOT_ENOUGH_REPLICAS'"
-
-
-def _check_partition(verb: str, broker: object, topic: object, partition: object) -> None:
-    if broker is not None:
-        reading.whole(broker, f"'broker' of {verb!r}", 0)
-    if topic is not None:
-        reading.text(topic, f"'topic' of {verb!r}")
-    if partition is not None:
-        reading.whole(partition, f"'partition' of {verb!r}", 0)
-        if topic is None:
-            raise ValueError(f"'partition' of {verb!r} needs a 'topic'")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fakebroker.core.faults.actions import Action, Error, MoveCoordinator, OfPartition
+from fakebroker.core.broker_registry import ids_in_words
+from fakebroker.core.faults.actions import Action, Error, MoveCoordinator, OfCluster, OfPartition
 from fakebroker.core.faults.byte_actions import CorruptBatch, OfBytes
 from fakebroker.core.faults.points import (
     AFTER_ANSWER,
@@ -75,6 +76,16 @@ def check(when: When, do: Sequence[Action], force: bool) -> None:
         _check_action(action, when)
         if isinstance(action, Error) and not force:
             _check_error(action, when)
+
+
+def check_brokers(do: Sequence[Action], broker_ids: Sequence[int]) -> None:
+    """Raise ValueError for an action on a broker that the cluster does not have."""
+    for action in do:
+        if isinstance(action, OfCluster) and action.broker not in (None, *broker_ids):
+            raise ValueError(
+                f"{action.verb!r} can never act: there is no broker {action.broker}: "
+                f"the ids are {ids_in_words(broker_ids)}"
+            )
 
 
 # Selectors.
