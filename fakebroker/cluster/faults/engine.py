@@ -87,7 +87,7 @@ class Faults(Interceptor):
 
     def add(self, fault: Fault) -> Armed:
         """Install a fault. Raises ValueError if it names a broker that there is not."""
-        check_brokers(fault.do, self._lives.registry.broker_ids)
+        check_brokers(fault.when, fault.do, self._lives.registry.broker_ids)
         armed = Armed(len(self.armed) + 1, fault)
         self.armed.append(armed)
         if fault.when.at == CONNECT:

@@ -245,9 +245,9 @@ class OfPartition(OfCluster):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.topic is not None:
-            reading.text(self.topic, f"'topic' of {self.verb!r}")
+            reading.topic(self.topic, f"'topic' of {self.verb!r}")
         if self.partition is not None:
-            reading.whole(self.partition, f"'partition' of {self.verb!r}", 0)
+            reading.partition(self.partition, f"'partition' of {self.verb!r}")
             if self.topic is None:
                 raise ValueError(f"'partition' of {self.verb!r} needs a 'topic'")
 

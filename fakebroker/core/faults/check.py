@@ -78,14 +78,17 @@ def check(when: When, do: Sequence[Action], force: bool) -> None:
             _check_error(action, when)
 
 
-def check_brokers(do: Sequence[Action], broker_ids: Sequence[int]) -> None:
-    """Raise ValueError for an action on a broker that the cluster does not have."""
-    for action in do:
-        if isinstance(action, OfCluster) and action.broker not in (None, *broker_ids):
-            raise ValueError(
-                f"{action.verb!r} can never act: there is no broker {action.broker}: "
-                f"the ids are {ids_in_words(broker_ids)}"
-            )
+def check_brokers(when: When, do: Sequence[Action], broker_ids: Sequence[int]) -> None:
+    """Raise ValueError for a broker, selected or acted on, that the cluster does not have."""
+    named = [("the fault can never match", broker_id) for broker_id in when.broker]
+    named += [
+        (f"{action.verb!r} can never act", action.broker)
+        for action in do
+        if isinstance(action, OfCluster) and action.broker is not None
+    ]
+    for problem, broker_id in named:
+        if broker_id not in broker_ids:
+            raise ValueError(f"{problem}: there is no broker {broker_id}: the ids are {ids_in_words(broker_ids)}")
 
 
 # Selectors.

@@ -281,6 +281,15 @@ def test_an_action_on_a_broker_that_does_not_exist_is_refused(verb: str) -> None
     assert kafka.add(TO_T0, {verb: {"broker": 3}}).name == "f1"
 
 
+@pytest.mark.parametrize("at", ["connect", "before_work"])
+def test_a_request_to_a_broker_that_does_not_exist_is_refused(at: str) -> None:
+    kafka = FaultyCluster()
+    with pytest.raises(ValueError) as raised:
+        kafka.add({"broker": [1, 9], "at": at}, "disconnect")
+    assert str(raised.value) == f"the fault can never match: {NO_BROKER_9}"
+    assert kafka.cluster.faults.armed == []
+
+
 def test_what_cannot_be_done_is_told_and_the_request_goes_on() -> None:
     kafka = FaultyCluster()
     kafka.cluster.stop_broker(2, kafka.now)
