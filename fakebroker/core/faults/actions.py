@@ -230,6 +230,10 @@ class OfCluster(Action):
         on.change_cluster(self)
         return _AT_ONCE
 
+    def has_target(self, whom: Whom) -> bool:
+        """Return True if the action, or the request, names what to change."""
+        return True
+
     def change(self, cluster: Changes, whom: Whom) -> None:
         """Change the cluster. Raises KafkaError or ValueError if that is impossible."""
         raise NotImplementedError
@@ -250,6 +254,9 @@ class OfPartition(OfCluster):
             reading.partition(self.partition, f"'partition' of {self.verb!r}")
             if self.topic is None:
                 raise ValueError(f"'partition' of {self.verb!r} needs a 'topic'")
+
+    def has_target(self, whom: Whom) -> bool:
+        return self.topic is not None or bool(whom.partitions)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         for topic, partition in cluster.partitions(self.topic, self.partition, whom):
@@ -301,6 +308,9 @@ class MoveCoordinator(OfCluster):
     """Move the group or transactional id that matched to another coordinator."""
 
     verb = "move_coordinator"
+
+    def has_target(self, whom: Whom) -> bool:
+        return bool(whom.groups or whom.transactional_ids)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         cluster.move_coordinators(self.broker, whom)

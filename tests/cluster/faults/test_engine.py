@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.faulty import FaultyCluster
-from support.requests import ONE_RECORD, PRODUCE, produce, request
+from support.requests import ONE_RECORD, PRODUCE, metadata, produce, request
 
 from fakebroker.core.faults.actions import Hold
 from fakebroker.core.journal.events import Answer
@@ -300,6 +300,20 @@ def test_what_cannot_be_done_is_told_and_the_request_goes_on() -> None:
     [warning] = kafka.warnings
     assert warning.startswith("fault f1 could not do 'move_leader': Broker 2 cannot lead t-0")
     assert armed.problems == [warning.removeprefix("fault f1 ")]
+
+
+def test_an_action_on_a_partition_or_a_coordinator_waits_for_a_request_that_names_one() -> None:
+    kafka = FaultyCluster()
+    leader = kafka.add({"topic": "t"}, "move_leader")
+    coordinator = kafka.add({}, "move_coordinator")
+    client = kafka.connect()
+    client.send(metadata(["t"]), metadata(None))
+    assert len(client.frames) == 2
+    assert (leader.matches, leader.hits, coordinator.matches) == (0, 0, 0)
+    client.send(produce("t", 1))
+    assert kafka.partition(1).leader_id == 2
+    assert kafka.partition(0).leader_id == 1
+    assert (leader.hits, leader.problems, coordinator.matches) == (1, [], 0)
 
 
 def test_what_can_never_be_done_is_told_once() -> None:
