@@ -1,7 +1,8 @@
 """`python -m benchmarks NAME [options]` runs one benchmark, `python -m benchmarks` all of them in turn.
 
-A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring, or a
-package whose `__main__` is such a module; other packages hold parts. Adding one takes nothing but the file.
+A benchmark is a module of this package with `main(argv) -> int`. Its purpose is the first line of its docstring. A
+package is a benchmark if its `__main__` is such a module. Other packages hold parts. A new benchmark needs only the
+file.
 
 Options: --quick (all of them in about five minutes), --json (one line for each).
 """

@@ -55,7 +55,8 @@ def fetch_frame(topic: str) -> bytes:
 
 
 def target_on(broker: Broker, work: Work, topic: str) -> Target:
-    """A topic with its batch, and who is asked for it. Raises RuntimeError if that is not what is read."""
+    """Create a topic with its batch and return the leader to fetch from. Raises RuntimeError if a fetch returns another
+    batch."""
     batch = record_batch(work.value_bytes)
     leader = broker.create_topic(topic, MOCK_PARTITIONS if broker.name == MOCK else 1)[0]
     answer = ask(leader, 0, PRODUCE_VERSION, produce_frame(topic, 0, batch, acks=-1))
@@ -105,7 +106,7 @@ def measure(
 def rows(
     work: Work, samples: dict[str, list[dict[str, float]]], reasons: dict[str, str], peers: tuple[str, ...]
 ) -> Iterator[Row]:
-    """As of `produce`: requests/s and CPU time for pipelined work, else the quantiles of a round trip."""
+    """Return rows as in `produce`: requests/s and CPU time for pipelined work, else the quantiles of a round trip."""
     units: list[tuple[str, str, Callable[[dict[str, float]], float]]]
     if work.window > 1:
         units = [

@@ -1,14 +1,17 @@
-"""How late a time-out is, and how long a quiet client waits, beside neighbours that pipeline and under attack.
+"""Lateness of time-outs, and the wait of a quiet client, beside neighbours that pipeline and under attack.
 
     python -m benchmarks fairness [--quick] [--json]
 
-Each broker in turn: one topic whose followers are frozen, one that is healthy. Every 5 ms a Produce with acks=-1 and a
-timeout of 200 ms goes to the first, and ApiVersions of a client that does nothing else, whether or not those before
-were answered (`drivers/crowd.c`). Beside them 0, 1, 4, 8 or 64 connections send one kind of request as fast as their
-sockets take it and read what is answered, all of them one process of one thread; or one attack is made. `lateness` is
-from when the answer was due to when it was there, `round trip` from when the request was due. What is not answered some
-seconds after the end counts with the time that it had waited by then. librdkafka's mock and kfake answer acks=-1 like
-acks=1, so nothing times out there.
+Each broker in turn has one topic with frozen followers and one with healthy followers. Every 5 ms a Produce with
+acks=-1 and a timeout of 200 ms goes to the first topic. At the same rate a quiet client sends ApiVersions. Neither
+waits for the responses to earlier requests (`drivers/crowd.c`).
+
+The neighbours are 0, 1, 4, 8 or 64 connections of one process with one thread. They send one kind of request as fast as
+their sockets accept it, and read the responses. Instead of them there may be one attack.
+
+`lateness` is the time from when the response was due to its arrival, `round trip` from when the request was due. A
+response that never comes counts with its wait until some seconds after the end. The mocks (librdkafka's and kfake)
+answer acks=-1 like acks=1, so nothing times out there.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from benchmarks.reporting.rows import LIMIT, Row, compare
 COUNTS = (1, 4, 8, 64)
 QUICK_COUNTS = (8,)
 P99_LIMIT_MS, MAX_LIMIT_MS = 10.0, 50.0  # of lateness, beside 8 neighbours
-STALL_LIMIT_MS = 100.0  # of anybody, under attack
+STALL_LIMIT_MS = 100.0  # of any client, under attack
 PATIENCE_MS, ATTACK_PATIENCE_MS = 2_000, 8_000
 QUANTILES = ("p50", "p99", "max")
 JUDGED = 8  # neighbours
@@ -91,7 +94,7 @@ def rows(name: str, is_attack: bool, judged: bool, seen: dict[str, Seen]) -> Ite
         figures = (("what they get", "requests/s", lambda one: present(one.rate)),)
     for what, unit, figure in figures:
         if not any(figure(one) for one in seen.values()):
-            continue  # nobody reads what is answered
+            continue  # no neighbour reads the responses
         for peer in peers or ["-"]:
             theirs = seen.get(peer, Seen(note="-"))
             note = theirs.note or ours.note
@@ -103,7 +106,7 @@ def present(value: float | None) -> list[float]:
 
 
 def own_error(all_seen: list[Seen]) -> str:
-    """How late the prober itself was."""
+    """Return how late the prober itself was."""
     own = [seen.probes["own"] for seen in all_seen if "own" in seen.probes]
     if not own:
         return "no prober"

@@ -3,9 +3,9 @@
     python -m benchmarks groups [--quick] [--json]
 
 rebalance   one group, a connection for each member, classic protocol. The leader joins anew with other metadata, then
-            all others do; the time is from its write to the last answer to SyncGroup, whose assignments are 100 B each.
-            The members are one Python process, the same for all sides, which take turns. They do what clients do: who
-            is told of another rebalance joins again.
+            all others do. The time is from its write to the last response to SyncGroup. An assignment has 100 B. The
+            members are one Python process, the same for all sides, which take turns. Like a real client, a member
+            that hears of another rebalance joins again.
 idle        Heartbeats, pipelined over one connection, for 10 groups in turn and for 10,000 in turn: `ours` has the
             many, `theirs` is ours with the few. And the memory of such a group with its member.
 week        A stock consumer commits an offset and goes; the broker's clock is moved to where it has expired, by seven
@@ -52,7 +52,7 @@ def frame(api_key: int, version: int, **values: Any) -> bytes:
 
 
 def find_coordinator(broker: Broker, group: str) -> Address:
-    """As soon as there is one."""
+    """Return the group coordinator as soon as there is one."""
     until = time.monotonic() + WAIT_S
     while True:
         asked = frame(FIND_COORDINATOR, FIND_VERSION, key=group, key_type=0)
@@ -140,7 +140,7 @@ class Member:
 
 
 class Members:
-    """A group whose members are all here."""
+    """A group with all of its members in this process."""
 
     def __init__(self, stack: ExitStack, address: Address, group: str, count: int) -> None:
         self._selector = stack.enter_context(selectors.DefaultSelector())
@@ -165,7 +165,7 @@ class Members:
             ready = self._selector.select(SILENCE_S)
             for key, _ in ready:
                 key.data.read()
-            if not ready:  # who has synced too early hears of the next rebalance by its heartbeat
+            if not ready:  # a member that has synced too early hears of the next rebalance by its heartbeat
                 for member in self._members:
                     member.heartbeat()
         return (time.perf_counter() - began) * 1000

@@ -32,12 +32,13 @@ SAME_PYTHON = 1.02
 
 
 def key() -> str:
-    """Which record is meant: "3.11 interpreted"."""
+    """Return the key of the record to compare with: "3.11 interpreted"."""
     return f"{sys.version_info[0]}.{sys.version_info[1]} {build()}"
 
 
 def verdict(recorded: Mapping[str, int] | None, counts: Mapping[str, int]) -> tuple[list[str], str]:
-    """What is too much worse, with the numbers, and why nothing was compared ("" if something was)."""
+    """Return the work that became too much worse, with the numbers, and the reason if nothing was compared (else
+    "")."""
     if recorded is None:
         return [], f"no record for Python {key()}: `python -m benchmarks guard --record` makes one"
     expected, found = recorded.get(CALIBRATION, 0), counts[CALIBRATION]
@@ -55,7 +56,7 @@ def verdict(recorded: Mapping[str, int] | None, counts: Mapping[str, int]) -> tu
 
 
 def beside(counts: Mapping[str, int]) -> list[str]:
-    """What takes too much more than something else in the same run, with the numbers."""
+    """Return the work that takes too much more than other work of the same run, with the numbers."""
     return [
         f"{name}: {counts[name]:,} instructions, {counts[name] / counts[other] - 1:+.1%} beside those of {other}"
         for name, (other, limit) in BESIDE.items()

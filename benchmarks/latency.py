@@ -1,11 +1,11 @@
-"""From produce to consume: how long after its send a record is with a consumer that waits for it.
+"""Latency from produce to consume: how long after its send a record is with a consumer that waits for it.
 
     python -m benchmarks latency [--quick] [--json]
 
-One producer connection, one consumer connection whose Fetch is parked (min.bytes 1, max.wait 500 ms), records of 100 B
-one at a time, with acks=1 and acks=all, three replicas. The time is from before the write of the Produce to after the
-read of the Fetch's answer, in one Python process that is the same for all; all sides take turns. Apache Kafka's
-followers fetch over the network for acks=all, and its consumers see a record when they have.
+One producer connection sends records of 100 B one at a time, with acks=1 and acks=all, to three replicas. The Fetch of
+one consumer connection is parked (min.bytes 1, max.wait 500 ms). The time is from before the write of the Produce to
+after the read of the Fetch response. Both are in one Python process that is the same for all; all sides take turns.
+Apache Kafka's followers fetch over the network for acks=all, and its consumers see a record when they have.
 """
 
 from __future__ import annotations

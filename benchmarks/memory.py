@@ -1,4 +1,4 @@
-"""What requests that wait cost, and whether a broker that runs for long stays as small as it was.
+"""The memory of parked requests, and whether a broker that runs for long stays as small as it was.
 
     python -m benchmarks memory [--quick] [--json]
 

@@ -1,12 +1,13 @@
-"""What each group of compiled modules gains: instructions with all compiled, and with that group left interpreted.
+"""The gain of each group of compiled modules: instructions with all compiled, and with that group left interpreted.
 
     python -m benchmarks modules [GROUP...] [--quick] [--json]
 
-Seconds are noise where gains are small, so the benchmark counts instructions of the guard's work (`guard.py`). For
-each group pip builds a copy of this tree whose compiled.toml lacks the group: a minute or two each, forty minutes for
-all, so `make bench` runs it only by name. A group is what works together, so that few calls cross from compiled to
-interpreted code and back. A ratio of 1.1 says that the work takes a tenth more instructions without the group; a group
-whose best ratio is below 1.2 does not belong into [serve]. The second row of a group is the work that it changes most.
+Seconds are noise where gains are small, so the benchmark counts instructions of the guard's work (`guard.py`). For each
+group pip builds a copy of this tree with a compiled.toml that lacks the group. A build takes a minute or two, all of
+them forty minutes, so `make bench` runs it only by name. A group is what works together, so that few calls cross from
+compiled to interpreted code and back. A ratio of 1.1 says that the work takes a tenth more instructions without the
+group; a group with a best ratio below 1.2 does not belong into [serve]. The second row of a group is the work that it
+changes most.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def build(
 
 
 def rows(name: str, modules: int, all_compiled: Counts, interpreted: Mapping[str, int], reason: str) -> Iterator[Row]:
-    """Of one group: the main work, and the one that it changes most if that is another."""
+    """Return the rows of one group: the main work, and the one that it changes most if that is another."""
 
     def row(work: str) -> Row:
         theirs = [interpreted[work]] if interpreted else []

@@ -1,13 +1,15 @@
-"""Connections that each wait for an acks=all answer that cannot come: how late the timeouts are, what a wait costs.
+"""Connections that each wait for an acks=all response that cannot come: how late the timeouts are, what a wait costs.
 
     python -m benchmarks parked [--quick] [--json]
 
-10,000 connections (1,000 with --quick), one request each, on a partition with frozen followers, sent at 2,000 a second,
-so that the last is sent long before the first times out: all are parked at once. The first is sent when the broker has
-accepted all connections, which is when it has nothing to do: a connect is done when the kernel has queued it, and a
-request behind 1,000 others that have yet to be accepted would be late by that. Every answer must be REQUEST_TIMED_OUT.
-Its lateness is the time from the send to the answer, less the timeout; the driver's own share and the machine's are in
-it. The memory is resident memory of the broker: all parked, less none connected, per connection.
+10,000 connections (1,000 with --quick) send one request each to a partition with frozen followers. They send 2,000 a
+second, so the last is sent long before the first times out: all are parked at once. The first is sent when the broker
+has accepted all connections and is idle. A connect is done as soon as the kernel has queued it. A request behind 1,000
+connections that are not accepted yet would be late by that.
+
+Every response must be REQUEST_TIMED_OUT. Its lateness is the time from the send to the response, less the timeout. It
+includes the driver's own share and the machine's. The memory is resident memory of the broker: all parked, less none
+connected, per connection.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def allow_files(wanted: int) -> int:
 
 
 def await_idle(cpu_s: Callable[[], float]) -> None:
-    """Until a process that has used so many seconds of CPU uses no more. Raises DriverError if it always does."""
+    """Wait until a process is idle, by its CPU time so far. Raises DriverError if it stays busy."""
     used = cpu_s()
     for _ in range(int(IDLE_LIMIT_S / LOOK_S)):
         time.sleep(LOOK_S)

@@ -2,11 +2,11 @@
 
     python -m benchmarks produce [--quick] [--json]
 
-Every side has three brokers in a process of its own (Apache Kafka: one each) and is driven with the same pre-encoded
-frames, which the driver counts the answers to and looks for error codes in. All take turns; fresh processes and a fresh
-topic for every line of work, but for Apache Kafka's processes. Followers are instant here; Kafka's really fetch; the
-mocks have none and answer acks=-1 like acks=1. librdkafka's mock does not check CRCs and keeps 5 MiB of a partition,
-the others keep all (we: 256 MiB in all).
+Every side has three brokers in a process of its own (Apache Kafka: one each) and gets the same pre-encoded frames. The
+driver counts the responses and looks for error codes in them. All sides take turns. Every line of work has fresh
+processes and a fresh topic, except that Apache Kafka's processes stay. Our followers are instant; Kafka's really fetch;
+the mocks have none and answer acks=-1 like acks=1. librdkafka's mock does not check CRCs and keeps 5 MiB of a
+partition. The others keep all (fakebroker: 256 MiB in all).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def rows(
     work: Work, samples: dict[str, list[dict[str, float]]], reasons: dict[str, str], peers: tuple[str, ...]
 ) -> Iterator[Row]:
     """Pipelined work gives requests/s and what a request costs the broker's processes; work with one in flight gives
-    the quantiles of a round trip. CPU time hardly notices who else is busy on the machine."""
+    the quantiles of a round trip. Other programs on the machine hardly change CPU time."""
     units: list[tuple[str, str, Callable[[dict[str, float]], float]]]
     if work.window > 1:
         units = [

@@ -25,7 +25,8 @@ Result = dict[str, Any]
 
 
 def read(path: Path) -> list[Result]:
-    """The results whose rows compare with a peer or a limit; the wheel's are of another shape, and on its own page."""
+    """Return the results with rows that compare with a peer or a limit. The wheel's are of another shape, and on its
+    own page."""
     found = [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
     return [result for result in found if result["rows"] and "work" in result["rows"][0]]
 
@@ -51,7 +52,7 @@ def section(result: Result) -> Iterator[str]:
 
 
 def results_page(results: list[Result]) -> str:
-    """What stands below the mark."""
+    """Return the page below the mark."""
     judged = [row for result in results for row in result["rows"] if row["met"] is not None]
     met = sum(row["met"] for row in judged)
     versions: dict[str, str] = {}
@@ -60,7 +61,7 @@ def results_page(results: list[Result]) -> str:
     first = results[0]
     lines = [
         f"Commit {first['commit']}, {first['cores']} cores; "
-        + ", ".join(f"{name} {version}" for name, version in versions.items())
+        + "; ".join(f"{name} {version}" for name, version in versions.items())
         + f". {met} of {len(judged)} targets met.\n"
     ]
     for result in results:

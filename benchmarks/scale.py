@@ -1,4 +1,4 @@
-"""What a produce request costs when there is much else: partitions, idle connections, parked requests.
+"""The cost of a produce request beside many other things: partitions, idle connections, parked requests.
 
     python -m benchmarks scale [--quick] [--json]
 

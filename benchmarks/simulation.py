@@ -1,4 +1,4 @@
-"""How fast clusters are simulated: produce requests per second of one process, with the oracle and without.
+"""Speed of simulated clusters: produce requests per second of one process, with the oracle and without.
 
     python -m benchmarks simulation [--quick] [--json]
 

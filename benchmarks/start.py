@@ -1,4 +1,4 @@
-"""From the start of a process to its first answer to ApiVersions, and a further cluster in the same process.
+"""Time from the start of a process to its first response to ApiVersions, and for a further cluster in the same process.
 
     python -m benchmarks start [--quick] [--json]
 
@@ -89,7 +89,7 @@ def start_talking(command: list[str]) -> Taken:
 
 
 def start_kafka(box: KafkaBox) -> Taken:
-    """On the storage that the box has formatted."""
+    """Start Kafka on the storage that the box has formatted."""
     started = time.perf_counter()
     box.start_broker(1)
     await_answer(box.endpoints[1], box._processes[1])
@@ -113,7 +113,7 @@ def further_clusters(count: int) -> list[float]:
 
 
 def samples(rounds: int, step: Callable[[str], None]) -> tuple[dict[str, list[Taken]], dict[str, str]]:
-    """What it took by broker, taking turns, and why a peer is missing."""
+    """Return the times by broker, which take turns, and why a peer is missing."""
     reasons: dict[str, str] = {}
     starts: dict[str, Callable[[], Taken]] = {
         "ours": start_ours,

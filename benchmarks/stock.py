@@ -2,8 +2,8 @@
 
     python -m benchmarks stock [--quick] [--json]
 
-What a user sees who only exchanges the broker under a test. All sides take turns, each round has a topic of its own
-with 4 partitions, and afterwards the ends of its logs must say that every record is there.
+It shows what a test gains if only its broker is exchanged. All sides take turns. Each round has a topic of its own with
+4 partitions. Afterwards the log end offsets must account for every record.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Bench:
         return max(0.0, self.ends - time.monotonic())
 
     def build(self) -> None:
-        """Both at once: one waits for the network, the other for the C compiler.
+        """Build both at once: one waits for the network, the other for the C compiler.
 
         With --quick the others are measured meanwhile, on the other core; CPU time hardly notices.
         """
@@ -162,7 +162,7 @@ class Bench:
             yield self.row(*job)
 
     def as_they_are_built(self, jobs: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
-        """In their order, but what is still being built keeps nobody waiting."""
+        """Yield the jobs in their order, but run others while a library is still being built."""
         while jobs:
             ready = (job for job in jobs if job[2] not in self.builds or not self.builds[job[2]].is_alive())
             job = next(ready, jobs[0])
@@ -202,7 +202,7 @@ def verdicts(rows: list[Row]) -> Iterator[str]:
 
 
 def missing(rows: list[Row]) -> dict[str, list[str]]:
-    """What could not be had of each library, and why: one line for each reason."""
+    """Return what each library lacks in these rows, and why: one line for each reason."""
     found: dict[str, Counter[str]] = {}
     for row in rows:
         if row.get("note"):
@@ -252,7 +252,7 @@ def main(argv: list[str]) -> int:
         print("\n" + "\n".join(verdicts(rows)))
     for library, lines in lost.items():
         for line in lines:
-            # On both: who reads the JSON from a pipe sees it as well.
+            # On both: a reader that gets the JSON from a pipe sees it as well.
             print(f"wheel: {library}: {line}", file=sys.stderr if options.json else sys.stdout)
     return int(any(str(row.get("note", "")).startswith(FAILED) for row in rows))
 

@@ -28,13 +28,13 @@ import java.util.concurrent.TimeUnit;
  * }
  * }</pre>
  *
- * Bodies and answers are those of docs/http.md, as maps. What is refused is a {@link Refused}.
+ * Bodies and responses are those of docs/http.md, as maps. A refused request throws {@link Refused}.
  */
 public final class Fakebroker implements AutoCloseable {
     private static final Duration START_LIMIT = Duration.ofSeconds(20);
-    private static final int WAIT_MS = 10_000; // of the machine's clock, for whatever is waited for
+    private static final int WAIT_MS = 10_000; // of the machine's clock, the limit of each wait
 
-    /** What the control answers to what it refuses. */
+    /** The error response of the control. */
     public static final class Refused extends RuntimeException {
         public final int status;
         public final String code;
@@ -62,9 +62,9 @@ public final class Fakebroker implements AutoCloseable {
     }
 
     /**
-     * Runs {@code fakebroker serve} on free ports, with these options besides. FAKEBROKER in the environment names
+     * Runs {@code fakebroker serve} on free ports, with these options added. FAKEBROKER in the environment names
      * another command, as in FAKEBROKER="python -m fakebroker". It ends with {@code close()}, and with this process,
-     * however that ends: its stdin is a pipe from here.
+     * also if that is killed: its stdin is a pipe from here.
      */
     public static Fakebroker start(String... options) throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory("fakebroker-");
@@ -100,7 +100,7 @@ public final class Fakebroker implements AutoCloseable {
         }
     }
 
-    /** One that runs already: its control_url, and its token or null. */
+    /** Connects to a running cluster by its control_url, and its token or null. */
     public static Fakebroker connect(String url, String token) {
         return new Fakebroker(url, token, "/v1");
     }
@@ -109,7 +109,7 @@ public final class Fakebroker implements AutoCloseable {
         return bootstrapServers;
     }
 
-    /** Asks the control: {@code path} is below /v1, as in {@code ask("PUT", "/quotas", Map.of(...))}. */
+    /** Sends a request to the control. {@code path} is below /v1, as in {@code ask("PUT", "/quotas", Map.of(...))}. */
     @SuppressWarnings("unchecked")
     public Map<String, Object> ask(String method, String path, Map<String, ?> body) {
         HttpRequest.BodyPublisher content = body == null
@@ -139,12 +139,12 @@ public final class Fakebroker implements AutoCloseable {
         return ask("GET", "/cluster", null);
     }
 
-    /** As at the start, on the same ports. */
+    /** Resets the cluster to its state at the start, on the same ports. */
     public void reset() {
         ask("POST", "/reset", null);
     }
 
-    /** {@code more} says what the defaults are not to say, as in {@code Map.of("partitions", 3)}. */
+    /** Creates a topic. {@code more} replaces defaults, as in {@code Map.of("partitions", 3)}. */
     public void createTopic(String name, Map<String, ?> more) {
         ask("POST", "/topics", with(more, "name", name));
     }
@@ -153,7 +153,7 @@ public final class Fakebroker implements AutoCloseable {
         ask("DELETE", "/topics/" + encoded(name), null);
     }
 
-    /** As in {@code Map.of("behaviour", "lagging", "lag_ms", 200, "topic", "orders")}. */
+    /** Sets what followers do, as in {@code Map.of("behaviour", "lagging", "lag_ms", 200, "topic", "orders")}. */
     public void followers(Map<String, ?> body) {
         ask("PUT", "/followers", body);
     }
@@ -166,7 +166,7 @@ public final class Fakebroker implements AutoCloseable {
         followers(Map.of("behaviour", "resume", "topic", topic));
     }
 
-    /** "stop", "start" and what else docs/http.md has. */
+    /** Stops, starts or otherwise changes a broker. docs/http.md lists the actions. */
     public void broker(int id, String action) {
         ask("POST", "/brokers/" + id + "/" + action, null);
     }
@@ -175,30 +175,30 @@ public final class Fakebroker implements AutoCloseable {
         ask("PUT", "/partitions/" + encoded(topic) + "/" + partition + "/leader", Map.of("broker", broker));
     }
 
-    /** Lets so much time pass for the broker; what is answered is written when this returns. */
+    /** Advances the clock of the cluster. On return all due responses are written. */
     public void advance(Duration by) {
         ask("POST", "/clock/advance", Map.of("ms", by.toMillis()));
     }
 
-    /** How far that was; null if nothing waits. */
+    /** Advances to the next deadline and returns how far that was; null if there is none. */
     public Duration advanceToNextDeadline() {
         Object ms = ask("POST", "/clock/advance", Map.of("to", "next_deadline")).get("advanced_ms");
         return ms == null ? null : Duration.ofMillis(((Number) ms).longValue());
     }
 
-    /** Until so many requests are parked ("count", 1) of those that are meant. */
+    /** Waits until so many requests that match are parked ("count", 1). */
     public void waitForParked(Map<String, ?> which) {
         Map<String, Object> found = ask("POST", "/purgatory/wait", waiting(which));
         check(found, found.get("count") + " requests wait, and not as many as were to");
     }
 
-    /** As in {@code waitForGroup("billing", Map.of("state", "Stable", "members", 2))}. */
+    /** Waits for a group, as in {@code waitForGroup("billing", Map.of("state", "Stable", "members", 2))}. */
     public void waitForGroup(String group, Map<String, ?> is) {
         Map<String, Object> found = ask("POST", "/groups/wait", waiting(with(is, "group_id", group)));
         check(found, "group " + group + ": " + found.get("reason"));
     }
 
-    /** A fault that is installed. */
+    /** An installed fault. */
     public final class Fault {
         public final String id;
 
@@ -206,7 +206,7 @@ public final class Fakebroker implements AutoCloseable {
             this.id = id;
         }
 
-        /** As in {@code waitFor(Map.of("hits", 1))} or, for a barrier, {@code waitFor(Map.of("held", 3))}. */
+        /** Waits, as in {@code waitFor(Map.of("hits", 1))} or, at a barrier, {@code waitFor(Map.of("held", 3))}. */
         public void waitFor(Map<String, ?> what) {
             Map<String, Object> found = ask("POST", "/faults/" + id + "/wait", waiting(what));
             if (!Boolean.TRUE.equals(found.get("matched"))) {
@@ -214,19 +214,19 @@ public final class Fakebroker implements AutoCloseable {
             }
         }
 
-        /** Lets all go on that a barrier holds. */
+        /** Releases all requests that the barrier holds. */
         public void release() {
             ask("POST", "/faults/" + id + "/release", Map.of());
         }
 
-        /** Takes it away, and lets those go on that it holds. */
+        /** Removes the fault and releases the requests that it holds. */
         public void remove() {
             ask("DELETE", "/faults/" + id, null);
         }
     }
 
     /**
-     * As docs/faults.md has them: {@code Map.of("when", Map.of("api", "Produce"), "do", "disconnect")}, or
+     * Installs a fault as in docs/faults.md: {@code Map.of("when", Map.of("api", "Produce"), "do", "disconnect")}, or
      * {@code Map.of("preset", "slow_disk", "broker", 1, "ms", 40)}.
      */
     public Fault fault(Map<String, ?> fault) {
@@ -238,13 +238,13 @@ public final class Fakebroker implements AutoCloseable {
         return fault(Map.of("when", when, "do", "hold", "times", "every_time"));
     }
 
-    /** AssertionError with what was there instead, unless Produce requests were answered so. "timeout_ms" waits. */
+    /** Throws AssertionError with what was found, unless Produce requests got this response. "timeout_ms" waits. */
     public void expect(Map<String, ?> what) {
         Map<String, Object> found = ask("POST", "/journal/expect", what);
         check(found, String.valueOf(found.get("reason")));
     }
 
-    /** One of its own in the same process, gone with its lease. */
+    /** Creates another cluster in the same process. It ends with its lease. */
     public Fakebroker newCluster(Map<String, ?> options) {
         String id = (String) ask("POST", "/clusters", options).get("id");
         Fakebroker made = new Fakebroker(url, token, "/v1/clusters/" + id);
@@ -252,7 +252,7 @@ public final class Fakebroker implements AutoCloseable {
         return made;
     }
 
-    /** Ends what was started, or deletes the cluster that was made; leaves alone what was connected to. */
+    /** Ends a started process or deletes a created cluster. A connected cluster goes on. */
     @Override
     public void close() {
         if (owner != null) {
@@ -289,7 +289,7 @@ public final class Fakebroker implements AutoCloseable {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    /** As much of JSON as is needed: maps, lists, strings, numbers (long or double), booleans, null. */
+    /** The part of JSON that is needed: maps, lists, strings, numbers (long or double), booleans, null. */
     private static final class Json {
         private final String text;
         private int at;

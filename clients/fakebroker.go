@@ -8,7 +8,7 @@
 //	kafka.Advance(30 * time.Second)
 //	kafka.Expect(fakebroker.M{"topic": "orders", "error": "REQUEST_TIMED_OUT"})
 //
-// Bodies and answers are those of docs/http.md, as maps. What is refused is an *Error.
+// Bodies and responses are those of docs/http.md, as maps. A refused request returns an *Error.
 package fakebroker
 
 import (
@@ -28,13 +28,13 @@ import (
 
 const (
 	startLimit = 20 * time.Second
-	waitMs     = 10_000 // of the machine's clock, for whatever is waited for
+	waitMs     = 10_000 // of the machine's clock, the limit of each wait
 )
 
 // M is a JSON object.
 type M = map[string]any
 
-// Error is what the control answers to what it refuses.
+// Error is the error response of the control.
 type Error struct {
 	Status  int
 	Code    string `json:"code"`
@@ -44,7 +44,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Cluster is one that runs.
+// Cluster is a running cluster.
 type Cluster struct {
 	URL              string
 	BootstrapServers string   // with commas between them
@@ -58,8 +58,8 @@ type Cluster struct {
 	id      string
 }
 
-// Start runs `fakebroker serve` on free ports, with these options besides. FAKEBROKER in the environment names another
-// command, as in FAKEBROKER="python -m fakebroker". It ends with Stop, and with this process, however that ends.
+// Start runs `fakebroker serve` on free ports, with these options added. FAKEBROKER in the environment names another
+// command, as in FAKEBROKER="python -m fakebroker". It ends with Stop, and with this process, also if that is killed.
 func Start(options ...string) (*Cluster, error) {
 	words := strings.Fields(os.Getenv("FAKEBROKER"))
 	if len(words) == 0 {
@@ -75,7 +75,7 @@ func Start(options ...string) (*Cluster, error) {
 	process := exec.Command(words[0], append(words[1:], options...)...)
 	var told bytes.Buffer
 	process.Stderr = &told
-	if _, err := process.StdinPipe(); err != nil { // its end tells that we have ended
+	if _, err := process.StdinPipe(); err != nil { // it ends when this process ends
 		return nil, err
 	}
 	if err := process.Start(); err != nil {
@@ -111,7 +111,7 @@ func Start(options ...string) (*Cluster, error) {
 	}
 }
 
-// Connect is for one that runs already: its control_url, and its token or "".
+// Connect connects to a running cluster by its control_url, and its token or "".
 func Connect(address, token string) (*Cluster, error) {
 	kafka := &Cluster{URL: strings.TrimSuffix(address, "/"), token: token, prefix: "/v1"}
 	return kafka, kafka.look()
@@ -126,7 +126,7 @@ func (c *Cluster) look() error {
 	return err
 }
 
-// Ask asks the control: path is below /v1, as in Ask("PUT", "/quotas", M{...}).
+// Ask sends a request to the control. path is below /v1, as in Ask("PUT", "/quotas", M{...}).
 func (c *Cluster) Ask(method, path string, body any) (M, error) {
 	var content io.Reader
 	if body != nil {
@@ -175,10 +175,10 @@ func (c *Cluster) do(method, path string, body any) error {
 	return err
 }
 
-// Reset makes it as at the start, on the same ports.
+// Reset resets the cluster to its state at the start, on the same ports.
 func (c *Cluster) Reset() error { return c.do("POST", "/reset", nil) }
 
-// CreateTopic makes a topic; more says what the defaults are not to say, as in M{"partitions": 3}.
+// CreateTopic creates a topic. more replaces defaults, as in M{"partitions": 3}.
 func (c *Cluster) CreateTopic(name string, more M) error {
 	body := M{"name": name}
 	for key, value := range more {
@@ -192,7 +192,7 @@ func (c *Cluster) DeleteTopic(name string) error {
 	return c.do("DELETE", "/topics/"+url.PathEscape(name), nil)
 }
 
-// Followers says what they do, as in M{"behaviour": "lagging", "lag_ms": 200, "topic": "orders"}.
+// Followers sets what followers do, as in M{"behaviour": "lagging", "lag_ms": 200, "topic": "orders"}.
 func (c *Cluster) Followers(body M) error { return c.do("PUT", "/followers", body) }
 
 // Freeze stops all followers of a topic.
@@ -205,29 +205,29 @@ func (c *Cluster) Resume(topic string) error {
 	return c.Followers(M{"behaviour": "resume", "topic": topic})
 }
 
-// Broker does something to a broker: "stop", "start" and what else docs/http.md has.
+// Broker stops, starts or otherwise changes a broker. docs/http.md lists the actions.
 func (c *Cluster) Broker(id int, action string) error {
 	return c.do("POST", fmt.Sprintf("/brokers/%d/%s", id, action), nil)
 }
 
-// MoveLeader lets an in-sync replica lead.
+// MoveLeader makes an in-sync replica the leader.
 func (c *Cluster) MoveLeader(topic string, partition, broker int) error {
 	return c.do("PUT", fmt.Sprintf("/partitions/%s/%d/leader", url.PathEscape(topic), partition), M{"broker": broker})
 }
 
-// Advance lets so much time pass for the broker; what is answered is written when this returns.
+// Advance advances the clock of the cluster. On return all due responses are written.
 func (c *Cluster) Advance(by time.Duration) error {
 	return c.do("POST", "/clock/advance", M{"ms": by.Milliseconds()})
 }
 
-// AdvanceToNextDeadline returns how far that was, and whether there was any.
+// AdvanceToNextDeadline returns how far the next deadline was, and whether there was one.
 func (c *Cluster) AdvanceToNextDeadline() (time.Duration, bool, error) {
 	found, err := c.Ask("POST", "/clock/advance", M{"to": "next_deadline"})
 	ms, isThere := found["advanced_ms"].(float64)
 	return time.Duration(ms) * time.Millisecond, isThere, err
 }
 
-// WaitForParked waits until so many requests are parked ("count", 1) of those that are meant.
+// WaitForParked waits until so many requests that match are parked ("count", 1).
 func (c *Cluster) WaitForParked(which M) error {
 	found, err := c.Ask("POST", "/purgatory/wait", waiting(which))
 	if err == nil && found["matches"] != true {
@@ -236,7 +236,7 @@ func (c *Cluster) WaitForParked(which M) error {
 	return err
 }
 
-// WaitForGroup waits, as in WaitForGroup("billing", M{"state": "Stable", "members": 2}).
+// WaitForGroup waits for the state of a group, as in WaitForGroup("billing", M{"state": "Stable", "members": 2}).
 func (c *Cluster) WaitForGroup(group string, is M) error {
 	body := waiting(is)
 	body["group_id"] = group
@@ -247,13 +247,13 @@ func (c *Cluster) WaitForGroup(group string, is M) error {
 	return err
 }
 
-// Fault is one that is installed.
+// Fault is an installed fault.
 type Fault struct {
 	ID      string
 	cluster *Cluster
 }
 
-// Fault installs one, as docs/faults.md has them: M{"when": M{"api": "Produce"}, "do": "disconnect"}, or
+// Fault installs a fault as in docs/faults.md: M{"when": M{"api": "Produce"}, "do": "disconnect"}, or
 // M{"preset": "slow_disk", "broker": 1, "ms": 40}.
 func (c *Cluster) Fault(fault M) (*Fault, error) {
 	found, err := c.Ask("POST", "/faults", fault)
@@ -275,13 +275,13 @@ func (f *Fault) Wait(what M) error {
 	return err
 }
 
-// Release lets all go on that a barrier holds.
+// Release releases all requests that the barrier holds.
 func (f *Fault) Release() error { return f.cluster.do("POST", "/faults/"+f.ID+"/release", M{}) }
 
-// Remove takes it away, and lets those go on that it holds.
+// Remove removes the fault and releases the requests that it holds.
 func (f *Fault) Remove() error { return f.cluster.do("DELETE", "/faults/"+f.ID, nil) }
 
-// Expect is an error that says what was there instead, unless Produce requests were answered so. "timeout_ms" waits.
+// Expect returns an error with what was found, unless Produce requests got this response. "timeout_ms" waits.
 func (c *Cluster) Expect(what M) error {
 	found, err := c.Ask("POST", "/journal/expect", what)
 	if err == nil && found["matches"] != true {
@@ -290,7 +290,7 @@ func (c *Cluster) Expect(what M) error {
 	return err
 }
 
-// NewCluster makes one of its own in the same process, gone with its lease.
+// NewCluster creates another cluster in the same process. It ends with its lease.
 func (c *Cluster) NewCluster(options M) (*Cluster, error) {
 	made, err := c.Ask("POST", "/clusters", options)
 	if err != nil {
@@ -301,7 +301,7 @@ func (c *Cluster) NewCluster(options M) (*Cluster, error) {
 	return kafka, kafka.look()
 }
 
-// Stop ends what was started, or deletes the cluster that was made; it leaves alone what was connected to.
+// Stop ends a started process or deletes a created cluster. A connected cluster goes on.
 func (c *Cluster) Stop() error {
 	if c.owner != nil {
 		return c.owner.do("DELETE", "/clusters/"+c.id, nil)

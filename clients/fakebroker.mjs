@@ -9,7 +9,7 @@
 //   await kafka.expect({ topic: "orders", error: "REQUEST_TIMED_OUT" });
 //   await kafka.stop();
 //
-// Bodies and answers are those of docs/http.md. What is refused is a FakebrokerError with `code` and `status`.
+// Bodies and responses are those of docs/http.md. A refused request throws FakebrokerError with `code` and `status`.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const START_LIMIT_MS = 20_000;
-const WAIT_MS = 10_000; // of the machine's clock, for whatever is waited for
+const WAIT_MS = 10_000; // of the machine's clock, the limit of each wait
 
 export class FakebrokerError extends Error {
   constructor(status, { code, message, member }) {
@@ -37,8 +37,8 @@ export class Fakebroker {
     this._process = child;
   }
 
-  // Starts `fakebroker serve` on free ports, with these options besides. FAKEBROKER in the environment names another
-  // command, as in FAKEBROKER="python -m fakebroker". It ends with stop(), and with this process, however that ends.
+  // Starts `fakebroker serve` on free ports, with these options added. FAKEBROKER in the environment names another
+  // command, as in FAKEBROKER="python -m fakebroker". It ends with stop() and with this process, also if that is killed.
   static async start(...options) {
     const [command, ...words] = (process.env.FAKEBROKER ?? "fakebroker").split(" ");
     const folder = await mkdtemp(join(tmpdir(), "fakebroker-"));
@@ -72,14 +72,14 @@ export class Fakebroker {
     }
   }
 
-  // One that runs already: its control_url.
+  // Connects to a running cluster by its control_url.
   static async connect(url, { token } = {}) {
     const kafka = new Fakebroker(url, { token });
     await kafka.cluster();
     return kafka;
   }
 
-  // Asks the control: `path` is below /v1, as in ask("PUT", "/quotas", {...}).
+  // Sends a request to the control. `path` is below /v1, as in ask("PUT", "/quotas", {...}).
   async ask(method, path, body) {
     const headers = { "Content-Type": "application/json" };
     if (this._token) headers.Authorization = `Bearer ${this._token}`;
@@ -99,7 +99,7 @@ export class Fakebroker {
     return cluster;
   }
 
-  // As at the start, on the same ports.
+  // Resets the cluster to its state at the start, on the same ports.
   reset() { return this.ask("POST", "/reset"); }
 
   createTopic(name, { partitions, replicationFactor, configs } = {}) {
@@ -108,27 +108,27 @@ export class Fakebroker {
   topic(name) { return this.ask("GET", `/topics/${encodeURIComponent(name)}`); }
   deleteTopic(name) { return this.ask("DELETE", `/topics/${encodeURIComponent(name)}`); }
 
-  // What followers do: all, or those of a topic, partition, broker.
+  // Sets what followers do: all, or those of a topic, partition, broker.
   followers(behaviour, where = {}) { return this.ask("PUT", "/followers", { behaviour, ...where }); }
   freeze(topic, partition) { return this.followers("frozen", { topic, partition }); }
   resume(topic, partition) { return this.followers("resume", { topic, partition }); }
   lag(lag_ms, topic, partition) { return this.followers("lagging", { lag_ms, topic, partition }); }
 
-  // What happens to a broker: "stop", "start" and what else docs/http.md has.
+  // Stops, starts or otherwise changes a broker. docs/http.md lists the actions.
   broker(id, action) { return this.ask("POST", `/brokers/${id}/${action}`); }
   moveLeader(topic, partition, broker) {
     return this.ask("PUT", `/partitions/${encodeURIComponent(topic)}/${partition}/leader`, { broker });
   }
 
   clock() { return this.ask("GET", "/clock"); }
-  // Lets so many milliseconds pass for the broker; what is answered is written when this is done.
+  // Advances the clock of the cluster by so many milliseconds. Afterwards all due responses are written.
   advance(ms) { return this.ask("POST", "/clock/advance", { ms }); }
-  // Returns how many milliseconds that was; null if nothing waits.
+  // Advances to the next deadline and returns by how many milliseconds; null if there is none.
   async advanceToNextDeadline() {
     return (await this.ask("POST", "/clock/advance", { to: "next_deadline" })).advanced_ms;
   }
 
-  // Until so many requests are parked. Throws if they are not in time.
+  // Waits until so many requests are parked. Throws if they are not in time.
   async waitForParked(which = {}) {
     const found = await this.ask("POST", "/purgatory/wait", { timeout_wall_ms: WAIT_MS, ...which });
     if (!found.matches) throw new Error(`${found.count} requests wait, and not ${which.count ?? 1}`);
@@ -141,7 +141,7 @@ export class Fakebroker {
     return found.group;
   }
 
-  // A fault: when, do, times, or a preset, as docs/faults.md has them. It has `id`, wait(), release(), remove(), now().
+  // Installs a fault: when, do, times, or a preset (docs/faults.md). It has `id`, wait(), release(), remove(), now().
   async fault(fault) {
     const { id } = await this.ask("POST", "/faults", fault);
     return {
@@ -160,14 +160,14 @@ export class Fakebroker {
   hold(when) { return this.fault({ when, do: "hold", times: "every_time" }); }
 
   journal(query = {}) { return this.ask("GET", `/journal?${new URLSearchParams(query)}`); }
-  // What Produce requests were answered; throws with what was there instead. `timeout_ms` waits for it.
+  // Checks the responses to Produce requests; throws with what was found instead. `timeout_ms` waits for it.
   async expect(what) {
     const found = await this.ask("POST", "/journal/expect", what);
     if (!found.matches) throw new Error(found.reason);
     return found.entries;
   }
 
-  // A cluster of its own in the same process, gone with its lease.
+  // Creates another cluster in the same process. It ends with its lease.
   async newCluster(options = {}) {
     const made = await this.ask("POST", "/clusters", options);
     const kafka = new Fakebroker(this.url, { token: this._token, prefix: `/v1/clusters/${made.id}` });
@@ -176,7 +176,7 @@ export class Fakebroker {
     return kafka;
   }
 
-  // Ends what was started, or deletes the cluster that was made; leaves alone what was connected to.
+  // Ends a started process or deletes a created cluster. A connected cluster goes on.
   async stop() {
     if (this._owner) {
       const [main, id] = this._owner;

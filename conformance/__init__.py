@@ -1,1 +1,2 @@
-"""The same traffic to Apache Kafka and to fakebroker, answers compared field by field (`python -m conformance`)."""
+"""Conformance: identical traffic to Apache Kafka and to fakebroker, responses compared field by field (`python -m
+conformance`)."""

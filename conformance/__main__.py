@@ -159,9 +159,8 @@ def _all_cases(sides: Sides, chosen: Sequence[Case]) -> list[Outcome]:
 
 
 def _asked_again(outcomes: list[Outcome]) -> tuple[list[Outcome], list[str]]:
-    """Cases that differ are asked once more, of clusters that know nothing of them yet, without all the others beside
-    them: on a busy machine Kafka too answers now and then as it does not otherwise. The outcomes that count, and who
-    differed once and did not again."""
+    """Run the cases that differ once more, on fresh clusters and without the other cases beside them. On a busy machine
+    Kafka too sometimes responds differently. Return the outcomes that count, and the cases that differed only once."""
     different = [outcome.case for outcome in outcomes if outcome.verdict == "different"]
     if not 0 < len(different) <= _FEW:
         return outcomes, []

@@ -1,4 +1,4 @@
-"""What the cases about settings share: resources, and the requests that describe and alter them."""
+"""Common parts of the cases about settings: resources, and the requests that describe and alter them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Frames and steps for cases of consumer groups (KIP-848): members that call, one request after the other.
 
-A heartbeat is answered at once, so nobody is waited for. Members make their own ids; in version 0 a broker may.
+A heartbeat gets its response at once, so no member waits for another. Members make their own ids; in version 0 a broker
+may.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def heartbeat(
     owned: Owned | Sequence[tuple[UUID, Sequence[int]]] | None = None,
     client_id: str | None = CLIENT_ID,
 ) -> bytes:
-    """What is None, or -1, has not changed."""
+    """Return the frame of a heartbeat. A field that is None, or -1, has not changed."""
     held = [(placeholder(topic), parts) for topic, parts in owned.items()] if isinstance(owned, Mapping) else owned
     values: dict[str, Any] = {
         "group_id": group,

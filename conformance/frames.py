@@ -55,7 +55,7 @@ def batch_of(
     raw: bytes | None = None,
     **header: int,
 ) -> bytes:
-    """These records under a header of which fields are overwritten; the length and the CRC fit.
+    """Return a batch of these records with some fields of the header overwritten. The length and the CRC fit.
 
     `body` replaces the bytes of the records before they are compressed, `raw` what is behind the header at all.
     """

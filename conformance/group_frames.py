@@ -23,7 +23,7 @@ FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, DESCRIBE_GROUP
     16,
 )
 DELETE_GROUPS = 42
-SESSION_MS = 30_000  # of members whose session is not what the case is about
+SESSION_MS = 30_000  # of members for which the session is not the subject of the case
 
 
 def member(id_of_uuid: str, client_id: str = CLIENT_ID) -> str:
@@ -33,7 +33,7 @@ def member(id_of_uuid: str, client_id: str = CLIENT_ID) -> str:
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer says of itself, version 0: its topics, no user data."""
+    """Return the metadata of a consumer, version 0: its topics, no user data."""
     names = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
     return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
@@ -123,6 +123,6 @@ def delete_groups(groups: Sequence[str], *, version: int = 2, correlation_id: in
 
 
 def find_coordinator(*groups: str, version: int = 6, correlation_id: int = 1) -> bytes:
-    """Whose group that is: one alone up to version 3."""
+    """Ask for the coordinator of these groups: of only one up to version 3."""
     values = {"key": groups[0], "key_type": 0, "coordinator_keys": groups}
     return request(FIND_COORDINATOR, version, values, correlation_id)

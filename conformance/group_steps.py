@@ -14,7 +14,7 @@ NEWEST_JOIN = 9
 
 
 def nth(number: int) -> str:
-    """The id of the dynamic member whose id was told as the `number`th."""
+    """Return the id of a dynamic member: the `number`th id that the broker gave."""
     return member(random_uuid(number))
 
 
@@ -36,7 +36,8 @@ def join_anew(
     protocols: Sequence[tuple[str, bytes]] = RANGE,
     **values: Any,
 ) -> tuple[Step, ...]:
-    """A dynamic member, whose id is told as the `number`th, has asked to join; the answer is not waited for."""
+    """Let a dynamic member ask to join, with the `number`th id that the broker gives. The steps do not wait for the
+    response."""
     join: dict[str, Any] = {"version": version, "protocols": protocols} | values
     if version < 4:
         return (Send((join_group(group, **join),), conn),)
@@ -53,8 +54,8 @@ def alone(group: str, *, sync: bool = True, **values: Any) -> tuple[Step, ...]:
 
 
 def second_joins(group: str, generation: int = 2, **values: Any) -> tuple[Step, ...]:
-    """To a stable group of one comes a second, on b; the first joins again, and both are in the next generation.
-    The first one leads."""
+    """Let a second member join a stable group of one, on connection b. The first member joins again, and both are in
+    the next generation. The first one leads."""
     first: dict[str, Any] = {
         name: values[name] for name in ("protocols", "rebalance_ms", "session_ms") if name in values
     }

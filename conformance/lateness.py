@@ -1,4 +1,4 @@
-"""How late REQUEST_TIMED_OUT comes: Kafka and fakebroker, each in processes of its own, the same requests.
+"""Lateness of REQUEST_TIMED_OUT: Kafka and fakebroker, each in processes of its own, the same requests.
 
 500 requests per timeout on 50 connections, ten on each, one after the other; the connections start one after the other
 over the length of the timeout. Follower 3 is frozen. Late is what the client sees beyond the timeout, its own loop and
@@ -36,7 +36,8 @@ _START_LIMIT_S = 30.0
 
 
 class Lateness(NamedTuple):
-    """Of the answers to one timeout, in milliseconds behind it. `early` counts answers that came before it."""
+    """Lateness of the responses to one timeout, in milliseconds after it. `early` counts responses that came before
+    it."""
 
     side: str
     timeout_ms: int
@@ -49,7 +50,7 @@ class Lateness(NamedTuple):
 
 
 def measure_kafka(target: KafkaTarget) -> list[Lateness]:
-    """On a box of three brokers that runs already."""
+    """Measure Kafka, on a running box of three brokers."""
     target.create_topics([Topic(_TOPIC, replicas=3)])
     _warm_up(target.endpoints[1])
     target.freeze(3)
@@ -60,7 +61,7 @@ def measure_kafka(target: KafkaTarget) -> list[Lateness]:
 
 
 def measure_ours() -> list[Lateness]:
-    """On `fakebroker serve`, in a process of its own."""
+    """Measure `fakebroker serve`, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="fakebroker-lateness-") as folder:
         ready = Path(folder) / "ready.json"
         options = [f"--config={name}={value}" for name, value in BOXES["three"].config.items()]
@@ -86,7 +87,7 @@ def _endpoints(ready: Path, process: subprocess.Popen[bytes]) -> Mapping[int, tu
 
 
 def _warm_up(address: tuple[str, int]) -> None:
-    """Until the followers follow: an acks=all request is answered."""
+    """Wait until the followers follow: an acks=all request gets its response."""
     frame = frames.produce(_TOPIC, frames.batch(), acks=-1, timeout_ms=10_000)
     [late_ms] = asyncio.run(_ask(address, [frame], 0, 0))
     assert late_ms is None, "the followers do not follow"

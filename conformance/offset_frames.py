@@ -61,7 +61,8 @@ def offset_fetch(
     member_id: str | None = None,
     member_epoch: int = -1,
 ) -> bytes:
-    """By group: partitions of topics, or None for all that it has. One group up to version 7."""
+    """Ask for the offsets of groups: by partitions of topics, or None for all that a group has. One group up to version
+    7."""
     asked = [
         {
             "group_id": group,

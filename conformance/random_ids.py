@@ -28,26 +28,27 @@ def random_uuid(number: int) -> str:
 
 
 def random_id(number: int) -> str:
-    """The same if it is a UUID in 22 characters of base64, as that of a consumer of ConsumerGroupHeartbeat v0."""
+    """Stands for the `number`th id if that is a UUID in 22 characters of base64. A consumer of ConsumerGroupHeartbeat
+    v0 has one."""
     return f"AAAAAAAAAAAA{number:010d}"
 
 
 class RandomIds:
-    """What stands for what, in one run of a case."""
+    """The ids of one run of a case, and their stand-ins."""
 
     def __init__(self) -> None:
         self._real_by_stand_in: dict[bytes, bytes] = {}
         self._said = b""
 
     def real(self, data: bytes) -> bytes:
-        """What the case sends, with the ids that this cluster gave."""
+        """Return the bytes to send, with the ids that this cluster gave."""
         for stand_in, real in self._real_by_stand_in.items():
             data = data.replace(stand_in, real)
         self._said += data
         return data
 
     def stand_ins(self, sent: Sent | None, frame: bytes) -> bytes:
-        """What the cluster answered, with stand-ins; those that are new are learned."""
+        """Return a response with stand-ins; new ids are learned."""
         for found in _told(decoded(sent, frame)):
             made_up = _MADE_UP.search(found)
             if made_up is not None:

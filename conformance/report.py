@@ -112,7 +112,7 @@ administrators (`conformance/clients/README.md`).
 
 
 def results(kafka_version: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What the page is made of, before the parts that are measured.
+    """Return the data of the page, without the parts that are measured.
 
     groups      for each group how many cases are the "same", "explained", "different"
     reasons     for each reason the names of the cases in which it was needed
@@ -172,7 +172,7 @@ def _most_first(each: tuple[str, list[str]]) -> tuple[int, str]:
 
 
 def _reason(reason: str, cases: Sequence[str]) -> str:
-    """With the names of the cases if they are few, else of their groups."""
+    """Return the row of a reason, with the names of its cases if they are few, else of their groups."""
     names = (
         cases if len(cases) <= _NAMED else [f"{group}/*" for group in sorted({case.split("/")[0] for case in cases})]
     )

@@ -58,7 +58,7 @@ _LOG_LIMIT_S = 20.0
 
 
 def run(case: Case, target: Target) -> Recording:
-    """What the target answered to a case whose topics are there: an entry per step that notes something."""
+    """Run a case with existing topics, and return an entry per step that notes something."""
     run_of_case = _Run(case, target)
     try:
         for step in case.steps:
@@ -69,7 +69,7 @@ def run(case: Case, target: Target) -> Recording:
 
 
 def run_as_far_as_it_goes(case: Case, target: Target) -> tuple[Recording, str]:
-    """The same for a case that may wait for what never comes: what was noted until then, and what it waited for."""
+    """Run a case that may wait in vain. Return what was noted until then, and what it waited for."""
     run_of_case = _Run(case, target)
     try:
         for step in case.steps:
@@ -255,7 +255,7 @@ class _Run:
         self._entries.append(Heard(kind, name, tuple(answers), end))
 
     def _with_placeholders(self, frame: bytes) -> bytes:
-        """For the ids of topics, so that two clusters can say the same."""
+        """Replace the ids of topics by placeholders, so that two clusters can have equal bytes."""
         for stand_in, real in self._ids.values():
             frame = frame.replace(real.bytes, stand_in.bytes)
         return frame
@@ -270,7 +270,7 @@ class _Run:
 
 
 def leader_epoch(target: Target, topic: str, broker: int) -> int:
-    """Of its first partition, as a broker tells it."""
+    """Return the leader epoch of the topic's first partition, as a broker reports it."""
     connection = target.connect(broker)
     try:
         return int(ask(connection, target, 3, 12, frames.metadata([topic])).topics[0].partitions[0].leader_epoch)

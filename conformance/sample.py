@@ -1,9 +1,9 @@
-"""A part of everything: which cases, for a run that is to take minutes.
+"""Sample the cases, for a run that is to take minutes.
 
-Theory   `make test` replays what Kafka has answered to every case (tests/golden), so of a case that has not changed a
-         live run can only show that Kafka answers as it did. A sample asks again for some of them, others with each
-         change of the code, the same for the same code; and for all to which the answer that is kept does not belong.
-         What cases alter for all others of their box, those that come later feel; so such a box is whole or left out.
+Theory   `make test` replays Kafka's responses to every case (tests/golden). So for an unchanged case a live run can
+         only show that Kafka responds as it did. A sample asks again for some of the cases: others with each change of
+         the code, the same for the same code. It also has all cases for which no response to their present form is
+         kept. In some boxes a case alters the state for the cases behind it: such a box is whole or left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WHOLE_BOXES = ("configs", "quotas")
 
 
 def code_digest(root: Path = Path(__file__).parents[1]) -> int:
-    """Of all our Python files and where they are."""
+    """Return a digest of all our Python files and their paths."""
     found = 0
     for folder in _CODE:
         for path in sorted((root / folder).rglob("*.py")):
@@ -30,7 +30,7 @@ def code_digest(root: Path = Path(__file__).parents[1]) -> int:
 
 
 def is_chosen(case: Case, one_in: int, salt: int) -> bool:
-    """Whether a case is one of so many."""
+    """Return True if a case is in a sample of one in so many."""
     name = case.box if case.box in _WHOLE_BOXES else case.name
     return int.from_bytes(blake2b(name.encode(), digest_size=4, salt=salt.to_bytes(4)).digest()) % one_in == 0
 

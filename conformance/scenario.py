@@ -1,7 +1,7 @@
 """A conformance case as plain data: topics, and steps that are done to a cluster one after the other.
 
-Theory   A case says what happens and never what is right: Kafka says that. So a case can be run against Kafka, against
-         fakebroker on real sockets, and against the core in virtual time, and can be kept in a file.
+Theory   A case says what happens and never what is right: Kafka decides that. So a case can run on Kafka, on fakebroker
+         with sockets, and on the core in virtual time. It can be kept in a file.
 Units    milliseconds; frames carry their length.
 """
 
@@ -15,8 +15,8 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of a case, made before its first step. `replicas` are on brokers 1 to N in order, but that who leads is
-    the first."""
+    """A topic of a case, made before its first step. `replicas` are on brokers 1 to N in order, except that the leader
+    is the first."""
 
     name: str
     partitions: int = 1
@@ -26,7 +26,7 @@ class Topic:
 
     @property
     def broker_ids(self) -> list[int]:
-        """Of its replicas."""
+        """Return the brokers of its replicas."""
         return sorted(range(1, self.replicas + 1), key=lambda broker: broker != self.leader)
 
     @property
@@ -84,7 +84,8 @@ class Freeze:
 
 @dataclass(frozen=True)
 class Play:
-    """The case speaks for a broker's replicas, by Fetch with its id, until Thaw: it stands still, or is external."""
+    """The case acts for the replicas of a broker until Thaw, by Fetch with its id. The broker itself is frozen, or
+    external."""
 
     broker: int
 
@@ -134,28 +135,28 @@ class KillBroker:
 
 @dataclass(frozen=True)
 class PauseBroker:
-    """A broker stands still with all its sockets open (SIGSTOP); it must be resumed before the case ends."""
+    """A broker is paused with all its sockets open (SIGSTOP); it must be resumed before the case ends."""
 
     broker: int
 
 
 @dataclass(frozen=True)
 class ResumeBroker:
-    """It goes on where it stood (SIGCONT)."""
+    """A paused broker resumes (SIGCONT)."""
 
     broker: int
 
 
 @dataclass(frozen=True)
 class CutOff:
-    """A broker does not reach the controller any more, whoever else it reaches; the box must have `has_cuts`."""
+    """A broker does not reach the controller any more, only the other brokers; the box must have `has_cuts`."""
 
     broker: int
 
 
 @dataclass(frozen=True)
 class Join:
-    """It does again; at the end of the case, if not before."""
+    """A broker that was cut off reaches the controller again; at the end of the case, if not before."""
 
     broker: int
 
@@ -167,8 +168,8 @@ class DeleteTopic:
 
 @dataclass(frozen=True)
 class CatchUp:
-    """Wait until a broker knows what was decided before: in Kafka metadata reach it after the answer of who changed
-    them."""
+    """Wait until a broker knows the earlier decisions. In Kafka the metadata reach it after the response to the request
+    that changed them."""
 
     broker: int = 1
 
@@ -193,8 +194,8 @@ class AwaitIsr:
 
 @dataclass(frozen=True)
 class AwaitPartition:
-    """Wait until a broker tells of a partition that this one leads it (-1: nobody), and that these are in sync, and
-    eligible. RuntimeError if that takes too long."""
+    """Wait until a broker reports this leader of a partition (-1: none), and these replicas as in sync, and as
+    eligible. Raises RuntimeError if that takes too long."""
 
     topic: str
     leader: int
@@ -292,8 +293,8 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True)
 class At:
-    """The answer with this correlation id comes `ms` after the step that sent it, never earlier, and at most
-    `slack_ms` later. Checked on both sides: an early answer is a failure, whoever gives it."""
+    """The answer with this correlation id comes `ms` after the step that sent it, never earlier, and at most `slack_ms`
+    later. Checked on both sides: an early answer is a failure on either."""
 
     correlation_id: int
     ms: int
@@ -307,10 +308,10 @@ class Case:
     why      one line: what is compared, and where Kafka decides it
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
              three that shrink the ISR fast, "deaths": three that die, "racks": three in racks a, b and c
-             that send consumers to the nearest, "stops": three that cases stop, "groups": one whose sessions
-             may be short, "small-groups": the same, with groups of two that wait for others at first, or
+             that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
+             may be short, "small-groups": such a broker with groups of two that wait for others at first, or
              "compacts": one that cleans its logs
-    timed    answers whose time is part of the promise
+    timed    responses with a promised time
     """
 
     name: str

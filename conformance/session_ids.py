@@ -22,19 +22,19 @@ def session(number: int) -> int:
 
 
 class SessionIds:
-    """What stands for what, in one run of a case."""
+    """The session ids of one run of a case, and their stand-ins."""
 
     def __init__(self) -> None:
         self._stand_ins: dict[bytes, bytes] = {}  # by the real ids
 
     def real(self, data: bytes) -> bytes:
-        """What the case sends, with the ids that this cluster gave."""
+        """Return the bytes to send, with the ids that this cluster gave."""
         for session_id, stand_in in self._stand_ins.items():
             data = data.replace(stand_in, session_id)
         return data
 
     def stand_ins(self, sent: Sent | None, frame: bytes) -> bytes:
-        """What the cluster answered, with stand-ins; those that are new are learned."""
+        """Return a response with stand-ins; new ids are learned."""
         if sent is None or sent.api_key != _FETCH or sent.version < 7:
             return frame
         at = 10 if sent.version < 12 else 11  # behind the correlation id, tags, the throttle time and the error

@@ -34,7 +34,7 @@ class Outcome:
 
 
 class Sides:
-    """Both sides, their boxes started when first needed. Use in a `with` block."""
+    """Kafka and fakebroker, with boxes that start when first needed. Use in a `with` block."""
 
     def __init__(self) -> None:
         self.kafka = Targets(KafkaTarget)
@@ -64,7 +64,7 @@ def run_cases(
 
 
 def run_case(case: Case, sides: Sides) -> Outcome:
-    """One case whose topics are there, on Kafka and then on fakebroker. One that waits in vain ends there."""
+    """Run a case with existing topics, on Kafka and then on fakebroker. A case that waits in vain ends there."""
     kafka, kafka_waits = run_as_far_as_it_goes(case, sides.kafka[case.box])
     ours, we_wait = run_as_far_as_it_goes(case, sides.ours[case.box])
     said = words(kafka), words(ours)

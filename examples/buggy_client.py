@@ -1,7 +1,7 @@
 """A producer with a well-known bug, and how the kit finds it: it sends again what was answered REQUEST_TIMED_OUT.
 
-Error 7 does not mean "not written": the record is in the log, and only its replication took too long. Who sends it
-again without being an idempotent producer writes it twice.
+Error 7 does not mean "not written": the record is in the log, and only its replication took too long. A producer that
+is not idempotent and sends it again writes it twice.
 
 pip install hypothesis
 python examples/buggy_client.py
@@ -76,13 +76,13 @@ class Orders(ClientMachine):
 
 
 class OrdersWithoutRetries(Orders):
-    """The same client, mended."""
+    """An `Orders` client without the bug."""
 
     retries = 0
 
 
 def find(machine: type[ClientMachine]) -> str | None:
-    """What the kit finds, None if nothing."""
+    """Return what the kit finds, or None."""
     try:
         run_state_machine_as_test(
             machine,

@@ -16,7 +16,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 def read(bootstrap_servers: str) -> list[str]:
-    """What is new to the group, which commits it."""
+    """Return the records that are new to the group, and commit their offsets."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -24,7 +24,7 @@ def read(bootstrap_servers: str) -> list[str]:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 0,  # at the end of a partition nobody waits: the clock stands still
+            "fetch.wait.max.ms": 0,  # do not wait at the end of a partition: no time passes
             "log_level": 0,  # no word about connections that were idle for days
         }
     )

@@ -1,8 +1,8 @@
-"""A stock producer whose transaction is torn, because the network holds back one request for a moment.
+"""A stock producer with a torn transaction: the network holds back one request for a moment.
 
-Between client and broker stands a proxy that keeps the first EndTxn. The client waits a second, connects anew and
-sends it again; then the proxy lets go of it, in the middle of the next transaction. librdkafka (up to 2.16 at least)
-speaks version 1 of transactions, in which nothing tells the two apart, whatever the broker is.
+Between client and broker stands a proxy that keeps the first EndTxn. The client waits a second, connects anew and sends
+it again. Then the proxy forwards the held EndTxn, within the next transaction. librdkafka (up to 2.16 at least) uses
+version 1 of transactions. In this version no broker can tell the two requests apart.
 
 pip install confluent-kafka
 python examples/held_commit.py
@@ -44,7 +44,7 @@ class HoldingProxy:
         assert self._held is not None
         broker, request = self._held
         broker.sendall(request)
-        self._answered.wait(10)  # nobody else waits for that any more
+        self._answered.wait(10)  # its response has no other reader any more
 
     def _accept(self, broker_port: int) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""From nothing to a REQUEST_TIMED_OUT: a cluster whose followers are frozen, and a stock client.
+"""Get a REQUEST_TIMED_OUT with a stock client: the followers of the cluster are frozen.
 
 pip install confluent-kafka
 python examples/request_timed_out.py

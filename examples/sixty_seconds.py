@@ -24,7 +24,7 @@ def read(bootstrap_servers: str, isolation_level: str) -> list[str]:
             "auto.offset.reset": "earliest",
             "isolation.level": isolation_level,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 0,  # the clock stands still
+            "fetch.wait.max.ms": 0,  # no time passes on the manual clock
             "log_level": 0,
         }
     )

@@ -30,7 +30,7 @@ def produce(client: SimulatedClient, value: str, acks: int) -> None:
 
 
 def told(client: SimulatedClient) -> str:
-    """What the client was told last."""
+    """Return the last response of the client as text."""
     if not client.answers:
         return "nothing yet"
     answer: Any = decode_response(PRODUCE, VERSION, client.answers[-1][1])[1]

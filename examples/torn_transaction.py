@@ -83,7 +83,7 @@ class Producer:
         print(f"  the producer writes {value!r}: {told}")
 
     def end_txn(self, committed: bool) -> dict[str, Any]:
-        """What an EndTxn says."""
+        """Return the fields of an EndTxn request."""
         return {
             "transactional_id": "bank",
             "producer_id": self.producer_id,
@@ -102,7 +102,7 @@ class Producer:
 
 
 def read_committed(cluster: Simulation, account: int) -> list[str]:
-    """What a consumer with isolation.level=read_committed hands to its user."""
+    """Return the records that a consumer with isolation.level=read_committed returns to its user."""
     partition = {"partition": account, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
     answer = ask(
         cluster.connect(),
@@ -133,7 +133,8 @@ def read_committed(cluster: Simulation, account: int) -> list[str]:
 
 
 def run(version: int) -> dict[str, list[str]]:
-    """Both transactions, with a message in between that was meant for the first. What is read in the end."""
+    """Run both transactions, with a message in between that was meant for the first. Return what consumers read in the
+    end."""
     journal = Journal()
     cluster = Simulation(brokers=1, journal=journal)
     for topic, count in (("__transaction_state", 1), ("accounts", 2)):

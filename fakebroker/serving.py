@@ -95,7 +95,7 @@ def serve_until_signal(
         if toxiproxy is not None or (control is not None and control.is_wanted):
             return not_installed("the control", name, "control")
         if control is not None:
-            lacks = not_installed("; no HTTP control: it", name, "control")
+            lacks = f" ({not_installed('no HTTP control: it', name, 'control')})"
         control = None
     try:
         announcement = Announcement(ready_file)

@@ -1,1 +1,1 @@
-"""What a release is made with: wheels."""
+"""The tools that make a release: wheels and their checks."""

@@ -2,8 +2,9 @@
 
     python -m release.install [PYTHON]
 
-Prints what the install took and brought. The exit status is 1 if the install fails, if the package is not compiled
-although there are a C compiler and Python's headers, or if the example's requests are not answered as the README says.
+Prints what the install took and brought. The exit status is 1 in three cases. The install fails; or there are a C
+compiler and Python's headers, and the package is not compiled; or the example's requests get other responses than the
+README says.
 """
 
 from __future__ import annotations

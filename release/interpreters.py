@@ -27,7 +27,7 @@ _PROBE_LIMIT_S = 30
 
 
 class Interpreter(NamedTuple):
-    """What an interpreter says of itself.
+    """The facts that an interpreter reports about itself.
 
     version       as in 3.12.1
     is_cpython    False for other implementations, and for CPython without its global lock
@@ -47,7 +47,7 @@ class Interpreter(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which interpreters wheels are built with, and the versions or paths for which there is none."""
+    """Interpreters to build wheels with, and the versions or paths for which none was found."""
 
     chosen: list[Interpreter]
     missing: list[str]

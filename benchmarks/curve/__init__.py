@@ -1,1 +1,1 @@
-"""What a load and its verdict cost as requests grow, for the documentation."""
+"""The cost of a load and its verdict as requests grow, for the documentation."""

@@ -1,4 +1,4 @@
-"""What a load and its verdict cost as requests grow: times, and the most memory of driver and executors.
+"""The cost of a load and its verdict as requests grow: times, and the most memory of driver and executors.
 
     python -m benchmarks curve [--sent N ...] [--made N ...] [--rate R]
 

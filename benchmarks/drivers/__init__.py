@@ -1,1 +1,1 @@
-"""Who sends the requests: the drivers in C and in Python, the frames they send, and a stock client as a load."""
+"""Drivers that send the requests, in C and in Python, their frames, and a stock client as a load."""

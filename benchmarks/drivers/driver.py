@@ -37,7 +37,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to drive: warm up, then measure until the time or the number of answers is reached."""
+    """The length of a run: warm up, then measure until the time or the number of responses is reached."""
 
     warm_ms: int
     run_ms: int
@@ -46,7 +46,7 @@ class Effort:
 
 @cache
 def command() -> tuple[list[str], str]:
-    """How the driver is called, and what it is."""
+    """Return the command that starts the driver, and its name."""
     try:
         return [str(driver_program())], "C"
     except Missing as reason:
@@ -78,7 +78,7 @@ def drive(targets: Sequence[Target], window: int, effort: Effort, error_at: int)
 
 
 def settle(targets: Sequence[Target], window: int, effort: Effort, error_at: int) -> dict[str, Any]:
-    """Drive until once no answer has an error: a broker may know who leads a partition before the leader does."""
+    """Drive until one run has no error: a broker may know the leader of a partition before the leader itself does."""
     until = time.monotonic() + SETTLE_LIMIT_S
     while True:
         try:

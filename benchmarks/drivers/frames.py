@@ -21,7 +21,8 @@ _FILE_BYTES = MIB  # so much is sent from one file before it begins again, so th
 
 
 def error_at(topic: str) -> int:
-    """Where the error code is in the answer to `produce_frame`: behind lengths, correlation id, name and index."""
+    """Return the offset of the error code in the response to `produce_frame`: behind lengths, correlation id, name and
+    index."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 
 
@@ -31,9 +32,8 @@ def answer_bytes(topic: str) -> int:
 
 
 def record_batch(value_bytes: int, records: int = 1, sequence: int = -1) -> bytes:
-    """A batch of `records` records with values of that size; a value of 1 MiB is cut so that the batch is not
-    larger than that, as a topic does not take more by default (`max.message.bytes`). With a sequence it is one of the
-    idempotent producer 7."""
+    """Return a batch of `records` records with values of that size. A value of 1 MiB is cut so that the batch fits into
+    the default `max.message.bytes`. With a sequence the batch is of the idempotent producer 7."""
     if value_bytes == MIB:
         value_bytes -= len(encode_batch([Record(None, bytes(MIB))], base_timestamp_ms=_TIMESTAMP_MS)) - MIB
     producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence} if sequence >= 0 else {}

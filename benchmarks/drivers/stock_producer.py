@@ -1,7 +1,7 @@
 """confluent-kafka's producer at its defaults, in a process of its own: BOOTSTRAP TOPIC MESSAGES VALUE_BYTES.
 
-Prints one line of JSON: the seconds from the first produce() to the end of flush(). Whether all arrived is asked of the
-broker by whoever started this: a delivery callback would cost more than the rest.
+Prints one line of JSON: the seconds from the first produce() to the end of flush(). The parent process asks the broker
+whether all arrived: a delivery callback would cost more than the rest.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def count(package: Path | None = None) -> Counts:
 
 
 def per_operation(dumps: list[str]) -> Counts:
-    """From the files of callgrind: parts 2, 4, 6... are what lies between two marks. Raises Missing if they are not."""
+    """Return the counts per operation from the files of callgrind. Parts 2, 4, 6... lie between two marks. Raises
+    Missing if they do not."""
     totals = {}
     for dump in dumps:
         part, total = re.search(r"^part: (\d+)$", dump, re.MULTILINE), re.search(r"^totals: (\d+)$", dump, re.MULTILINE)

@@ -88,7 +88,7 @@ def beside_faults(count: int) -> Work:
 
 
 def idempotent(acks: int, value_bytes: int) -> Work:
-    """The same from an idempotent producer: each batch continues the one before."""
+    """Return the work of an idempotent producer: each batch continues the one before."""
     cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
     cluster.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
@@ -155,7 +155,7 @@ def timer() -> Work:
 
 
 def plain_python() -> Work:
-    """Nothing of ours: tells whether this is the Python that the recorded counts are of."""
+    """Return work without fakebroker: it shows whether this is the Python that the recorded counts are of."""
 
     def work(count: int) -> None:
         found: dict[int, list[int]] = {}

@@ -1,12 +1,14 @@
-"""acks=all against followers that stand still: how punctual the load is at a rate, and what its verdict costs.
+"""acks=all against frozen followers: how punctual the load is at a rate, and what its verdict costs.
 
     python -m benchmarks load [--requests N ...] [--rate R ...] [--quick] [--json]
 
-A cluster of three brokers in a process of its own writes its journal to a file; the requests come at a constant rate,
-whatever is answered, and each has to be answered REQUEST_TIMED_OUT when its own timeout is over. Then the followers go
-on, the log is read back, and all is judged three ways. Limits: send delay and lateness, 99th percentile, 5 ms each, and
-from 300,000 requests on a fifth of the load's time for reading back, journal and verdict together. A task's memory
-must not grow with the number of requests. Each size runs in a process of its own, on all cores, on loopback.
+A cluster of three brokers in a process of its own writes its journal to a file. The requests come at a constant rate,
+whatever the responses are. Each has to get REQUEST_TIMED_OUT when its own timeout is over. Then the followers resume,
+the log is read back, and everything is judged three ways.
+
+The 99th percentiles of send delay and lateness are limited to 5 ms each. From 300,000 requests on, reading back,
+journal and verdict together may take a fifth of the load's time. A task's memory must not grow with the number of
+requests. Each size runs in a process of its own, on all cores, on loopback.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
 
 
 def measured(requests: int, rate: float) -> dict[str, Any]:
-    """What `run_one` finds, in a process of its own."""
+    """Return the result of `run_one`, from a process of its own."""
     command = [sys.executable, "-m", "benchmarks", "load", ONE, str(requests), str(rate)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -77,7 +79,7 @@ def measured(requests: int, rate: float) -> dict[str, Any]:
 
 
 def rows(work: str, found: dict[str, Any]) -> Iterator[Row]:
-    """Of what `run_one` has found."""
+    """Return the rows for a result of `run_one`."""
     for name, text in (("send_delay_ms", "send delay p99"), ("lateness_ms", "lateness p99")):
         p50, p99, most = found[name]
         yield compare(f"{work}: {text}", LIMIT, "ms", [p99], [LIMIT_MS], note=f"p50 {p50:.1f}, max {most:.1f} ms")
@@ -142,7 +144,7 @@ def _in_ms(times_us: tuple[int | None, ...]) -> list[float]:
 
 
 def scenario_of(requests: int, rate: float) -> Any:
-    """At least so many, as many on each connection."""
+    """Return a scenario of at least so many requests, as many on each connection."""
     from fakebroker_load.arrivals import Arrivals
     from fakebroker_load.scenario.model import Group, Scenario
 

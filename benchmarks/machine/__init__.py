@@ -1,1 +1,1 @@
-"""What this machine is and has: programs compiled at run time, versions, load."""
+"""The machine of the benchmarks: programs compiled at run time, versions, load."""

@@ -1,4 +1,4 @@
-"""What was measured on: versions, build, commit, load."""
+"""Facts about the machine of a measurement: versions, build, commit, load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def package(name: str) -> str:
 
 
 def build() -> str:
-    """Whether the hot modules run compiled or interpreted."""
+    """Return whether the hot modules run compiled or interpreted."""
     import timingwheel.wheel
 
     return "interpreted" if str(timingwheel.wheel.__file__).endswith(".py") else "compiled"

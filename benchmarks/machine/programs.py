@@ -1,4 +1,4 @@
-"""What the benchmarks compile at run time, kept in the user's cache folder under the hash of its source."""
+"""Programs that the benchmarks compile at run time, kept in the user's cache folder under the hash of their source."""
 
 from __future__ import annotations
 

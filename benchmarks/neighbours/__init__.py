@@ -1,2 +1,2 @@
-"""Who is beside a quiet client in the benchmark of fairness, and in the tests of attacks: what they send, who sends it,
-what it does to others."""
+"""Neighbours of a quiet client in the benchmark of fairness and in the tests of attacks: what they send, how, and what
+it does to others."""

@@ -28,7 +28,7 @@ def nothing(_: Address) -> None:
 
 @dataclass(frozen=True)
 class Topic:
-    """What an attack finds there."""
+    """A topic that an attack can use."""
 
     name: str = TOPIC
     partitions: int = 1
@@ -86,7 +86,7 @@ class Attackers:
             self.closed += 1
 
     def answered_ms(self, limit_s: float) -> float | None:
-        """From the first byte to the last answer; None if some are missing in the end."""
+        """Return the time from the first byte to the last response; None if some are missing in the end."""
         if not self._answers:
             return None
         until = time.monotonic() + limit_s
@@ -110,7 +110,7 @@ class Attackers:
 
 
 def _send(sock: socket.socket, data: bytes) -> None:
-    with suppress(OSError):  # whoever reads notices it too
+    with suppress(OSError):  # the reader notices it too
         sock.sendall(data)
 
 

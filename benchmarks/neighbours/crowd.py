@@ -19,7 +19,7 @@ _START_LIMIT_S = 30.0
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What each of them sends, again and again: `window` ahead of its answers."""
+    """Neighbours that send the same frame again and again, with `window` requests in flight."""
 
     name: str
     frame: bytes
@@ -58,7 +58,7 @@ class Program:
         return self.process.stdout.readline().strip()
 
     def tell(self) -> None:
-        """Whatever is next: begin, or say how it went."""
+        """Tell the process to do its next step: begin, or report the result."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write("\n")

@@ -1,4 +1,4 @@
-"""Requests that cost whoever sends them little and whoever answers them much, as bytes.
+"""Requests that are cheap for the client and expensive for the broker, as bytes.
 
 All are pure functions. None is malformed, unless its name says so: what is hostile about them is what they stand for.
 
@@ -66,11 +66,11 @@ def fetch_much(topic: str, max_bytes: int) -> bytes:
     return frames.fetch(topic, version=4, max_bytes=max_bytes)
 
 
-# Batches whose bytes stand for much more.
+# Batches that expand to much more than their bytes.
 
 
 def plain_batch(value_bytes: int) -> bytes:
-    """Nothing hostile: one record with a value of so many bytes."""
+    """Return a batch that is not hostile: one record with a value of so many bytes."""
     return encode_batch([Record(None, bytes(value_bytes))], base_timestamp_ms=TIMESTAMP_MS)
 
 
@@ -114,7 +114,7 @@ def headers_bomb(headers: int) -> bytes:
 
 
 def gzip_of_members(size: int) -> bytes:
-    """A gzip batch of one record, before whose bytes stand so many bytes of members that are empty."""
+    """Return a gzip batch of one record. So many bytes of empty members come before the bytes of the record."""
     plain = encode_batch([Record(None, b"v")], base_timestamp_ms=TIMESTAMP_MS)[RECORD_BATCH_OVERHEAD:]
     return _batch(EMPTY_GZIP_MEMBER * (size // len(EMPTY_GZIP_MEMBER)) + compress(Codec.GZIP, plain), Codec.GZIP, 1)
 

@@ -1,8 +1,8 @@
 """The brokers of the benchmark of fairness, with followers that do not follow, and the topics that it needs.
 
-Ours has its followers frozen; of Apache Kafka's three processes two are stopped (SIGSTOP), as the conformance suite
-does it, and stay in the ISR. librdkafka's mock and kfake have no followers and answer acks=-1 like acks=1: how late a
-time-out is cannot be asked of them.
+Ours has frozen followers. Two of Apache Kafka's three processes are paused (SIGSTOP), as in the conformance suite, and
+stay in the ISR. The mocks (librdkafka's and kfake) have no followers and answer acks=-1 like acks=1. So they have no
+lateness of time-outs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conformance import frames
 from conformance.targets.kafka_box import KafkaBox, Unavailable, kafka_version
 
 FOREVER_MS = str(3_600_000)
-SLOW = "slow"  # the topic whose followers are frozen
+SLOW = "slow"  # the topic with frozen followers
 TIMES_OUT = {OURS, KAFKA}
 _VERSION = 4
 

@@ -46,7 +46,7 @@ KINDS = (
 
 @dataclass
 class Seen:
-    """What was seen of one broker: the probes' quantiles by name, and of the neighbours or of the attack."""
+    """Results from one broker: the probes' quantiles by name, and those of the neighbours or of the attack."""
 
     probes: dict[str, Any] = field(default_factory=dict)
     rate: float | None = None  # requests/s of the neighbours
@@ -56,7 +56,8 @@ class Seen:
 
 
 def warm_up(broker: Broker) -> None:
-    """What a process does for the first time takes longer, and is not what is asked. Raises DriverError."""
+    """Send the first requests to a broker: work that a process does for the first time takes longer. Raises
+    DriverError."""
     run_ms = int(WARM_S * 1000)
     few = [(address, replace(probe, connections=WARM_CONNECTIONS)) for address, probe in probes_of(broker)]
     with crowd.prober(few, run_ms, PERIOD_US, 1_000) as prober:

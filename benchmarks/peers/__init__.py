@@ -1,1 +1,1 @@
-"""Who answers the requests: our broker and those it is held against, each in a process of its own."""
+"""Brokers that are measured: fakebroker and its peers, each in a process of its own."""

@@ -1,7 +1,7 @@
 """The brokers that are measured, each in a process of its own: ours, and the peers that this machine can have.
 
 All have three brokers on loopback. A topic is made by CreateTopics, except in librdkafka's mock, which makes it when it
-is asked for it, always with 4 partitions. Who leads a partition is asked, never assumed.
+is asked for it, always with 4 partitions. The leader of a partition is looked up, never assumed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Broker:
     def create_topics(
         self, names: Sequence[str], partitions: int = 1, replication: int = BROKERS
     ) -> dict[str, list[Address]]:
-        """The same for many at once."""
+        """Create many topics at once and return the leaders of each."""
         if self.name != MOCK:
             shape = {"num_partitions": partitions, "replication_factor": replication}
             request = frames.create_topics([{"name": name, **shape} for name in names], version=_CREATE_VERSION)
@@ -87,7 +87,7 @@ class Broker:
         return found.host, found.port
 
     def leaders(self, names: Sequence[str]) -> dict[str, list[Address]]:
-        """By topic and partition; shorter than it should be while some have none."""
+        """Return the leaders by topic and partition. A list is shorter while some partitions have no leader."""
         request = frames.metadata(list(names), version=_METADATA_VERSION, allow_auto_topic_creation=True)
         answer = ask(self.address, 3, _METADATA_VERSION, request)
         addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
@@ -99,8 +99,8 @@ class Broker:
         return found
 
     def delete_topics(self, names: Sequence[str], address: Address | None = None) -> None:
-        """So that Kafka gives its disk back; the others are thrown away anyway. Whom to ask: the controller by default,
-        which is any broker that Kafka names."""
+        """Delete topics so that Kafka frees its disk; the other brokers are thrown away anyway. The default address is
+        the controller, which is any broker that Kafka names."""
         if self.name == KAFKA:
             ask(
                 address or self.controller(),
@@ -118,7 +118,7 @@ class Broker:
         return total
 
     def kill(self) -> None:
-        """At once, whatever it does; `stop` is still to be called."""
+        """Kill the processes at once. A call of `stop` is still needed."""
         for pid in self.pids:
             os.kill(pid, signal.SIGKILL)
 
@@ -156,14 +156,14 @@ def serve_command(*options: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """With this source tree on the path."""
+    """Return the environment with this source tree on the path."""
     # What stands in PYTHONPATH first: it may be a compiled copy, and this folder holds the source.
     path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE.parent)])
     return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 
 
 def dying_with_us() -> list[str]:
-    """What stands before a command so that the process ends when this one is killed, where Linux can do that. The
+    """Return a prefix for a command so that its process ends when this one is killed, where Linux can do that. The
     other peers end with their standard input."""
     return ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
 

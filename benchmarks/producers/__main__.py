@@ -4,13 +4,13 @@
                                    [--journal FILE] [--bytes-only] [--quick] [--json]
 
 Kafka's producer (fakebroker/producer) and the cluster in one process and one virtual time, real frames in both
-directions. Of four kinds: Kafka's defaults; one request in flight; acks=1; bursts that linger. Brokers stop, die, stand
-still and come back, followers freeze, leaders move, connections break, about six times an hour. Meanwhile each record
+directions. Of four kinds: Kafka's defaults; one request in flight; acks=1; bursts that linger. Brokers stop, crash,
+pause and come back, followers freeze, leaders move, connections break, about six times an hour. Meanwhile each record
 is held to what Kafka promises of it (fakebroker/testing/producing/watch.py); what is broken ends the run.
 
-The same arguments give the same journal: a line for all that went into the cluster and came out of it, byte by byte,
-for each record that ended, and (without --bytes-only) for each event of the producers' own journals. Only its hash is
-kept, that of the FILE if one is wanted (some KB for each batch).
+The same arguments give the same journal. It has a line for all bytes that went into the cluster or came out of it, and
+for each record that ended. Without --bytes-only it also has one for each event of the producers' own journals. Only its
+hash is kept, that of the FILE if one is wanted (some KB for each batch).
 
 The target is 10,000 batches a second, compiled: the median of the parts of one run, in seconds of CPU time, so what
 else the machine does counts less. The first ten seconds of virtual time, in which all connect, are not counted.
@@ -91,7 +91,7 @@ def main(argv: list[str]) -> int:
 
 
 def is_compiled() -> bool:
-    """Whether the producer is."""
+    """Return whether the producer is compiled."""
     return not (kafka_producer.__file__ or "").endswith(".py")
 
 

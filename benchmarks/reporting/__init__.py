@@ -1,1 +1,1 @@
-"""What becomes of the samples: the rows, and the table or the line of JSON that has them."""
+"""Reports of samples: the rows, and the table or the line of JSON that has them."""

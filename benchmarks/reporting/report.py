@@ -106,7 +106,7 @@ class Report:
 
 
 def options(name: str, doc: str | None, argv: list[str], quick: str) -> argparse.Namespace:
-    """What every benchmark takes: --quick and --json."""
+    """Parse the options of every benchmark: --quick and --json."""
     parser = argparse.ArgumentParser(prog=f"benchmarks {name}", description=(doc or "").strip().splitlines()[0])
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", action="store_true", help="one line of JSON")

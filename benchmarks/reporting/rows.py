@@ -36,7 +36,7 @@ class Row:
 
 
 def spread(samples: Sequence[float]) -> Value:
-    """How far the samples lie apart, as a share of their median; None for fewer than two."""
+    """Return the range of the samples as a share of their median; None for fewer than two."""
     middle = median(samples)
     return round((max(samples) - min(samples)) / middle, 3) if len(samples) > 1 and middle else None
 

@@ -1,1 +1,1 @@
-"""What a test costs that has a cluster of its own."""
+"""The cost of a test that has a cluster of its own."""

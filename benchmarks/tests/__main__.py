@@ -2,13 +2,14 @@
 
     python -m benchmarks tests [--quick] [--json]
 
-All clusters are of three brokers, and the traffic is the same bytes over a socket. Ours is the plugin's `kafka_cluster`
-in two processes of pytest; what is measured is from the set-up of the first test to the teardown of the last one, by
-the number of tests: pytest's own start, some seconds, is left out. kfake is
-franz-go's in one process of Go, from NewCluster to Close, by two goroutines, as parallel tests there would be; pytest
-alone is the same tests without a cluster, which is what our tests would take if clusters cost nothing. A container is
-what Kafka's own KIP-974 says of the start of the broker in it: 1,150 ms on a JVM, 110 ms as native image; pulling it,
-its runtime and waiting for it come on top. Then one such life after the other, without pytest.
+All clusters have three brokers, and the traffic is the same bytes over a socket. Ours is the plugin's `kafka_cluster`
+in two processes of pytest. The figure is the time from the first set-up to the last teardown, divided by the number of
+tests. It does not include pytest's own start, some seconds.
+
+kfake is franz-go's in one process of Go, from NewCluster to Close, by two goroutines, as parallel tests there would be.
+`pytest alone` is the same tests without a cluster: our tests would take as long if clusters cost nothing. A container
+is what Kafka's own KIP-974 says of the start of the broker in it: 1,150 ms on a JVM, 110 ms as native image. Pulling
+it, its runtime and waiting for it come on top. Then clusters live one after the other, without pytest.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def under_pytest(source: str, count: int) -> float:
 
 
 def _path() -> str:
-    """This package, and what else this process has found."""
+    """Return a path with this package and everything that this process imports from."""
     return ":".join([str(HERE.parent), *filter(None, sys.path)])
 
 

@@ -41,7 +41,7 @@ def compiled_wheel(folder: Path, timeout_s: float) -> Path:
 
 
 def can_build_here() -> bool:
-    """Whether what compiling takes is installed, in versions that will do: then nothing need be fetched."""
+    """Return True if the tools that compile are installed in usable versions: then nothing has to be fetched."""
     if importlib.util.find_spec("mypyc") is None:
         return False
     return int(version("setuptools").split(".")[0]) >= SETUPTOOLS

@@ -38,7 +38,7 @@ def timeouts_ms(short_every: int) -> list[int]:
 
 
 def victims(workload: str, pending: int, ops: int) -> array[int]:
-    """Which request is answered next.
+    """Return the order in which requests get their responses.
 
     cancel         The oldest: a follower's fetch completes the acks=all requests of a partition in their order.
     cancel-random  Any: every access misses the caches of the processor, whatever the library does.
@@ -273,7 +273,8 @@ def measure(library: str, workload: str, pending: int, ops: int) -> dict[str, fl
 
 
 def bytes_per_timer(library: str, pending: int) -> float:
-    """What the interpreter allocates for a pending timer, the request that owns it included where they are one."""
+    """Return what the interpreter allocates for a pending timer. It includes the request that owns the timer if both
+    are one object."""
     count = min(pending, MEMORY_SAMPLE)
     delays = timeouts_ms(short_every=TIMEOUTS + 1)
     seconds = [delay / 1000 for delay in delays]

@@ -1,15 +1,16 @@
-"""How many transactions a second, how soon the next one may begin, and what 10,000 that are open cost.
+"""Transactions a second, how soon the next one may begin, and the cost of 10,000 that are open.
 
     python -m benchmarks transactions [--quick] [--json]
 
-one after the other   producers over raw frames (producers.py), each with one transaction at a time of one record of
-                      100 B in one partition, acks=all, three replicas: as a stock producer does it with version 2 of
-                      transactions (Produce, EndTxn) and with version 1 (AddPartitionsToTxn, Produce, EndTxn). All
-                      sides take turns; the client is one Python process, the same for all, and takes a processor of
-                      its own. `until the next record` is from EndTxn to the answer to the Produce after it.
-open                  the same producer beside 10,000 open transactions, of as many transactional ids, in one partition
-                      and in 100, and what one of them costs in memory: `ours` has the many, `theirs` is ours with none
-over at once          10,000 that time out in the same tick: how long a client waits that only asks ApiVersions
+one after the other   producers over raw frames (producers.py), each with one transaction at a time. Each has one
+                      record of 100 B in one partition. acks=all, three replicas. The requests are a stock producer's:
+                      Produce, EndTxn with version 2 of transactions, and AddPartitionsToTxn, Produce, EndTxn with
+                      version 1. All sides take turns; the client is one Python process, the same for all, and takes a
+                      processor of its own. `until the next record` is from EndTxn to the response to the next Produce.
+open                  the same producer beside 10,000 open transactions, of as many transactional ids. They are in one
+                      partition or in 100. And what one of them costs in memory: `ours` has the many, `theirs` is ours
+                      with none
+over at once          10,000 that time out in the same tick: how long a client waits that only sends ApiVersions
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def _add_rates(report: Report, version: int, count: int, sides: dict[str, Side],
 
 
 def open_transactions(stack: ExitStack, broker: Broker, count: int, partitions: int, timeout: timedelta) -> None:
-    """So many, each of an id of its own, with a record in one of the partitions in turn."""
+    """Open so many transactions, each of an id of its own, with a record in one of the partitions in turn."""
     topic = f"open-{partitions}"
     leaders = broker.create_topic(topic, partitions)
     address = coordinator_of(broker, "first")

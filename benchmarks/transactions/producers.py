@@ -1,8 +1,8 @@
 """Transactional producers over raw frames, one transaction at a time each, with one record (requests.py).
 
-Who is told CONCURRENT_TRANSACTIONS sends the same again after 20 ms, as the Java client does at the begin of a
-transaction (TransactionManager.ADD_PARTITIONS_RETRY_BACKOFF_MS), and so does, while a broker is warmed up, who names a
-topic of which Kafka's coordinator has not heard yet. Any other error ends the measurement.
+A producer that gets CONCURRENT_TRANSACTIONS sends the same request again after 20 ms. The Java client does so at the
+begin of a transaction (TransactionManager.ADD_PARTITIONS_RETRY_BACKOFF_MS). While a broker is warmed up, a producer
+also sends again if Kafka's coordinator does not know the topic yet. Any other error ends the measurement.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAIT_S, AGAIN_S = 30.0, 0.020
 
 @dataclass
 class Took:
-    """What some producers did; times are milliseconds."""
+    """Results of some producers; times are milliseconds."""
 
     transactions: int = 0
     again: int = 0  # how often CONCURRENT_TRANSACTIONS was told
@@ -42,7 +42,7 @@ class Took:
 
 
 def coordinator_of(broker: Broker, transactional_id: str) -> Address:
-    """As soon as there is one."""
+    """Return the transaction coordinator as soon as there is one."""
     until = time.monotonic() + WAIT_S
     while True:
         asked = frames.request(FIND_COORDINATOR, FIND_VERSION, {"key": transactional_id, "key_type": 1})
@@ -185,7 +185,8 @@ class _Run:
         sock.sendall(frame)
 
     def read(self, sock: Any, is_over: bool) -> str:
-        """What comes of an answer: "again", "over", or nothing in particular. It is small, and comes as a whole."""
+        """Read a response and return "again", "over", or nothing in particular. The response is small, and comes as a
+        whole."""
         answer: bytes = sock.recv(1 << 16)
         if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "big"):
             raise RuntimeError(f"{len(answer)} bytes are no answer")

@@ -1,6 +1,6 @@
 """The requests of one transactional producer as bytes, made before anything is measured.
 
-version 2   Produce v12, by which the partition is added, and EndTxn v5, whose answer has the next epoch
+version 2   Produce v12, by which the partition is added, and EndTxn v5, which returns the next epoch
 version 1   AddPartitionsToTxn v3, Produce v11, EndTxn v4; the epoch stays, so the sequences go on
 """
 

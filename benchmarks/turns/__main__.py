@@ -2,13 +2,17 @@
 
     python -m benchmarks turns [--quick] [--json] [--only NAME]
 
-While one turn of the loop lasts, every other client waits. Each array of the newest version of each request is filled
-with 20,000 elements (2,000 with --quick), its strings with 32,000 bytes, its bytes with 10 MiB, its pattern with 16,379
-characters. Brokers with 9,000 partitions of three replicas change, a group of 5,000 members rebalances, long logs are
-compacted (a tenth of each with --quick). Each HTTP call is made beside 9,000 topics, partitions, faults, quotas and
-parked requests, with 31,500 requests in the journal (1,000 and 3,500 with --quick), and with a body of 1 MiB. A figure
-is CPU time of the thread of the loop (asyncio's), with the garbage collector off: what else runs on the machine, and
-the client, do not count.
+While one turn of the loop lasts, every other client waits. The work, with the smaller numbers of --quick in brackets:
+
+- requests: in the newest version of each request an array has 20,000 elements (2,000)
+- their fields: a string has 32,000 bytes, a field of bytes 10 MiB, a pattern 16,379 characters
+- changes: brokers with 9,000 partitions of three replicas change, a group of 5,000 members rebalances,
+  long logs are compacted (a tenth of each)
+- HTTP calls: each is made beside 9,000 topics, partitions, faults, quotas and parked requests (1,000);
+  the journal has 31,500 requests (3,500); then each is made with a body of 1 MiB
+
+A figure is CPU time of the thread of the loop (asyncio's), with the garbage collector off. Other programs on the
+machine, and the client, do not count.
 
 Prints a table in Markdown for docs/longest-turns.md. There is no limit and no peer: the limits are counted in calls, by
 tests/apis/test_longest_slice.py and tests/control/test_control_longest_turns.py.

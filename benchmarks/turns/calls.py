@@ -64,7 +64,8 @@ CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
 
 
 def fill(hosted: Hosted, things: int, requests: int) -> None:
-    """With so many topics, partitions, faults, quotas and parked requests, and so many requests in the journal."""
+    """Fill a cluster with so many topics, partitions, faults, quotas and parked requests, and so many requests in the
+    journal."""
     cluster = hosted.cluster
     replicas = len(cluster.brokers)
     cluster.create_topic("wide", things, replicas)
@@ -89,8 +90,8 @@ def count(only: str) -> int:
 
 
 def measure(things: int, requests: int, only: str, tell: Callable[[str], None]) -> list[Found]:
-    """Return what was found for each call, in the order of CALLS, beside so many topics, partitions, faults, quotas and
-    parked requests, and so many requests in the journal; then for each call with a body, with a large one."""
+    """Return the results of each call in the order of CALLS, then of each call that has a body, with a large one. The
+    cluster has so many topics, partitions, faults, quotas and parked requests, and so many requests in the journal."""
     thread = LoopThread()
     try:
         if not count(only):

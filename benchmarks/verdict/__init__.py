@@ -1,1 +1,1 @@
-"""How the load's verdict grows with the number of requests."""
+"""The time of the load's verdict, by the number of requests."""

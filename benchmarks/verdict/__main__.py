@@ -1,8 +1,8 @@
-"""How long the load's verdict and report take as requests grow, judged one, two and three ways, and what memory.
+"""Time and memory of the load's verdict and report as requests grow, judged one, two and three ways.
 
     python -m benchmarks verdict [--requests N ...] [--ways 1 2 3] [--spark-conf KEY=VALUE] [--quick] [--json]
 
-Rows of honest loads are made by the million (folder.py) and judged as `fakebroker-load report` does, each in a Spark of
+Rows of honest loads are made by the million (folder.py). Each is judged as `fakebroker-load report` does, in a Spark of
 its own, on all cores. What is timed is judging and the report, after Spark has started. The limit is 150 s for
 10,000,000 requests by what the client saw; two and three ways are measured beside it, without a limit.
 """
@@ -57,7 +57,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
 
 
 def measured(requests: int, ways: int, settings: Sequence[str] = ()) -> dict[str, float]:
-    """What judging and reporting that many requests takes. `settings` are Spark's, each KEY=VALUE."""
+    """Return what judging and reporting that many requests takes. `settings` are Spark's, each KEY=VALUE."""
     from benchmarks.verdict.folder import make_folder  # needs the extra `load`
 
     with tempfile.TemporaryDirectory(prefix="fakebroker-verdict-") as name:
@@ -81,7 +81,8 @@ def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
 
 
 def judge(folder: Path, settings: Sequence[str]) -> dict[str, float]:
-    """What `fakebroker-load report` does to a folder; how long that takes, and the most memory of both processes."""
+    """Do the work of `fakebroker-load report` on a folder. Return how long that takes, and the most memory of both
+    processes."""
     from fakebroker_load.job import journal_of, judge_folder
     from fakebroker_load.report import write_report
     from fakebroker_load.results.folder import REPORT_FILE, planned_rows, read_runs

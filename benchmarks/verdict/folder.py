@@ -110,7 +110,8 @@ def _pieces(requests: int) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _times(connection: Column, sequence: Column) -> dict[str, Column]:
-    """When each was intended, sent and answered: a hash of the two stands for what a machine does."""
+    """Return when each request was intended, sent and got its response. A hash of the two replaces the noise of a
+    machine."""
     noise = (connection * 7_919 + sequence * 104_729) % 1_009
     turn_us = (TIMEOUT_MS + 5) * 1000
     intended = sequence * turn_us + connection % PARTITIONS * 100

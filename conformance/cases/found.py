@@ -1,4 +1,4 @@
-"""What generated traffic found, shrunk (`conformance/generated/found/*.txt`)."""
+"""Cases that generated traffic found, shrunk (`conformance/generated/found/*.txt`)."""
 
 from __future__ import annotations
 

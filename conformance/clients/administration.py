@@ -1,4 +1,5 @@
-"""What the administrator of each client is asked, call by call; the programs do what they have, and say what they lack.
+"""Calls to the administrator of each client. A program makes the calls that its client has, and reports those that it
+lacks.
 
 A call is {"call": NAME, ...}; README.md has their arguments and answers.
 """
@@ -14,7 +15,7 @@ _OFFSETS = {"0": 5, "1": 7}
 
 
 def calls(topic: str, group: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """In their order, by what they are about. `topic` has 2 partitions of 10 records each."""
+    """Yield the calls in their order, each with its subject. `topic` has 2 partitions of 10 records each."""
     made = f"{topic}-made"
 
     def create(name: str, partitions: int, replicas: int, **configs: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What is in a partition's log, record by record, read over a raw connection and decoded by aiokafka.
+"""Read the log of a partition over a raw connection, record by record. aiokafka decodes it.
 
-Theory   The decoder is somebody else's, so that a slip of ours in writing is not made good by the same slip in reading.
-         Where batches end is not told: it depends on how fast the client was.
+Theory   The decoder is not ours, so that a mistake of ours in writing is not hidden by the same mistake in reading.
+         Ends of batches are left out: they depend on how fast the client was.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Member:
 
     @property
     def commits(self) -> int:
-        """How many were done."""
+        """Return how many commits were done."""
         return self._commits
 
     @property
@@ -57,11 +57,11 @@ class Member:
         return self._closed
 
     def commit(self) -> None:
-        """What it has read. `commits` says when that is done."""
+        """Tell the member to commit what it has read. `commits` counts it when it is done."""
         self._process.say({"do": "commit"})
 
     def leave(self) -> None:
-        """In order; `closed` says when that is done."""
+        """Tell the member to leave in order. `closed` is True when that is done."""
         self._expected_end = True
         self._process.say({"do": "close"})
 
@@ -71,7 +71,7 @@ class Member:
         self._reader.join()
 
     def check(self) -> None:
-        """Raises Unsupported, or Broken if it has ended and nobody told it to."""
+        """Raise Unsupported, or Broken if the program has ended without being told to."""
         if self._unsupported:
             raise Unsupported(self._unsupported)
         if self._broken and not self._expected_end:
@@ -96,11 +96,11 @@ class Member:
 
 
 def shares(members: Sequence[Member]) -> list[int] | None:
-    """How much each has, the least first; None while a partition has two owners."""
+    """Return the number of partitions of each member, the least first; None while a partition has two owners."""
     owned = Counter(partition for member in members for partition in member.assigned)
     return sorted(len(member.assigned) for member in members) if set(owned.values()) <= {1} else None
 
 
 def read_values(members: Sequence[Member]) -> Counter[str]:
-    """How often each value was read, by all of them."""
+    """Return how often all members together have read each value."""
     return Counter(value for member in members for _, _, value in member.read)

@@ -1,4 +1,4 @@
-"""What every client is made to send: the jobs, the topics they want, and the plan as the programs read it.
+"""The work of every client: the jobs, the topics they need, and the plan as the programs read it.
 
 Units    milliseconds. Texts of bytes in a plan are base64.
 """

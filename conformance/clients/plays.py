@@ -1,4 +1,4 @@
-"""What groups of a client are put through, and its administrator. Jobs are compared by what a play sees."""
+"""Plays for the groups of a client, and for its administrator. Jobs are compared by what a play sees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.clients.stage import PARTITIONS, Stage
 _EAGER: dict[str, Any] = {"protocol": "classic", "assignor": "range"}  # or what the client has in its place
 _COOPERATIVE: dict[str, Any] = {"protocol": "classic", "assignor": "cooperative-sticky"}
 _CONSUMER: dict[str, Any] = {"protocol": "consumer", "assignor": None}  # KIP-848
-_LONG = {"session_ms": 20_000}  # nobody is missed while a program starts
+_LONG = {"session_ms": 20_000}  # no member expires while a program starts
 
 READ_TWICE = "read twice"
 
@@ -115,7 +115,7 @@ def _static_comes_back(stage: Stage) -> None:
     stage.await_values([first, second], stage.feed("both"))
     stage.commit([first, second])
     had, so_far = first.assigned, len(second.assignments)
-    if stage.settings["protocol"] == "consumer":  # who is dead keeps its name until its session is over
+    if stage.settings["protocol"] == "consumer":  # a killed member keeps its name until its session is over
         stage.leave(first)
         stage.await_heartbeats()
     else:
@@ -155,8 +155,8 @@ PLAYS = (
 
 
 def played(play: Play, stage: Stage) -> JobReport:
-    """What came of it. What a play waits for in vain, and a program that breaks, is told as "broken": that is never the
-    same."""
+    """Run the play and return its report. A program that breaks, and a condition that never holds, is reported as
+    "broken". That never counts as the same."""
     try:
         with stage.open():
             play.run(stage)

@@ -83,19 +83,19 @@ class ClientProcess:
             raise Broken(f"instead of JSON it said {line[:200]!r}") from error
 
     def pause(self) -> None:
-        """It stands still, as a process does that a garbage collector or its machine stops."""
+        """Stop the process for a while, as a garbage collector or a busy machine does."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """At once: the program has no time to say goodbye to anybody."""
+        """Kill the program at once: it has no time to close its connections."""
         self._process.kill()
         self._process.wait()
 
     def report(self) -> dict[str, Any]:
-        """What the program prints at its end: its `version`, and the `jobs`."""
+        """Return what the program prints at its end: its `version`, and the `jobs`."""
         line = self._line()
         try:
             found = json.loads(line)

@@ -1,4 +1,4 @@
-"""What a client saw of a cluster, beside what is in the logs; and two clusters compared.
+"""Reports of what a client saw of a cluster and what is in the logs; and the comparison of two clusters.
 
 Theory   A client reports what it told the application; the log tells what is true. A report holds both, so that two
          clusters with equal reports look the same to the client and treat its records the same. What may differ between
@@ -57,8 +57,8 @@ class ClientReport:
 
 @dataclass(frozen=True)
 class Difference:
-    """What one client saw differently in one job (all in all, if it is ""), and where in it. `reason` says why that may
-    be; None: it may not."""
+    """A difference in what one client saw in one job (or in all of them, if the job is ""), and where in it. `reason`
+    explains an allowed difference. None means that it is not allowed."""
 
     client: str
     job: str
@@ -83,8 +83,8 @@ def compare(
 ) -> list[Difference]:
     """Everything that any client saw differently.
 
-    A client that was run on neither side gives nothing: `not_run` says so in both reports. A program that broke is a
-    difference even if it broke on both, and so is a rule for a difference that is no longer there.
+    A client that was run on neither side gives nothing: `not_run` says so in both reports. A broken program is a
+    difference even if it broke on both sides. So is a rule for a difference that is no longer there.
     """
     return [
         difference
@@ -212,7 +212,7 @@ class _Comparison:
 
 
 def _columns(log: Sequence[LoggedRecord]) -> dict[str, list[object]]:
-    """What is compared of a log, by its name; the time of the broker's clock is not."""
+    """Return the compared columns of a log, by name. The broker's time is not compared."""
     return {
         "offset": [each.offset for each in log],
         "key": [each.record.key for each in log],

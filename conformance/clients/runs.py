@@ -43,7 +43,7 @@ _THAW_AFTER = 2.5  # timeouts: two requests have timed out by then
 
 
 class Target(Protocol):
-    """A cluster of three brokers with `auto.create.topics.enable=false`, whose topics are led by broker 1."""
+    """A cluster of three brokers with `auto.create.topics.enable=false`. Broker 1 leads all of its topics."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -63,7 +63,8 @@ def run_clients(
 ) -> dict[str, ClientReport]:
     """Build in `cache` what is missing, run every job with every client, and read the logs.
 
-    A client that cannot be built or started here is reported with `not_run`, one whose program fails with `broken`.
+    A client that cannot be built or started here is reported with `not_run`. If its program fails, it is reported with
+    `broken`.
     """
     runs = _Runs(target, prefix, jobs, plays)
     for client in clients:

@@ -1,7 +1,7 @@
-"""Where a job of groups or of administrators is played: a topic with records, a group, and the programs of one client.
+"""The stage of a job of groups or of administrators: a topic with records, a group, and the programs of one client.
 
-Theory   Who gets which partition is chance, how many each gets is not; when it happens is chance, in which order is
-         not. So a play waits until what must come has come, and notes what both clusters must agree on. What does not
+Theory   Chance decides which member gets which partition, and when. The number of partitions of each and the order of
+         events are fixed. So a play waits for what must come, and notes what both clusters must agree on. What does not
          come in time is an error of the play, also if it comes on neither side.
 """
 
@@ -47,7 +47,7 @@ class Stage:
 
     @contextmanager
     def open(self) -> Iterator[Stage]:
-        """While this lasts the programs run."""
+        """Run the programs as long as this context is open."""
         with self._stack:
             self._wire = self._stack.enter_context(Wire(self._bootstrap))
             if self.settings.get("protocol") == "consumer":  # there the broker decides it
@@ -60,7 +60,7 @@ class Stage:
         self.seen[what] = value
 
     def feed(self, word: str, each: int = 5, partitions: int = PARTITIONS) -> set[str]:
-        """So many records for each partition; their values."""
+        """Produce so many records to each partition, and return their values."""
         values = {
             partition: [f"{word}-{partition}-{number}" for number in range(each)] for partition in range(partitions)
         }
@@ -84,8 +84,8 @@ class Stage:
         return member
 
     def administrator(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        """What asks the client's administrator; gives `result`, or `error`, or `unsupported`. The answer is that of a
-        cluster of which every broker knows what was done before."""
+        """Return a function that calls the client's administrator. It returns `result`, or `error`, or `unsupported`.
+        Each call waits until all brokers know of the call before."""
         process = self._stack.enter_context(self._start({"administrator": True}))
 
         def ask(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Stage:
         self.await_that("the end of a member", lambda: member.closed)
 
     def await_heartbeats(self) -> None:
-        """Long enough for everybody to be told what has changed."""
+        """Wait until every member has heard of a change by its heartbeat."""
         time.sleep(3 * HEARTBEAT_MS / 1_000)
 
     def _start(self, plan: Mapping[str, Any]) -> ClientProcess:

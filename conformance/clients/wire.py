@@ -47,7 +47,7 @@ class Wire:
             check(answer.responses[0].partition_responses[0].error_code, f"writing to {topic}-{partition}")
 
     def await_coordinator(self, group: str) -> None:
-        """Until there is one: the first who asks lets the topic of offsets be made. Raises RuntimeError."""
+        """Wait for a coordinator: the first request creates the topic of offsets. Raises RuntimeError."""
         limit = time.monotonic() + _LIMIT_S
         asked = {"key": group, "key_type": 0}
         while code := self.ask(self._bootstrap.split(",")[0], _FIND_COORDINATOR, 3, asked).error_code:

@@ -1,1 +1,1 @@
-"""What cases of brokers that die share."""
+"""Common parts of the cases of brokers that die."""

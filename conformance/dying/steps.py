@@ -1,4 +1,4 @@
-"""What cases of dying brokers share: the boxes that they run on, and what is told of brokers and partitions."""
+"""Common parts of the cases of dying brokers: their boxes, and descriptions of brokers and partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DESCRIBED_ID = 50
 
 
 def told(*topics: Topic, correlation_id: int = DESCRIBED_ID, broker: int = 1) -> tuple[Step, ...]:
-    """What a broker tells of the topics, and who is fenced."""
+    """Ask a broker for its view of the topics, and for the fenced brokers."""
     names = [topic.name for topic in topics]
     flags = {"include_cluster_authorized_operations": False, "endpoint_type": 1, "include_fenced_brokers": True}
     frames = (
@@ -31,7 +31,7 @@ def told(*topics: Topic, correlation_id: int = DESCRIBED_ID, broker: int = 1) ->
 
 
 def led_by_2(*topics: Topic) -> tuple[Step, ...]:
-    """All have a record, and everybody has heard of it."""
+    """Write a record to each topic, and wait until all brokers know of it."""
     frames = (
         produce(topic.name, batch(b"before"), correlation_id=WARM_ID + index) for index, topic in enumerate(topics)
     )
@@ -45,9 +45,9 @@ def back(*topics: Topic, leader: int = 1) -> tuple[Step, ...]:
 
 
 class DeathCases:
-    """Of one box: "deaths" ("deaths-hasty" for one case), or "deaths-elr" and "cuts", with eligible leader replicas
-    (KIP-966), as Kafka 4.4 has it unless told otherwise: then an ISR may become empty, and who left too few behind may
-    still lead."""
+    """Cases of one box: "deaths" ("deaths-hasty" for one case), or "deaths-elr" and "cuts". The last two have eligible
+    leader replicas (KIP-966), Kafka 4.4's default. There an ISR may become empty, and a replica that left too few in
+    sync may still lead."""
 
     def __init__(self, box: str) -> None:
         self._box = box
@@ -71,6 +71,6 @@ class DeathCases:
         return AwaitPartition(topic.name, leader, isr, eligible if self._elr else (), broker=broker)
 
     def _nobody(self, topic: Topic, last: int, broker: int = 1) -> AwaitPartition:
-        """Nobody leads after the last one in sync has gone."""
+        """Wait until no broker leads, after the last one in sync has gone."""
         isr, elr = ((), (last,)) if self._elr else ((last,), ())
         return AwaitPartition(topic.name, -1, isr, elr, broker=broker)

@@ -1,2 +1,1 @@
-"""Which error Kafka was seen to answer to which API, and what was there afterwards: the origin of each row of the table
-of faults."""
+"""Errors that Kafka returned for each API, and the state afterwards: the origin of each row of the table of faults."""

@@ -1,5 +1,5 @@
-"""What Kafka has answered in the golden transcripts: to which API which error, in which case, and whether that case
-then looked at what had been done."""
+"""Errors of Kafka in the golden transcripts: by API, with the case, and whether that case then looked at the work
+done."""
 
 from __future__ import annotations
 

@@ -21,9 +21,39 @@ _ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
 _TABLE: Final = re.compile(r"(?<=\n\| API \| selectors \| before the work \| after the work \|\n)(\|.*\n)+")
 _CASE: Final = re.compile(r"^`([^`]+)`")
 
-_HEAD = """# Which errors Kafka was seen to answer
+# Of a produce request: error code, name, cause, and whether the record is in the log.
+_PRODUCE: Final = (
+    (3, "UNKNOWN_TOPIC_OR_PARTITION", "the topic or partition does not exist, or this broker does not know it", "no"),
+    (6, "NOT_LEADER_OR_FOLLOWER", "another broker leads the partition; the client gets new metadata and retries", "no"),
+    (6, "the same, after a wait", "the leadership moved while an acks=all request was parked", "not known"),
+    (7, "REQUEST_TIMED_OUT", "acks=all, and the in-sync replicas did not have the record within the timeout", "yes"),
+    (10, "MESSAGE_TOO_LARGE", "the batch is larger than `max.message.bytes` of the topic", "no"),
+    (19, "NOT_ENOUGH_REPLICAS", "acks=all, and fewer replicas are in sync than `min.insync.replicas`", "no"),
+    (20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "as 19, but the replicas left the ISR after the append", "yes"),
+    (32, "INVALID_TIMESTAMP", "the timestamp of a record is too far from the clock of the broker", "no"),
+    (
+        45,
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "the sequence of an idempotent producer does not continue its last batch",
+        "no",
+    ),
+    (47, "INVALID_PRODUCER_EPOCH", "a producer with the same transactional id has a newer epoch", "no"),
+    (87, "INVALID_RECORD", "the batch is malformed, or a record of a compacted topic has no key", "no"),
+)
 
-Written by `python -m conformance.errors --write`; do not edit. What [faults](faults.md#errors-that-a-point-allows) may
+_HEAD = """# Errors
+
+Written by `python -m conformance.errors --write`; do not edit.
+
+## The errors of a produce request
+
+| error code | name | cause | is the record in the log? |
+|---|---|---|---|
+"""
+_SEEN = """
+## Which errors Kafka was seen to answer
+
+What [faults](faults.md#errors-that-a-point-allows) may
 answer is a table of errors by API, and of what has been done by then: nothing (before), the work (after), or there is
 nothing to be done (reads). Here each row has its origin: the case in which Apache Kafka answered it
 (`python -m conformance show CASE`), and whether that case then looked at what was there; or what it would take to bring
@@ -41,13 +71,13 @@ class Origin(NamedTuple):
 
     @property
     def case(self) -> str:
-        """ "" if there is none."""
+        """Return the name of the case, "" if there is none."""
         found = _CASE.match(self.said)
         return found[1] if found else ""
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """What needs an origin: API, error, place."""
+    """Return the rows that need an origin: API, error, place."""
     found = []
     for api, its in table().items():
         places = [(ANYTIME, its.before)] if its.only_reads else [(BEFORE_WORK, its.before), (AFTER_WORK, its.after)]
@@ -56,7 +86,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def origins(seen: Seen, kept: Mapping[tuple[str, str, str], str]) -> list[Origin]:
-    """Of every row. `kept` are the cases that were named before."""
+    """Return the origin of every row. `kept` are the cases that were named before."""
     return [
         Origin(api, error, place, _said(api, error, place, seen, kept.get((api, error, place), "")))
         for api, error, place in rows()
@@ -78,7 +108,8 @@ def _said(api: str, error: str, place: str, seen: Seen, kept: str) -> str:
 
 def page(found: list[Origin]) -> str:
     asked = sum(1 for each in found if each.case)
-    text = [_HEAD, f"{asked} of {len(found)} rows were asked of Kafka.\n\n"]
+    produce = [f"| {' | '.join(map(str, row))} |\n" for row in _PRODUCE]
+    text = [_HEAD, *produce, _SEEN, f"{asked} of {len(found)} rows were asked of Kafka.\n\n"]
     text.append("| API | error | work | shown by, or what it would take |\n|---|---|---|---|\n")
     text += [f"| {each.api} | {each.error} | {each.place} | {each.said} |\n" for each in found]
     return "".join(text)

@@ -1,4 +1,5 @@
-"""Why Kafka was not asked for an error: what it would take. Here for all APIs; `unseen` of an API has its own."""
+"""Reasons why an error was not observed on Kafka: what it would take. Here for all APIs; `unseen` of an API has its
+own."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _OF_ALL: Final[dict[str, str]] = {
 
 
 def reason(api: str, error: str) -> str:
-    """In few words, for a pair that no case shows; "" if there is none."""
+    """Return a short reason for a pair that no case shows; "" if there is none."""
     if error.endswith("AUTHORIZATION_FAILED") and error != "DELEGATION_TOKEN_AUTHORIZATION_FAILED":
         return AUTHORIZER
     if error in table()[api].unseen:

@@ -1,8 +1,8 @@
 """Random requests about settings of the stream's topic: described, altered, and what goes wrong with either.
 
 Theory   Only settings that show in what comes after: limits of batches, replicas that have to be in sync, whether keys
-         are wanted. Not those whose effects have clocks or libraries in them (LogAppendTime, another compression).
-         At most one thing is wrong with a resource: of several, Kafka tells the first of a hash table.
+         are wanted. Settings with an effect that depends on clocks or libraries are left out (LogAppendTime, another
+         compression). At most one thing is wrong with a resource: of several, Kafka returns the first in a hash table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which bytes may go to both clusters: whatever is damaged, no frame may change the cluster for what comes after it,
-reach what fakebroker says it does not serve, or make the run wait.
+"""Bytes that may go to both clusters. A damaged frame must not change the cluster for later ones, reach what fakebroker
+does not serve, or make the run wait.
 
-Theory   The bytes of one write are cut into frames as a broker cuts them, so that a damaged length cannot bring a
-         forbidden request to light.
+Theory   The bytes of one write are cut into frames as a broker cuts them. So a damaged length cannot uncover a
+         forbidden request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _MAX_WAIT = timedelta(milliseconds=50)
 
 
 def missing_bytes(data: bytes) -> int:
-    """How many bytes a broker still waits for behind these; 0 if they end with a frame, or it will have closed."""
+    """Return how many bytes a broker still waits for behind these; 0 if they end with a frame, or the connection will
+    be closed."""
     while data:
         if len(data) < 4:
             return 4 - len(data)
@@ -40,7 +41,7 @@ def missing_bytes(data: bytes) -> int:
 
 
 def refusal(data: bytes) -> str | None:
-    """Why the bytes of one write may not be sent; None if they may."""
+    """Return why the bytes of one write may not be sent; None if they may."""
     if missing_bytes(data):
         return "the broker would wait for more bytes"
     return next((reason for frame in _frames(data) if (reason := _frame_refusal(frame)) is not None), None)

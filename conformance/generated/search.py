@@ -1,9 +1,9 @@
-"""Generated traffic: random streams to both sides, and what differs shrunk to a small case.
+"""Generated traffic: random streams to both sides, and differences shrunk to a small case.
 
-Theory   Hypothesis makes the streams (`strategies.py`) from a seed; each runs on a fresh topic of both sides, by the
-         same runner and under the same `differences.py` as the written cases, and ends with what is stored. The first
-         stream with an unexplained difference ends a round: it is shrunk as long as it shows the same difference, and
-         the next round goes on with another seed, and only counts streams that show that difference again.
+Theory   Hypothesis makes the streams (`strategies.py`) from a seed. Each runs on a fresh topic of both sides, by the
+         same runner and under the same `differences.py` as the written cases. It ends with what is stored.
+         The first stream with an unexplained difference ends a round. It is shrunk as long as it shows the same
+         difference. The next round goes on with another seed, and only counts streams that show that difference again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class GeneratedResult:
     differences: list[Difference] = field(default_factory=list)
 
     def summary(self) -> str:
-        """How much was sent and reached, in one line."""
+        """Return how much was sent and reached, in one line."""
         kinds = {code for _, code in self.codes}
         return (
             f"{self.streams} streams, {self.requests.total()} answers to {len(self.requests)} versions of APIs, "
@@ -172,7 +172,7 @@ class _Run:
 
 
 def signature(finding: Finding) -> str:
-    """What a difference is about: the field, and the two values where they are few."""
+    """Return a short form of a difference: the field, and the two values where they are few."""
     path = re.sub(r"gen-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]{27}", "*", re.sub(r"\[\d+\]|\.-?\d+\b", "[]", finding.path))
     return f"{path}: {_word(finding.kafka)} / {_word(finding.ours)}"
 

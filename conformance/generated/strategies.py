@@ -1,8 +1,8 @@
 """Random request streams for Hypothesis: good requests, odd ones, and frames damaged on the way.
 
 Theory   Values come from small sets, so that they meet: a producer id, an epoch and a sequence that occur twice are a
-         duplicate, a gap or a fence. Each kind of oddness is rare by itself, or every request would be refused by the
-         first check and the ones behind it would never be reached.
+         duplicate, a gap or a fence. Each kind of oddness is rare by itself. Otherwise the first check would refuse
+         every request, and later checks would never be reached.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
 
 _ID = placeholder(STAND_IN)
 _FAR_FUTURE_MS = 4_102_444_800_000
-_MAX_FILLING = 4_096  # bytes that complete a frame whose length was damaged
+_MAX_FILLING = 4_096  # bytes that complete a frame with a damaged length
 
 
 @st.composite

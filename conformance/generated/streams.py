@@ -1,7 +1,7 @@
 """A stream of generated traffic: bytes for one topic, which becomes a case on any topic of its kind.
 
-Theory   A stream names one topic of two partitions, STAND_IN, which is replaced by a fresh topic with a name of the
-         same length when it runs; so what was damaged stays where it was, on every run.
+Theory   A stream names one topic of two partitions, STAND_IN. When it runs, a fresh topic with a name of the same
+         length replaces it. So the damage stays at the same place on every run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Stream:
 
 
 def as_case(stream: Stream, name: str, topic: str, why: str = "") -> Case:
-    """The stream on a topic, whose name is as long as STAND_IN's; at its end the logs of both partitions are read."""
+    """Return a case that runs the stream on a topic with a name as long as STAND_IN's. At its end the logs of both
+    partitions are read."""
     assert len(topic) == len(STAND_IN)
     old_id, new_id = placeholder(STAND_IN).bytes, placeholder(topic).bytes
     old_name, new_name = STAND_IN.encode(), topic.encode()

@@ -107,7 +107,7 @@ def _configure(judge: Judge, generation: str, keep: bool) -> int:
 
 
 def _tell_errors(judge: Judge, generation: str, keep: bool) -> None:
-    """What the release makes of each error code, and which states follow which, for the tests."""
+    """Write, for the tests, what the release makes of each error code, and which states follow which."""
     if keep:
         asked = {"config": sequence(generation, 0)["config"], "commands": [{"do": "errors"}, {"do": "transitions"}]}
         told, states = (answer["told"] for answer in judge.play(asked))

@@ -37,7 +37,7 @@ _CLASSES[int(ErrorCode.invalid_producer_epoch)] = "InvalidProducerEpochException
 
 
 class _AbortedError(ProducerError):
-    """What the judge aborts with."""
+    """The error with which the judge aborts."""
 
 
 class AccumulatorPlayer:
@@ -84,7 +84,7 @@ class AccumulatorPlayer:
         }
 
     def _manager_told(self) -> Json:
-        """What is told of a transaction manager."""
+        """Return the reported state of a transaction manager."""
         return {}
 
     def _append(self, command: Json, told: list[Any]) -> None:

@@ -1,7 +1,7 @@
-"""What Java's codecs make of the records of batches.
+"""Compress the records of batches as Java's codecs do.
 
-Live the judge is asked for the very bytes. Of what is kept only the sizes are, by a checksum of what was compressed:
-a replay decides by them, and never looks at the bytes.
+In a live run the judge returns the very bytes. A kept sequence has only the sizes, by a checksum of the compressed
+data: a replay decides by them, and never looks at the bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from conformance.producer.judge import Judge
 
 
 def told_sizes(sizes: Mapping[str, int]) -> Compress:
-    """Nothing but zeros, as many as it was told."""
+    """Return a codec that gives zeros, as many as `sizes` says."""
     return lambda codec, data: bytes(sizes[_key(data)])
 
 

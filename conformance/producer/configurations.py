@@ -1,4 +1,4 @@
-"""What each release makes of settings, asked of a real KafkaProducer, and what ours makes of them."""
+"""The effect of settings in each release, as a real KafkaProducer has it, and in our producer."""
 
 from __future__ import annotations
 
@@ -100,18 +100,18 @@ SINCE_DELIVERY_TIMEOUT: tuple[dict[str, str], ...] = (
 
 
 def settings_of(generation: str) -> tuple[dict[str, str], ...]:
-    """Those that a release is asked for."""
+    """Return the settings that are tried on a release."""
     return SETTINGS if generation == "2.0" else SETTINGS + SINCE_DELIVERY_TIMEOUT
 
 
 def commands(generation: str) -> list[Json]:
-    """For the judge."""
+    """Return the commands for the judge."""
     names = _names(generation)
     return [{"do": "configure", "settings": settings, "names": names} for settings in settings_of(generation)]
 
 
 def ours(generation: str, settings: dict[str, str]) -> Json:
-    """What the judge tells, of ours."""
+    """Return the effect of settings on our producer, in the judge's form."""
     try:
         config = ProducerConfig(generation, settings)
     except ConfigError as error:

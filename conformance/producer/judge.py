@@ -43,12 +43,12 @@ class Judge:
         self._jvm.end()
 
     def play(self, asked: Json) -> list[Json]:
-        """What each command gave. Raises Broken if the JVM ends."""
+        """Return the results of each command. Raises Broken if the JVM ends."""
         answers: list[Json] = self._jvm.ask(asked, _LIMIT_S)
         return answers
 
     def compressed(self, codec: int, data: bytes) -> bytes:
-        """What the release's codec makes of it."""
+        """Return the data compressed by the release's codec."""
         asked = sequence(self._generation, 0)["config"]
         [answer] = self.play({"config": asked, "commands": [{"do": "compress", "codec": codec, "data": data.hex()}]})
         return bytes.fromhex(answer["told"][0])

@@ -266,7 +266,7 @@ def _no_chance() -> float:
 
 
 def _answer(request: ClientRequest, spec: Json, generation: str) -> tuple[object, int]:
-    """As the broker answers, and for how long it throttles."""
+    """Return the broker's response, and for how long it throttles."""
     throttle_ms = spec["throttle_ms"]
     if request.api_key == API_VERSIONS:
         is_oldest = spec["error"] == ErrorCode.unsupported_version and generation != "2.0"

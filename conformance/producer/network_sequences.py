@@ -34,7 +34,7 @@ def network_sequence(generation: str, seed: int) -> Json:
 
 
 def metadata_sequence(generation: str, seed: int) -> Json:
-    """The same for the metadata alone."""
+    """Return a sequence for the metadata alone."""
     random = Random(f"metadata-{generation}-{seed}")
     config = _config(random)
     commands = [_metadata_command(generation, random) for _ in range(random.randint(5, _MOST_COMMANDS))]
@@ -112,7 +112,8 @@ def _metadata_command(generation: str, random: Random) -> Json:
 
 
 def _events(config: Json, random: Random) -> list[Json]:
-    """In one poll of three all is well: whoever connects gets there, whoever asks is answered."""
+    """Return the events of a poll. In one poll of three all is well: each connect succeeds, each request gets a
+    response."""
     share = random.choice([0.0, 0.4, 0.9])
     events = []
     for node in random.sample(config["nodes"], len(config["nodes"])):

@@ -1,7 +1,7 @@
 """`python -m conformance.producer.our_sends GENERATION NAME=VALUE...`: what stock/Sends.java is, on AsyncProducer.
 
-Reads lines of a topic, a partition, a key and a size. Says with each callback how many milliseconds after `send` it
-came, and by how many a thread that only sleeps was late at most since then.
+Reads lines of a topic, a partition, a key and a size. With each callback it prints how many milliseconds after `send`
+it came. It also prints how late a thread that only sleeps was at most since then.
 """
 
 from __future__ import annotations

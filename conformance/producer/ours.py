@@ -94,7 +94,8 @@ class Player(TransactionsPlayer):
         told += [timeout_ms, requested or self._sender.is_metadata_update_requested]
 
     def _unblock(self, command: Json, timeout_ms: int) -> None:
-        """As Kafka's thread is: its own request is answered, or time passes until there is news of the node."""
+        """Unblock as Kafka's thread does: its own request gets a response, or time passes until there is news of the
+        node."""
         last = self._unanswered[-1] if self._unanswered else None
         if isinstance(last, TransactionalRequest) and last.handler is None:
             self._unanswered.pop()
@@ -193,7 +194,8 @@ class Player(TransactionsPlayer):
 
 
 def play(sequence: Json, compress: Compress | None = None) -> list[Json]:
-    """What each command gave. What is compressed has the sizes that the sequence tells, unless `compress` is given."""
+    """Return the results of each command. Compressed data have the sizes of the sequence, unless `compress` is
+    given."""
     if "network" in sequence["config"]:
         network = NetworkPlayer(sequence["generation"], sequence["config"])
         return [network.play(command) for command in sequence["commands"]]

@@ -21,7 +21,7 @@ _REASONS = {
 
 
 class Difference(NamedTuple):
-    """At which command, in which field, what Kafka said, what we said."""
+    """The first difference: the command, the field, Kafka's value, our value."""
 
     at: int
     field: str
@@ -40,7 +40,8 @@ def difference(kafka: list[Json], ours: list[Json]) -> Difference | None:
 
 
 def normal(answer: Json) -> Json:
-    """Without the words of messages: their numbers, in the order of size, and the reason are left."""
+    """Return the results without the words of messages: their numbers, in the order of size, and the reason are
+    left."""
     events = [{**event, "text": _told(event["text"])} if "text" in event else event for event in answer["events"]]
     return {**answer, "events": events}
 

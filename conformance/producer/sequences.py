@@ -28,7 +28,7 @@ def sequence(generation: str, seed: int) -> Json:
 
 
 def sender_sequence(generation: str, seed: int) -> Json:
-    """The same for a sender."""
+    """Return a sequence for a sender."""
     random = Random(f"sender-{generation}-{seed}")
     config = base_config(generation, random) | {
         "acks": random.choice([-1, -1, 1, 0]),
@@ -41,8 +41,8 @@ def sender_sequence(generation: str, seed: int) -> Json:
 
 
 def compressed_sequence(generation: str, seed: int) -> Json:
-    """The same for a sender whose batches are compressed, in larger batches. One node leads all: in the order in which
-    nodes are drained, which in Kafka hangs on the hashes of their addresses, ratios are seen."""
+    """Return a sequence for a sender with compression, and with larger batches. One node leads all. The order in which
+    nodes are drained depends in Kafka on the hashes of their addresses, and changes the ratios."""
     random = Random(f"compressed-{generation}-{seed}")
     config = base_config(generation, random) | {
         "codec": random.choice([1, 2, 3] if generation == "2.0" else [1, 2, 3, 4]),
@@ -66,7 +66,7 @@ def compressed_sequence(generation: str, seed: int) -> Json:
 
 
 def flight_sequence(generation: str, seed: int) -> Json:
-    """The same for the requests in flight."""
+    """Return a sequence for the requests in flight."""
     random = Random(f"flight-{generation}-{seed}")
     config = base_config(generation, random) | {"most": random.choice([1, 2, 5])}
     commands = [_flight_command(random, at) for at in range(random.randint(5, _MOST_COMMANDS))]
@@ -111,7 +111,7 @@ def plain_sender_command(generation: str, config: Json, random: Random, record: 
 
 
 def base_config(generation: str, random: Random) -> Json:
-    """Of an accumulator."""
+    """Return the configuration of an accumulator."""
     batch_size = random.choice([1, 90, 150, 300, 700])
     nodes = random.randint(1, 3)
     topics = random.sample(["t", "orders", "a.b", "kafkatest"], random.randint(1, 3))

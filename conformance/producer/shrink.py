@@ -9,7 +9,8 @@ Json = dict[str, Any]
 
 
 def shrink(sequence: Json, differs: Callable[[Json], bool]) -> Json:
-    """Without whatever is not needed: blocks of commands, the largest first, down to single ones."""
+    """Return the sequence without commands that are not needed: blocks of commands, the largest first, down to single
+    ones."""
     commands = sequence["commands"]
     size = max(1, len(commands) // 2)
     while size:

@@ -1,4 +1,4 @@
-"""Of many transcripts the few that tell most, to be kept: each shows what none before it did."""
+"""Choose, of many transcripts, the few that show most: each shows what none before it did."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 def most_telling(transcripts: Sequence[Json], count: int) -> list[Json]:
-    """At most so many, in their order."""
+    """Return at most so many transcripts, in their order."""
     seen: set[Any] = set()
     left = {at: _told(transcript) for at, transcript in enumerate(transcripts)}
     kept: list[int] = []
@@ -21,7 +21,7 @@ def most_telling(transcripts: Sequence[Json], count: int) -> list[Json]:
 
 
 def _told(transcript: Json) -> set[Any]:
-    """What was done to a producer in which state, and what came of it."""
+    """Return the commands of a transcript with the state before, and their results."""
     told = set()
     state: Any = None
     for command, answer in zip(transcript["commands"], transcript["told"], strict=True):
@@ -37,7 +37,7 @@ def _told(transcript: Json) -> set[Any]:
 
 
 def _name(event: Json) -> str:
-    """Its kind and how it ended, without what differs by chance."""
+    """Return the kind of an event and its result, without what differs by chance."""
     if "send" in event:
         return (
             str(event["asks"][0])
@@ -50,5 +50,5 @@ def _name(event: Json) -> str:
 
 
 def _of_batch(state: Sequence[Any]) -> tuple[bool, bool]:
-    """Whether its epoch is a later one, and whether it is the first of its sequence."""
+    """Return whether the epoch of a batch is a later one, and whether it is the first of its sequence."""
     return state[1] > 0, state[2] == 0

@@ -31,7 +31,7 @@ def idempotent_sequence(generation: str, seed: int) -> Json:
 
 
 def transactional_sequence(generation: str, seed: int) -> Json:
-    """The same with a transactional id."""
+    """Return a sequence with a transactional id."""
     random = Random(f"transactional-{generation}-{seed}")
     return _sequence(generation, random, "transactional")
 

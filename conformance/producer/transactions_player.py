@@ -32,7 +32,7 @@ DROPPED = -2  # in place of an error code: the connection goes
 
 
 class TransactionsPlayer(AccumulatorPlayer):
-    """`txn` and `versions`, and what is told of the manager after each command."""
+    """The commands `txn` and `versions`, and the state of the manager after each command."""
 
     def __init__(self, generation: str, config: Json, compress: Compress = compress) -> None:
         super().__init__(generation, config, compress)
@@ -126,7 +126,7 @@ def asked(request: TxnRequest) -> list[Any]:
 
 
 def answer_to(request: TxnRequest, command: Json) -> TxnAnswer:
-    """What the command says a broker answers."""
+    """Return the response that the command prescribes."""
     codes = command["txn_errors"]
     partitions: list[TopicPartition] = []
     if isinstance(request, AddPartitionsToTxn):

@@ -12,10 +12,15 @@ _BINARY = "suite.test"
 
 
 class GoSuite(Suite):
-    """The tests of one package of a module. `settings_of` has its variables for a side. `methods` is a function whose
-    tests are the methods of a type of that name with Suite behind it (testify): they are run one by one. `files` are
-    those that say where the brokers are, by name: the tests run in the folder with them, not in the package's.
-    `sources` says which files of the package have the tests, where others need no brokers."""
+    """The tests of one package of a module.
+
+    settings_of   returns its variables for a side
+    methods       names a test function that runs a testify suite, a type of that name with Suite behind it. Its
+                  methods are run one by one
+    files         are texts by file name that hold the addresses of the brokers: the tests run in the folder with them,
+                  not in the package's
+    sources       says which files of the package have the tests, where others need no brokers
+    """
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""docs/suites.md: what ran, what passed, what failed and whose fault that is, from what is kept in the cache.
+"""docs/suites.md: the tests that ran, passed and failed, and the cause of each failure, from the results in the cache.
 
-kfake         Another stand-in, where a suite was run against it (`--side kfake`): it passes what we do not, or not.
-Whose fault   A test that passes on Apache Kafka and not here is ours: the API that it asked for and that is not served
-              is told, or a sentence of `REASONS`. What passes on neither is the suite's or the machine's.
+kfake   Another stand-in, where a suite was run against it (`--side kfake`): it passes what we do not, or not.
+cause   A test that passes on Apache Kafka and not here is our failure. The page names the missing API, or has a
+        sentence of `REASONS`. A test that passes on neither is a failure of the suite or of the machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "suites.md"
 
 @dataclass(frozen=True)
 class _Ran:
-    """What is kept of a suite; `kfake` is empty where it did not run there."""
+    """The results of a suite; `kfake` is empty where it did not run there."""
 
     suite: Suite
     ours: Mapping[str, Result]
@@ -39,7 +39,7 @@ class _Ran:
         return [test for test in self.kafka if test in self.ours]
 
     def line(self, test: str, side: str) -> str:
-        """Why it did not pass there, and what kfake made of it."""
+        """Return why a test did not pass there, and its result on kfake."""
         result = (self.ours if side == "ours" else self.kafka)[test]
         there = f" On {KFAKE}: {self.kfake[test].what}." if test in self.kfake else ""
         name = f"{self.suite.name} {test}"
@@ -79,7 +79,7 @@ def _lines(folder: Path) -> Iterator[str]:
             continue
         words = Counter((ran.kafka[test].what == PASSED, ran.ours[test].what == PASSED) for test in ran.both)
         skipped = sum(ran.kafka[test].what == SKIPPED and ran.ours[test].what == SKIPPED for test in ran.both)
-        # A suite whose time was over on one side has not been run whole.
+        # A suite that ran out of time on one side has not been run whole.
         all_of = max(len(ran.ours), len(ran.kafka))
         count = f"{len(ran.both)}" if len(ran.both) == all_of else f"{len(ran.both)} of {all_of}"
         there = sum(result.what == PASSED for result in ran.kfake.values())

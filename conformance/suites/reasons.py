@@ -1,4 +1,4 @@
-"""Why a test did not pass, in a few words: an API that is not served, a sentence that is known, or what it said."""
+"""Reasons why a test did not pass, in a few words: a missing API, a known sentence, or the test's own words."""
 
 from __future__ import annotations
 

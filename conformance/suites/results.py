@@ -1,4 +1,4 @@
-"""What became of the tests, kept in the cache: a run that ends early goes on where it was."""
+"""Results of the tests, kept in the cache: a run that ends early resumes where it was."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_NAME = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True)
 class Result:
-    """Of one test on one side: a word of suite.py, seconds, and which APIs it asked for that are not served."""
+    """The result of one test on one side: a word of suite.py, seconds, and the missing APIs that it asked for."""
 
     what: str
     took_s: float
@@ -23,7 +23,7 @@ class Result:
 
 
 class Results:
-    """Those of one suite on one side, in a file; beside it what each test printed."""
+    """The results of one suite on one side, in a file; beside it the output of each test."""
 
     def __init__(self, folder: Path, suite: Suite, side: str) -> None:
         self._folder = folder / "results" / f"{suite.name}-{suite.version}"
@@ -48,7 +48,7 @@ class Results:
         return result
 
     def log(self, test: str) -> Path:
-        """What the test printed."""
+        """Return the path of the test's output."""
         return self._folder / self._side / f"{_NO_NAME.sub('-', test)[:150]}.txt"
 
 

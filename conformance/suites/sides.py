@@ -84,7 +84,7 @@ def fakebroker(
 
 @contextmanager
 def _serve(options: Sequence[str]) -> Iterator[tuple[dict[str, Any], IO[str]]]:
-    """What it says of itself when it is ready, and its journal."""
+    """Yield the facts of a `serve` that is ready, and its journal."""
     with tempfile.TemporaryDirectory(prefix="fakebroker-suites-") as folder:
         ready, journal = Path(folder) / "ready.json", Path(folder) / "journal"
         command = [sys.executable, "-c", _SERVE, "serve", *options]
@@ -117,7 +117,8 @@ def apache_kafka(
     racks: Mapping[int, str] | None = None,
     is_proxied: bool = False,
 ) -> Iterator[Running]:
-    """With a port it is one broker there, or the proxies of all of them from there on. Raises Unavailable."""
+    """Start Kafka. With a port there is one broker on it, or the proxies of all brokers from it on. Raises
+    Unavailable."""
     as_usual = {"log.cleaner.enable": "true", "log.roll.ms": "604800000"}
     told = {"advertised.listeners": f"PLAINTEXT://{_HOST}:{port}"} if port and not is_proxied else {}
     asked = SETTINGS | as_usual | told | dict(settings)
@@ -140,7 +141,7 @@ def apache_kafka(
 
 @contextmanager
 def _proxies(brokers: Sequence[tuple[str, int]], port: int) -> Iterator[str]:
-    """The same toxiproxy as before ours, with proxies from this port on: the address of its API."""
+    """Start the toxiproxy that our side has too, with proxies from this port on, and yield the address of its API."""
     with _serve(["--brokers", "1", "--port", "0", "--toxiproxy-port", "0"]) as (facts, _):
         url = facts["toxiproxy_url"]
         _ask("DELETE", f"{url}/proxies/kafka1")

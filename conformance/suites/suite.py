@@ -1,4 +1,4 @@
-"""What a suite is: a package that brings its tests, how each test is run, and what became of it.
+"""Suites: a package that brings its tests, how each test is run, and its outcome.
 
 Theory   Each test is a process of its own with a time limit, so that one that hangs costs no other its result. A suite
          is told where the brokers are in the way that it has for that: an environment variable, a file.
@@ -28,7 +28,7 @@ class NotRun(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one test: one of the words above, how long it took, and what it printed."""
+    """The outcome of one test: one of the words above, how long it took, and its output."""
 
     what: str
     took_s: float
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Side:
-    """Brokers that run: who they are, and where; and the API of the toxiproxy before them, if there is one."""
+    """Running brokers: their name and addresses, and the API of the toxiproxy before them, if there is one."""
 
     name: str
     version: str
@@ -50,9 +50,13 @@ class Side:
 
 
 class Suite(ABC):
-    """One package. `limit_s` is what one test may take, `broker_ids` and `broker_settings` are what it wants to meet,
-    as the fixtures say that start brokers in its repository; `racks` are where these stand, `port` is the first one's,
-    for a suite that takes no address. One that `is_proxied` wants toxiproxy before them, its proxies kafka1 ... there.
+    """One package of tests.
+
+    limit_s           the most time of one test
+    broker_ids        the brokers that it needs, as the fixtures of its repository start them; also broker_settings
+    racks             the racks of these brokers
+    port              the port of the first broker, for a suite that takes no address
+    is_proxied        True if it needs toxiproxy before them, with proxies kafka1 and so on there
     """
 
     limit_s = 120.0
@@ -77,7 +81,7 @@ class Suite(ABC):
 
     @abstractmethod
     def command(self, folder: Path, test: str) -> Sequence[str]:
-        """What runs one test alone."""
+        """Return the command that runs one test alone."""
 
     @abstractmethod
     def settings(self, side: Side) -> Mapping[str, str]:
@@ -130,7 +134,7 @@ def run_bounded(
 def tool(
     command: Sequence[str], folder: Path, limit_s: float = 1200.0, variables: Mapping[str, str] | None = None
 ) -> str:
-    """What a tool printed that fetches or builds. Raises NotRun."""
+    """Run a tool that fetches or builds, and return its output. Raises NotRun."""
     try:
         status, output = run_bounded(command, folder, os.environ | dict(variables or {}), limit_s)
     except OSError as error:

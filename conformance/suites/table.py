@@ -116,8 +116,8 @@ SUITES: tuple[Suite, ...] = (
         ("client", "consumer", "produce_consume", "producer"),
         newer=("rsasl",),
         broker_ids=(0, 1, 2),  # these and the setting as in its docker-compose-kafka.yml
-        # Its records are of 1970: whoever is read half a minute after the start, when old segments are deleted for the
-        # first time, would be unlucky on either side.
+        # Its records are of 1970. Old segments are deleted for the first time half a minute after the start: a test
+        # that reads just then would fail on either side.
         broker_settings={"auto.create.topics.enable": "false", "log.retention.ms": "-1"},
     ),
     RustSuite(

@@ -1,1 +1,1 @@
-"""What cases run against: Apache Kafka and fakebroker in boxes, and the connections to them."""
+"""Targets of cases: Apache Kafka and fakebroker in boxes, and the connections to them."""

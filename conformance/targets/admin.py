@@ -1,4 +1,4 @@
-"""What the harness itself asks of a cluster, over the wire."""
+"""Requests of the harness itself to a cluster, over the wire."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Admin:
                 self._await_leader(topic.name, partition, topic.leader)
 
     def _await_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Until the broker itself says that it leads."""
+        """Wait until the broker itself reports that it leads."""
         frame = frames.end_offset(topic, partition)
         limit = self._now_s() + LIMIT_S
         while self._now_s() < limit:
@@ -106,7 +106,7 @@ class Admin:
         self._await_leader(topic, partition, broker)
 
     def lower_features(self, levels: Mapping[str, int]) -> None:
-        """Of those that are supported."""
+        """Lower those of the features that are supported."""
         supported = supported_features()
         updates = [
             {"feature": name, "max_version_level": level, "upgrade_type": _UNSAFE_DOWNGRADE}

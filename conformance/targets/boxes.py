@@ -11,7 +11,7 @@ _COMMON = {
 }
 
 
-# Sessions may be short, so that a case need not wait long; nobody is waited for before the first generation.
+# Sessions may be short, so that a case need not wait long. The first generation does not wait for more members.
 _GROUPS = _COMMON | {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "300"}
 
 
@@ -33,7 +33,7 @@ _DYING = _COMMON | {"broker.session.timeout.ms": "3000"}
 _PATIENT = {"request.timeout.ms": "600000"}
 _DYING_FAST = {
     "broker.heartbeat.interval.ms": "300",
-    "replica.fetch.backoff.ms": "100",  # who follows somebody who does not lead yet is back soon
+    "replica.fetch.backoff.ms": "100",  # a follower of a broker that does not lead yet is back soon
     "replica.high.watermark.checkpoint.interval.ms": "100",  # else it is luck what a dead leader remembers
 }
 
@@ -79,7 +79,7 @@ BOXES = {
         _TRANSACTIONS | _ALONE | {"message.max.bytes": "800", "group.consumer.assignment.interval.ms": "0"},
     ),
     "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),
-    # One coordinator for all groups; who waits for replicas does not wait long.
+    # One coordinator for all groups; a request that waits for replicas does not wait long.
     "coordinator": Box(
         3,
         _COMMON
@@ -89,7 +89,7 @@ BOXES = {
             "offsets.commit.timeout.ms": "1000",
         },
     ),
-    # One broker, and two would be needed: nobody ever coordinates a group or a transactional id.
+    # One broker, and two would be needed: no broker ever coordinates a group or a transactional id.
     "no-coordinators": Box(
         1,
         _COMMON | {"offsets.topic.replication.factor": "2", "transaction.state.log.replication.factor": "2"},
@@ -147,13 +147,13 @@ BOXES = {
     ),
     "transactions-three": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS),
     "transactions-three-1": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS, {"transaction.version": 1}),
-    # For programs that do things exactly once while brokers die: whoever is silent is given up after three seconds.
+    # For programs that do things exactly once while brokers die: a silent broker is given up after three seconds.
     "exactly-once": Box(
         3, _TRANSACTIONS | _THREE | {"broker.session.timeout.ms": "3000"}, _DYING_FAST, controller_apart=True
     ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
-    # For brokers that die: a session is over soon, and nobody leaves an ISR but with one.
+    # For brokers that die: a session is over soon, and no replica leaves an ISR without that.
     "deaths": Box(3, _DYING, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True),
     "deaths-hasty": Box(  # fetches are given up after few seconds
         3,
@@ -163,8 +163,8 @@ BOXES = {
         controller_apart=True,
     ),
     "deaths-elr": Box(3, _DYING, _DYING_FAST, controller_apart=True),
-    # For rounds of plans: on a slow machine a broker stands still for more than half a minute there, and keeps what it
-    # was answered before all the same.
+    # For rounds of plans: on a slow machine a broker is paused for more than half a minute there, and still keeps the
+    # responses from before.
     "deaths-rounds": Box(
         3, _DYING | _PATIENT, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True
     ),

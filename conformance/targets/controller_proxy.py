@@ -1,7 +1,8 @@
-"""Stands before Kafka's controller, so that brokers can be cut off from it, one by one.
+"""A proxy before Kafka's controller, which can cut off brokers from it, one by one.
 
-Every broker, and the controller itself, is told that the controller listens here. A connection is of the broker whose
-id the client id of its first request ends with: "2" for what a broker asks, "raft-client-2" for the metadata log.
+Every broker, and the controller itself, is told that the controller listens here. A connection belongs to the broker
+with the id at the end of the client id of its first request. That is "2" for a broker's own requests, "raft-client-2"
+for the metadata log.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ _CHUNK: Final = 65_536
 
 
 class ControllerProxy:
-    """Listens on `port`, and passes all on to `controller_port` but what those send who are cut off."""
+    """Listens on `port`, and passes everything on to `controller_port`, except from brokers that are cut off."""
 
     def __init__(self, port: int, controller_port: int) -> None:
         self._controller_port = controller_port
         self._listener = socket.create_server(("127.0.0.1", port))
         self._lock = threading.Lock()
         self._cut: set[int] = set()
-        self._open: dict[socket.socket, int] = {}  # both ends, and the broker whose they are
+        self._open: dict[socket.socket, int] = {}  # both ends, and the broker of the connection
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, broker: int) -> None:
-        """It does not reach the controller from now on: its connections are closed, and so are new ones."""
+        """Cut off a broker from the controller: its connections are closed, and new ones are too."""
         with self._lock:
             self._cut.add(broker)
             for end in [end for end, whose in self._open.items() if whose == broker]:
                 _close(end)
 
     def heal(self, broker: int) -> None:
-        """It does again."""
+        """Let a broker reach the controller again."""
         with self._lock:
             self._cut.discard(broker)
 
@@ -93,6 +94,6 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 def _close(end: socket.socket) -> None:
-    """So that who reads it is woken too."""
+    """Shut a connection down, so that its reader wakes up too."""
     with suppress(OSError):
         end.shutdown(socket.SHUT_RDWR)

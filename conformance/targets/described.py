@@ -49,7 +49,7 @@ def _topics(reader: _Reader) -> Iterator[dict[str, Any]]:
 
 
 class _Reader:
-    """Of flexible messages."""
+    """A reader of flexible messages."""
 
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
@@ -67,7 +67,7 @@ class _Reader:
         return found
 
     def length(self) -> int:
-        """Of an array or a text, as a varint of one more."""
+        """Return the length of an array or a text, which is a varint of one more."""
         found, shift = 0, 0
         while True:
             byte = self.next(">B")

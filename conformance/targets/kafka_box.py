@@ -38,7 +38,7 @@ class Unavailable(Exception):
 
 
 def cache_folder() -> Path:
-    """Where what was fetched is kept: $FAKEBROKER_CACHE, or the user's cache folder."""
+    """Return the folder of fetched files: $FAKEBROKER_CACHE, or the user's cache folder."""
     base = os.environ.get("FAKEBROKER_CACHE") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fakebroker"
     )
@@ -84,7 +84,7 @@ def fetch_jars(pom: Path, name: str, what: str, versions: Mapping[str, str] | No
 
 
 def take_home(made: Path, folder: Path) -> None:
-    """Move what was made to its place. Who comes second leaves there what another process has just made."""
+    """Move what was made to its place. If another process has just made the same, that stays."""
     try:
         made.rename(folder)
     except OSError:
@@ -184,7 +184,7 @@ class KafkaBox:
         self._proxy.cut(broker_id)
 
     def join(self, broker_id: int) -> None:
-        """It does again."""
+        """Let a broker reach the controller again."""
         assert self._proxy is not None
         self._proxy.heal(broker_id)
 
@@ -284,6 +284,6 @@ def _free_ports(count: int) -> list[int]:
 
 
 def dying_with_us() -> list[str]:
-    """What stands before a command so that the process ends when the thread that starts it does, where Linux can do
-    that: when we are killed, at the latest."""
+    """Return a prefix for a command so that its process ends when the thread that starts it ends, where Linux can do
+    that. At the latest that is when this process is killed."""
     return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []

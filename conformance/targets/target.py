@@ -1,5 +1,5 @@
-"""What cases run against: Apache Kafka in a box, fakebroker on sockets. Both are driven over the wire where Kafka has
-a request for it, so that the same bytes set both up."""
+"""Targets of cases: Apache Kafka in a box, fakebroker on sockets. Both are driven over the wire where Kafka has a
+request for it, so that the same bytes set both up."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ask(connection: Connection, target: Target, api_key: int, version: int, fram
 
 
 class _OverTheWire:
-    """What both targets do by requests."""
+    """Operations that both targets do by requests."""
 
     endpoints: Mapping[int, tuple[str, int]]
 
@@ -120,7 +120,7 @@ class KafkaTarget(_OverTheWire):
             self._await_producer_ids(broker)
 
     def _await_producer_ids(self, broker: int) -> None:
-        """Until its first block of them has come a broker answers COORDINATOR_LOAD_IN_PROGRESS."""
+        """Wait until a broker has its first block of producer ids. Before, it returns COORDINATOR_LOAD_IN_PROGRESS."""
         limit = self.now_s() + LIMIT_S
         while (code := self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code) and (
             self.now_s() < limit
@@ -142,7 +142,8 @@ class KafkaTarget(_OverTheWire):
         self._box.thaw(broker)
 
     def catch_up(self, broker: int) -> None:
-        """Until the broker's metadata are those of the controller: it tells their offset as the epoch of features."""
+        """Wait until the broker's metadata are those of the controller: it reports their offset as the epoch of
+        features."""
         asked = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
         decided = self.admin.request(DESCRIBE_QUORUM, 1, {"topics": asked}).topics[0].partitions[0].high_watermark
         frame = frames.api_versions(3)

@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
 
 
 class Connection(Protocol):
-    """What the runner needs of a connection, on sockets and in virtual time."""
+    """A connection as the runner needs it, on sockets and in virtual time."""
 
     @property
     def arrivals(self) -> list[Arrival]: ...
@@ -102,7 +102,7 @@ class Sent(NamedTuple):
 
 
 def correlation_id(frame: bytes) -> int:
-    """Of an answer without its length; -1 if it is too short to have one."""
+    """Return the correlation id of a response without its length; -1 if it is too short to have one."""
     return struct.unpack_from(">i", frame)[0] if len(frame) >= 4 else -1
 
 

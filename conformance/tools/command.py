@@ -72,7 +72,7 @@ class Command:
         return self.line.split()[0]
 
     def arguments(self, bootstrap: str, folder: str) -> list[str]:
-        """What `main` is given, or the process after its name."""
+        """Return the arguments of `main`, or of the process after its name."""
         words = [
             word.replace("{bootstrap}", bootstrap).replace("{folder}", folder) for word in shlex.split(self.line)[1:]
         ]
@@ -94,8 +94,8 @@ class Stop:
 
 @dataclass(frozen=True)
 class Open:
-    """A transaction with one record in partition 0 of a topic, in a batch of long ago, which nobody ends: no tool does
-    that. If the coordinator is not told of the partition, it hangs."""
+    """An open transaction with one record in partition 0 of a topic, in an old batch. No tool makes one. If the
+    coordinator does not know of the partition, the transaction hangs."""
 
     topic: str
     transactional_id: str
@@ -114,7 +114,7 @@ class Chapter:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def commands(self) -> list[Command]:
-        """In the order in which they end."""
+        """Return the commands in the order in which they end."""
         background = {step.background: step for step in self.steps if isinstance(step, Command)}
         return [
             background[step.background] if isinstance(step, Stop) else step

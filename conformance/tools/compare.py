@@ -1,4 +1,4 @@
-"""What a command did on Kafka, beside what it did here."""
+"""Compare the results of a command on Kafka and here."""
 
 from __future__ import annotations
 

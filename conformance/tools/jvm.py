@@ -20,7 +20,7 @@ _START_LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did; the status is None while it runs, and -1 if it had to be stopped at its limit."""
+    """The result of a command; the status is None while it runs, and -1 if it had to be stopped at its limit."""
 
     status: int | None
     out: str

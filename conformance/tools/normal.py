@@ -1,4 +1,4 @@
-"""What no two clusters have in common is taken out of an output: ids, addresses, times, folders.
+"""Remove from an output what differs between any two clusters: ids, addresses, times, folders.
 
 Spaces are counted as one: tables are as wide as the widest id in them.
 """

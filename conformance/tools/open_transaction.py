@@ -1,4 +1,4 @@
-"""A transaction that nobody ends, by requests of our own."""
+"""Begin a transaction that never ends, by requests of our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where a command may differ, and why. A reason that explains nothing is an error, as is a difference without one."""
+"""Fields in which a command may differ, and why. A reason that explains nothing is an error, as is a difference without
+one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ _UNSUPPORTED = "UnsupportedVersionException"  # the next time it will be no othe
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command did on a side. In its output the brokers are BROKER1 to BROKER3, and the folder is {folder}."""
+    """The result of a command on a side. In its output the brokers are BROKER1 to BROKER3, and the folder is
+    {folder}."""
 
     chapter: str
     line: str
@@ -101,7 +102,7 @@ class _Chapter:
         return self._ran(step, result, time.monotonic() - began)
 
     def _limit_s(self, command: Command, most_s: float | None = None) -> float:
-        """How long a command may take; the other side took so and so long with all its tries."""
+        """Return how long a command may take, by its time on the other side with all its tries."""
         most_s = command.limit_s if most_s is None else most_s
         took_s = self._took_s.get(command.line)
         return most_s if took_s is None else min(most_s, _GRACE_S + _PATIENCE * took_s)

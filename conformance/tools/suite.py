@@ -1,4 +1,4 @@
-"""Both sides, with what Kafka did kept for the next time."""
+"""Run both sides, and keep Kafka's results for the next time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chosen(pattern: str) -> tuple[list[Chapter], list[str]]:
 
 
 def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fresh: bool = False) -> list[Ran]:
-    """What Kafka did, from the cache where it has run the very chapter. Raises Unavailable."""
+    """Return Kafka's results, from the cache if it has run the very chapter. Raises Unavailable."""
     progress("Apache Kafka", None)
     results: list[Ran] = []
     with ExitStack() as stack:
@@ -51,7 +51,7 @@ def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fres
 
 
 def run_ours(chapters: Sequence[Chapter], kafka: Sequence[Ran], jvm: Jvm, progress: Progress) -> list[Ran]:
-    """What `fakebroker serve` does, where Kafka did that."""
+    """Return the results of `fakebroker serve` for the chapters that Kafka has run."""
     progress("fakebroker", None)
     results: list[Ran] = []
     with ServeSide() as serve:

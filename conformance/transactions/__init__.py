@@ -1,1 +1,1 @@
-"""What cases of transactions need: frames, steps, and what stands for ids and times of control batches."""
+"""Common parts of the cases of transactions: frames, steps, and stand-ins for ids and times of control batches."""

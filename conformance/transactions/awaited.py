@@ -33,7 +33,7 @@ def await_transaction(target: Target, step: AwaitTransaction) -> None:
 
 
 def _described(target: Target, step: AwaitTransaction) -> tuple[bool, str]:
-    """Whether it is as it should be, and how it is."""
+    """Return whether the transaction is as it should be, and how it is."""
     frame = find_transaction_coordinator(step.transactional_id, version=3)
     found = _ask(target, step.broker, FIND_COORDINATOR, 3, frame)
     if found.error_code is not ErrorCode.none:

@@ -15,7 +15,7 @@ INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, WRITE_MARKERS, TXN_OFFSE
 FIND_COORDINATOR, DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS = 10, 61, 65, 66
 BATCHED_SINCE = 4  # of AddPartitionsToTxn: brokers ask
 FIRST = producer(1)
-TIMEOUT_MS = 60_000  # of transactions whose time is not what the case is about
+TIMEOUT_MS = 60_000  # of transactions for which the time is not the subject of the case
 
 # By topic: partitions.
 Partitions = Mapping[str, Sequence[int]]

@@ -93,7 +93,8 @@ def settled(txn: Txn) -> AwaitTransaction:
 
 
 def aborted(txn: Txn) -> AwaitTransaction:
-    """Nobody describes it then: in version 2 it has an id that nobody has been told yet."""
+    """Wait for the abort. Do not describe the transaction then: in version 2 it has an id that was in no response
+    yet."""
     return AwaitTransaction(txn.id, "CompleteAbort")
 
 

@@ -52,7 +52,7 @@ def producer(number: int) -> int:
 
 
 class ProducerIds:
-    """What stands for what, in one run of a case."""
+    """The producer ids of one run of a case, and their stand-ins."""
 
     def __init__(self) -> None:
         self._stand_ins: dict[int, int] = {}  # by the real ids
@@ -70,7 +70,7 @@ class ProducerIds:
         return data
 
     def stand_ins(self, sent: Sent | None, frame: bytes) -> bytes:
-        """What the cluster answered, with stand-ins; those that are new are learned."""
+        """Return a response with stand-ins; new ids are learned."""
         if sent is None:
             return frame
         try:
@@ -88,7 +88,7 @@ class ProducerIds:
     def _described(self, frame: bytes) -> bytes:
         says, places = described_transactions(frame)
         for state, at in zip(says["transaction_states"], places, strict=True):
-            if state["transaction_state"]:  # who is not known has 0
+            if state["transaction_state"]:  # an unknown transaction has 0
                 frame = _put(frame, at, self._stand_ins.get(state["producer_id"], state["producer_id"]))
         return frame
 
@@ -109,7 +109,8 @@ class ProducerIds:
         return with_crc(changed) if changed != batch and is_crc_valid(batch, 0, len(batch)) else changed
 
     def state_records(self, transactional_id: str, batches: list[bytes]) -> list[bytes]:
-        """What __transaction_state has of one id, a batch for each record, as if nothing else were there."""
+        """Return the records of __transaction_state about one id, a batch for each record, as if there were no
+        others."""
         found: list[bytes] = []
         for batch in batches:
             for record in decode_records(batch):
@@ -146,7 +147,7 @@ class ProducerIds:
         return replace(told, **changes).encode(version)
 
     def _since_first(self, coordinator_epoch: int) -> int:
-        """As it is if the case made it up itself."""
+        """Return the epoch since the first one, or unchanged if the case made it up itself."""
         first = self.first_epoch or 0
         return coordinator_epoch - first if first <= coordinator_epoch < MADE_UP_EPOCH else coordinator_epoch
 
@@ -178,7 +179,7 @@ class ProducerIds:
         return b"".join(map(self.stored, batches)) + self._cut_off(data[whole:])
 
     def _cut_off(self, batch: bytes) -> bytes:
-        """The beginning of one, whose CRC nobody can check: it has none then."""
+        """Return the beginning of a batch with a CRC of zeros: it cannot be checked."""
         whole = batch.ljust(RECORD_BATCH_OVERHEAD, b"\0")
         header = read_batch_header(whole)
         is_told = len(batch) >= _PRODUCER_ID_AT + 8
@@ -190,12 +191,12 @@ class ProducerIds:
 
 
 def _as_if_first(appended: Any) -> Any:
-    """What Produce told of a partition."""
+    """Return the part of a Produce response for a partition, as if the batch were the first."""
     return replace(appended, base_offset=type(appended.base_offset)(min(appended.base_offset, 0)))
 
 
 def _with_crc_around(data: bytes, at: int) -> bytes:
-    """If the id at this place is that of a batch in a Produce frame: with the CRC that the batch now has."""
+    """Return the data with a new CRC, if the id at this place is that of a batch in a Produce frame."""
     start = at - _PRODUCER_ID_AT
     if not _is_in_produce(data, at) or start < 0 or data[start + 16] != 2:
         return data
@@ -206,7 +207,7 @@ def _with_crc_around(data: bytes, at: int) -> bytes:
 
 
 def _is_in_produce(data: bytes, at: int) -> bool:
-    """Whether the frame that this place is in is a Produce request."""
+    """Return True if the frame around this place is a Produce request."""
     start = 0
     while start + 6 <= len(data):
         size, api_key = struct.unpack_from(">ih", data, start)

@@ -32,14 +32,14 @@ def ask(*frames: bytes, conn: str = "a", broker: int = 1) -> tuple[Step, ...]:
 
 
 def numbered(frames: Sequence[bytes]) -> tuple[bytes, ...]:
-    """With correlation ids from 1 on."""
+    """Return the frames with correlation ids from 1 on."""
     at = _CORRELATION_ID_AT
     return tuple(frame[:at] + number.to_bytes(4) + frame[at + 4 :] for number, frame in enumerate(frames, 1))
 
 
 @dataclass(frozen=True)
 class Txn:
-    """What a case does with one transactional id and one topic, in one version of transactions."""
+    """The steps of a case with one transactional id and one topic, in one version of transactions."""
 
     what: str
     version: int
@@ -62,7 +62,7 @@ class Txn:
 
     @property
     def end_version(self) -> int:
-        """Of EndTxn."""
+        """Return the version of EndTxn."""
         return 5 if self.is_v2 else 4
 
     def after(self, ends: int) -> int:

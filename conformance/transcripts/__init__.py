@@ -1,1 +1,1 @@
-"""What a cluster answered to a case: as bytes, in words, in files, and compared with what another one answered."""
+"""Responses of a cluster to a case: as bytes, in words, in files, and compared with those of another cluster."""

@@ -64,14 +64,14 @@ def explain(case: str, path: str, kafka: Any, ours: Any) -> str | None:
 
 
 def side_by_side(transcript: Transcript, other: Transcript) -> str:
-    """Both as text, for a report of what differs."""
+    """Return both transcripts as text, for a report of differences."""
     return "\n".join(
         f"--- {name}\n{json.dumps(entries, indent=1)}" for name, entries in (("Kafka", transcript), ("ours", other))
     )
 
 
 def ordered(value: Any, name: str = "") -> Any:
-    """The same with the lists whose order means nothing in one order."""
+    """Return the value with a fixed order for lists in which the order means nothing."""
     if isinstance(value, dict):
         return {key: ordered(item, key) for key, item in value.items()}
     if isinstance(value, list):
@@ -106,7 +106,7 @@ _EARLY_MS = {"kafka": 1.0, "ours": 0.0}  # Kafka floors both ends of a timeout (
 
 
 def wrong_time(at: At, side: str, transcript: Transcript) -> list[Finding]:
-    """What is wrong with the time of an answer of that side, "kafka" or "ours"; nothing if it is right."""
+    """Return what is wrong with the time of a response of that side, "kafka" or "ours"; nothing if it is right."""
     path = f"time of answer {at.correlation_id} on {at.conn} ({side})"
     times = [
         answer["after_ms"]

@@ -1,4 +1,4 @@
-"""What may differ between Kafka and fakebroker, and why. The only such list: whatever is not here is a failure."""
+"""Allowed differences between Kafka and fakebroker, and why. The only such list: any other difference is a failure."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What Kafka answered, kept in files: `tests/golden/GROUP.txt`, one per group of cases, made to be read as a diff.
+"""Kafka's responses, kept in files: `tests/golden/GROUP.txt`, one per group of cases, made to be read as a diff.
 
-    kafka 4.4.0
-    case frozen/times-out 0f3b9c2a41d7                      its name, and a digest of what it asks (`digest`)
-     answer a Produce v9 0000000100...                      an answer on connection a, to what, and its bytes
-     settle a open                                          the end of the step that noted them, or "listen"
-     isr frozen-basic-0 1,2,3                               in-sync replicas, "-" for none
-     log frozen-basic-0 error=0 start=0 watermark=2 end=2   a log
-     batch 0000000000000000...                              and each batch in it as stored
+    | kafka 4.4.0
+    | case frozen/times-out 0f3b9c2a41d7                      its name, and a digest of what it asks (`digest`)
+    |  answer a Produce v9 0000000100...                      an answer on connection a, to what, and its bytes
+    |  settle a open                                          the end of the step that noted them, or "listen"
+    |  isr frozen-basic-0 1,2,3                               in-sync replicas, "-" for none
+    |  log frozen-basic-0 error=0 start=0 watermark=2 end=2   a log
+    |  batch 0000000000000000...                              and each batch in it as stored
 
-Only Kafka's bytes are here (`packed`), none of their words: `python -m conformance show PATTERN` makes those. What is
-sent is the case's code. Times are not kept: `Case.timed` says what they must be.
+Only Kafka's bytes are here (`packed`), none of their words: `python -m conformance show PATTERN` makes those. The
+requests are the case's code. Times are not kept: `Case.timed` says what they must be.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEYS = {api_name(key): key for key in range(1_000)}  # more than Kafka has
 
 @dataclass(frozen=True)
 class Golden:
-    """What Kafka of that version answered to a case, which then asked what the digest stands for."""
+    """The responses of that version of Kafka to a case. The digest stands for the requests of the case at that time."""
 
     case: str
     digest: str
@@ -51,12 +51,13 @@ class Golden:
 
 
 def golden(case: Case, kafka: Recording, kafka_version: str) -> Golden:
-    """What Kafka has just answered."""
+    """Return Kafka's responses of this run."""
     return Golden(case.name, digest(case), kafka, kafka_version)
 
 
 def digest(case: Case) -> str:
-    """Of all that a case asks, and of whom: its box, its topics, its steps with every byte, its times. Not of its why.
+    """Return a digest of the requests of a case and their target: its box, its topics, its steps with every byte, its
+    times. The case's `why` is not in it.
 
     A value that is its field's default does not count, so a new option of a step makes no other case stale.
     """
@@ -85,7 +86,7 @@ def load_all(folder: Path = FOLDER) -> list[Golden]:
 
 
 def load(path: Path) -> list[Golden]:
-    """What a file keeps. Raises ValueError with the line that cannot be read."""
+    """Return the content of a file. Raises ValueError with the line that cannot be read."""
     reader = _Reader()
     for number, line in enumerate(path.read_text().splitlines(), 1):
         try:
@@ -96,11 +97,11 @@ def load(path: Path) -> list[Golden]:
 
 
 def refresh(fresh: Iterable[Golden], folder: Path = FOLDER) -> list[str]:
-    """Write every group anew, by name, and remove files of groups that are gone; the names of cases whose answers
-    changed.
+    """Write every group anew, by name, and remove files of groups that are gone. Return the names of cases with changed
+    responses.
 
-    An answer that differs from the kept one only where answers may differ is left as it is, so that a refresh shows
-    what is new and nothing else.
+    A response that differs from the kept one only in allowed places is left as it is. So a refresh shows only what is
+    new.
     """
     kept = {golden.case: golden for golden in load_all(folder)}
     changed = []
@@ -188,7 +189,7 @@ class _Reader:
     def __init__(self) -> None:
         self.found: list[Golden] = []
         self._version = ""
-        self._answers: list[Answer] = []  # whose step has not ended
+        self._answers: list[Answer] = []  # of the step that has not ended
 
     def read(self, parts: list[str]) -> None:
         """A line, split at its blanks. Raises ValueError or LookupError if it is none."""
@@ -223,7 +224,7 @@ class _Reader:
 
 
 def _sent(to: list[str]) -> Sent | None:
-    """What `asked` has said, split."""
+    """Return the request of an answer line, which `asked` has written, split."""
     if to == ["?"]:
         return None
     name, version = to

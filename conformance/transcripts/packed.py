@@ -14,7 +14,7 @@ _COUNTED = re.compile(r"\((\w\w)\*(\d+)\)")
 
 
 def packed(data: bytes) -> str:
-    """As text without blanks; "-" for no bytes."""
+    """Return the data as text without blanks; "-" for no bytes."""
     parts = []
     at = 0
     for run in _RUN.finditer(data):

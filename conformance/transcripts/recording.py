@@ -1,4 +1,4 @@
-"""What a cluster answered to a case, as it came: the raw bytes, and what the harness saw beside them.
+"""Responses of a cluster to a case as they came: the raw bytes, and what the harness saw beside them.
 
 Topic ids are those of `scenario.placeholder`, so that two clusters can say the same bytes.
 Units    milliseconds; frames without their length.
@@ -24,7 +24,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Heard:
-    """What a step "settle" or "listen" noted on a connection, which then was "open", "closed" or "silent"."""
+    """Responses on a connection that a step "settle" or "listen" noted. The connection then was "open", "closed" or
+    "silent"."""
 
     step: str
     conn: str

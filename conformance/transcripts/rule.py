@@ -1,4 +1,4 @@
-"""What a difference that is allowed looks like, and what may still be asked of both values."""
+"""Rules for allowed differences, and conditions that both values still have to meet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rule:
     holds: Callable[[Any, Any], bool] = lambda kafka, ours: True
 
     def allows(self, case: str, path: str, kafka: Any, ours: Any) -> bool:
-        """Whether the rule is about this field of this case, and holds. `path` has `[]` for every index."""
+        """Return True if the rule is about this field of this case, and holds. `path` has `[]` for every index."""
         pattern = self.path.replace("[*]", "[[]]")
         return fnmatchcase(case, self.case) and fnmatchcase(path, pattern) and self.holds(kafka, ours)
 
@@ -51,7 +51,7 @@ def both_wall_times(kafka: Any, ours: Any) -> bool:
 
 
 def near(ms: int) -> Callable[[Any, Any], bool]:
-    """Both throttle or both do not, and for about as long."""
+    """Return a condition: both throttle or both do not, and for about as long."""
     return lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 0 and abs(kafka - ours) <= ms
 
 

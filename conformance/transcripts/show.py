@@ -40,7 +40,8 @@ def case_lines(case: Case, golden: Golden | None) -> Iterator[str]:
 
 
 def golden_lines(kept: Sequence[Golden]) -> Iterator[str]:
-    """What a file keeps, without the code of its cases; for `git diff`, so that two states of a file can be told."""
+    """Yield the content of a file, without the code of its cases; for `git diff`, which can then compare two states of
+    a file."""
     for golden in kept:
         yield f"{golden.case} ({golden.digest}), Kafka {golden.kafka_version}"
         for entry in golden.kafka:

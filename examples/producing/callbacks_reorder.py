@@ -1,4 +1,4 @@
-"""Since KIP-91 a batch expires in flight too; who waits in the queue is called back before who is in flight.
+"""Expired batches called back out of order: the queue is checked before the batches in flight (KIP-91).
 
 python examples/producing/callbacks_reorder.py
 """

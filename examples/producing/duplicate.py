@@ -1,4 +1,4 @@
-"""Error 7 is no "not written": who tries again writes twice, who is idempotent writes once.
+"""Error 7 does not mean "not written": a retry writes the record twice, an idempotent retry writes it once.
 
 python examples/producing/duplicate.py
 """

@@ -23,7 +23,7 @@ def page_of(name: str) -> Path:
 
 
 def told_by(name: str) -> tuple[str, str]:
-    """What the program prints, and its picture."""
+    """Return the output of the program, and its picture."""
     printed = io.StringIO()
     with redirect_stdout(printed):
         story = import_module(name).tell()

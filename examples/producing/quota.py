@@ -37,7 +37,7 @@ def tell() -> Story:
 
 
 def tell_of(story: Story, name: str) -> None:
-    """How the producer fared for which this is the quota."""
+    """Print what happened to the records of the producer that has this quota."""
     steps = story.steps()
     own = [(step.elapsed_ms, step.event) for step in steps if step.where == name]
     back = [(at_ms, event.error) for at_ms, event in own if isinstance(event, events.RecordCalledBack)]

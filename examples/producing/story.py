@@ -1,4 +1,4 @@
-"""What the stories have in common: a cluster and producers in one virtual time, both journals, and the picture."""
+"""Common parts of the stories: a cluster and producers in one virtual time, both journals, and the picture."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Story:
         self.producers.advance(ms)
 
     def at(self, at_ms: int, do: Callable[[], object]) -> None:
-        """So long after the beginning, while time passes."""
+        """Schedule an action at so many milliseconds after the beginning of the story."""
         after_ms = self._began_ms + at_ms - self.producers.now_ms
         self.producers.at(self.cluster.elapsed_ms + after_ms, lambda: (do(), None)[1])
 

@@ -101,7 +101,7 @@ def test_what_is_not_installed_is_told_if_it_was_asked_for() -> None:
         _, out, err = serving.stop(signal.SIGTERM)
     assert err == ""
     how = "it needs no_such_module, which is not installed: pip install '.[control]' in the checkout of fakebroker"
-    assert out.endswith(f"; no HTTP control: {how}\n")
+    assert out.endswith(f" pid={serving.process.pid} (no HTTP control: {how})\n")
     with Serving("--port", "0", "--no-control", prelude=prelude) as serving:
         assert serving.stop(signal.SIGTERM)[1].endswith(f" pid={serving.process.pid}\n")  # which is as it was wanted
     refused = Serving("--port", "0", "--control-port", "0", prelude=prelude)

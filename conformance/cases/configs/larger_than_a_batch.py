@@ -1,5 +1,5 @@
-"""What coordinators cannot write since it is larger than `max.message.bytes` of their topic: who is told what, and what
-becomes of the group or the transaction."""
+"""Writes that coordinators cannot make because they exceed `max.message.bytes` of their topic: the error codes, and the
+state of the group or the transaction afterwards."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _push(number: int, instance: UUID | None, client: str, subscription: int = 0
 
 
 def _nothing(instance: UUID) -> int:
-    """The subscription of who is to push nothing."""
+    """Return the subscription id of a client that has nothing to push."""
     return compute_subscription_id([], _DEFAULT_MS, instance)
 
 

@@ -42,7 +42,7 @@ def _answered(name: str, why: str, *frames: bytes) -> Case:
 
 
 def _swallowed(name: str, why: str, *frames: bytes) -> Case:
-    """What comes behind belongs to a frame that never ends."""
+    """Return a case in which a frame never ends and swallows the frames behind it."""
     return _case(name, why, Send(frames), Listen(_LISTEN_MS))
 
 

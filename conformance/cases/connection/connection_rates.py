@@ -1,4 +1,5 @@
-"""How fast connections may come (KIP-612): who is refused by its address, and who waits and is served then."""
+"""Rates of new connections (KIP-612): an address over its rate is refused, connections over the broker's are
+delayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the APIs of all groups say of consumer groups: ListGroups, DescribeGroups, DeleteGroups."""
+"""Consumer groups in the APIs of all groups: ListGroups, DescribeGroups, DeleteGroups."""
 
 from __future__ import annotations
 

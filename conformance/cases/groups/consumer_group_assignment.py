@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: who is given which partitions, and when."""
+"""ConsumerGroupHeartbeat: which member gets which partitions, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: what is told of a group, whatever it is."""
+"""ConsumerGroupDescribe: the description of groups of every kind and state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: who may speak for a member, and what a group makes of what its members say."""
+"""ConsumerGroupHeartbeat: which requests are accepted for a member, and their effect on the group."""
 
 from __future__ import annotations
 

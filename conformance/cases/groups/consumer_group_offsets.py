@@ -1,4 +1,4 @@
-"""Offsets of consumer groups: who may commit them, at which epoch, and who is told them."""
+"""Offsets of consumer groups: which members may commit them, at which epoch, and which may fetch them."""
 
 from __future__ import annotations
 

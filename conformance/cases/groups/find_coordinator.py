@@ -1,4 +1,4 @@
-"""FindCoordinator: who coordinates a group, and what is no coordinator."""
+"""FindCoordinator: the coordinator of a group, and requests for what has no coordinator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups and DeleteGroups: what is told of groups, and how they go."""
+"""ListGroups, DescribeGroups and DeleteGroups: the descriptions of groups, and their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heartbeat: who is alive, and who is told to join again."""
+"""Heartbeat: which members are alive, and which have to join again."""
 
 from __future__ import annotations
 

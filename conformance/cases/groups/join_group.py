@@ -1,4 +1,4 @@
-"""JoinGroup: who may join, what he is told, and when that begins a rebalance."""
+"""JoinGroup: which members may join, the response, and when a join begins a rebalance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetCommit: by members and by nobody, of what is there and what is not, and while replicas lag."""
+"""OffsetCommit: by members and without a member, for partitions that exist or not, and while replicas lag."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _case(what: str, why: str, *steps: Step, topics: tuple[Topic, ...], timed: t
     return Case(f"offset-commit/{what}", why, (AwaitCoordinator("warm"), *steps), topics, "groups", timed)
 
 
-def _nobody(version: int) -> Case:
+def _without_members(version: int) -> Case:
     """A client that assigns its partitions by itself."""
     group = f"commit-nobody-v{version}"
     topic = Topic(f"offsets-committed-v{version}", 3)
@@ -236,7 +236,7 @@ def _moves() -> Case:
 
 
 CASES: list[Case] = [
-    *(_nobody(version) for version in range(2, 11)),
+    *(_without_members(version) for version in range(2, 11)),
     *(_refused(version) for version in range(2, 11)),
     *(_instance(version) for version in range(7, 11)),
     *(_generations(version) for version in range(2, 11)),

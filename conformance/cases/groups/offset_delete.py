@@ -12,7 +12,7 @@ def _case(what: str, why: str, *steps: Step, topics: tuple[Topic, ...]) -> Case:
     return Case(f"offset-delete/{what}", why, (AwaitCoordinator("warm"), *steps), topics, "groups")
 
 
-def _nobody() -> Case:
+def _without_members() -> Case:
     topic = Topic("offsets-delete-nobody", 3)
     name, group = topic.name, "delete-nobody"
     return _case(
@@ -64,4 +64,4 @@ def _others() -> Case:
     )
 
 
-CASES: list[Case] = [_nobody(), _members(), _others()]
+CASES: list[Case] = [_without_members(), _members(), _others()]

@@ -1,4 +1,5 @@
-"""Static members (KIP-345): who comes back under his instance id takes his place, and whoever had it is fenced."""
+"""Static members (KIP-345): a member that returns with its instance id takes the old place, and the former member is
+fenced."""
 
 from __future__ import annotations
 

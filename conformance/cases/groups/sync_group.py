@@ -1,4 +1,4 @@
-"""SyncGroup: who may ask for his assignment, and when he is told."""
+"""SyncGroup: which members may ask for their assignment, and when they get it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: replicas by hand, and what comes of partitions whose replicas come and go."""
+"""AlterPartitionReassignments: replicas set by hand, and partitions while their replicas change."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _goes_over(what: str, why: str, replicas: int, wanted: list[int] | None, may
 
 
 def _frozen(what: str, why: str, replicas: int, *steps: Step, frozen: int = 3) -> Case:
-    """The same while a broker does not fetch."""
+    """Return a case in which a broker does not fetch meanwhile."""
     topic = Topic(f"reassign-{what}", 1, replicas)
     return _case(what, why, *warm(topic.name), Freeze(frozen), *steps, Thaw(frozen), topics=(topic,))
 

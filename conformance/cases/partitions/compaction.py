@@ -80,7 +80,8 @@ CASES: list[Case] = [
                     list_offsets(_PLAIN.name, TIMESTAMP_MS, correlation_id=610),
                     list_offsets(_PLAIN.name, TIMESTAMP_MS + 6, correlation_id=611),
                     *(fetch(_PLAIN.name, offset, correlation_id=620 + offset) for offset in range(10)),
-                    # Who sends again what the cleaner has emptied is known all the same, and who goes on may.
+                    # A batch that is sent again is known although the cleaner has emptied it, and its producer may
+                    # continue.
                     *_written(
                         _PRODUCERS,
                         _batch((b"a", b"2"), producer_id=7001, producer_epoch=0, base_sequence=1),

@@ -1,4 +1,4 @@
-"""DeleteRecords: which offsets, of which topics, and who waits for whose log start."""
+"""DeleteRecords: which offsets, of which topics, and which requests wait for which log start offsets."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def delete_records(
 
 
 def _filled(name: str, count: int = 3) -> tuple[bytes, ...]:
-    """So many batches of a record each."""
+    """Return so many batches of one record each."""
     return tuple(produce(name, batch(b"%d" % number), correlation_id=200 + number) for number in range(count))
 
 
 def _seen(name: str, *offsets: int) -> tuple[bytes, ...]:
-    """What is there afterwards, and what is read from some offsets."""
+    """Return requests for the offsets of a partition, and for its records from some offsets on."""
     return (
         list_offsets(name, -2, correlation_id=301),
         list_offsets(name, -1, correlation_id=302),

@@ -1,4 +1,4 @@
-"""DescribeProducers: who has written to a partition."""
+"""DescribeProducers: the producers that have written to a partition."""
 
 from __future__ import annotations
 

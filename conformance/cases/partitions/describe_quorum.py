@@ -1,4 +1,4 @@
-"""DescribeQuorum: who votes on metadata, and who only follows."""
+"""DescribeQuorum: the voters of the metadata quorum, and its observers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UnregisterBroker: of those that nobody knows. One that is known would be missed by the cases that follow."""
+"""UnregisterBroker for unknown brokers. A known one would be missing in the cases that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches whose header is right and whose records are not, plain and compressed."""
+"""Batches with a correct header and wrong records, plain and compressed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a topic's settings say of a batch: sizes, timestamps, keys, codecs."""
+"""Settings of a topic that limit a batch: sizes, timestamps, keys, codecs."""
 
 from __future__ import annotations
 

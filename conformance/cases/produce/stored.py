@@ -1,4 +1,4 @@
-"""What the broker writes into batches: append time, another codec, and the sizes it refuses."""
+"""Changes that the broker makes to batches: append time, another codec, and the sizes it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactional batches, which nobody has begun a transaction for: no coordinator runs on either side."""
+"""Transactional batches without a transaction: no coordinator runs on either side."""
 
 from __future__ import annotations
 

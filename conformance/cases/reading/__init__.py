@@ -1,1 +1,1 @@
-"""What is read back: Fetch, ListOffsets, OffsetForLeaderEpoch."""
+"""Reads: Fetch, ListOffsets, OffsetForLeaderEpoch."""

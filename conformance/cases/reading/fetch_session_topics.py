@@ -1,4 +1,4 @@
-"""What becomes of the partitions of a fetch session: their errors, their topics that go and come, their leaders."""
+"""Partitions of a fetch session: their errors, their topics that are deleted and created, their leaders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): who gets one, what is told in it, in which order, and who is refused."""
+"""Fetch sessions (KIP-227): which requests get one, its responses and their order, and which requests are refused."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _TIMEOUT_MS = 1_500
 
 class _CutOff(DeathCases):
     def all(self) -> list[Case]:
-        return [self._others_lead(), self._nobody_else(), self._follower()]
+        return [self._others_lead(), self._only_replica(), self._follower()]
 
     def _others_lead(self) -> Case:
         topic = self._topic("led", min_isr=2, leader=2)
@@ -54,7 +54,7 @@ class _CutOff(DeathCases):
         )
         return self._case("others-lead", why, steps, (topic,), (At(3, _TIMEOUT_MS, conn="c"),))
 
-    def _nobody_else(self) -> Case:
+    def _only_replica(self) -> Case:
         topic = self._topic("alone", replicas=1)
         steps = (
             *warm(topic.name),

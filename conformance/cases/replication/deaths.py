@@ -1,4 +1,4 @@
-"""Brokers that are killed: what clients see before anybody notices, when they do, and after."""
+"""Killed brokers: what clients see before the controller notices, when it does, and after."""
 
 from __future__ import annotations
 

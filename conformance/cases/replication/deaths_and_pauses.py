@@ -1,4 +1,4 @@
-"""Brokers that shut down in order, and that stand still and go on."""
+"""Brokers that shut down in order, and brokers that are paused and resumed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _StoppedAndPaused(DeathCases):
             self._paused_too_long(),
             self.answered_in_the_socket("paused-follower", 0, "has the first one when it goes on, and leads with it"),
             self.answered_in_the_socket("paused-follower-late", _WAIT_MS + 200, "had been told that there was nothing"),
-            self._waits_for_who_stands_still(),
+            self._waits_for_a_paused_broker(),
         ]
 
     def _stopped_in_order(self) -> Case:
@@ -141,7 +141,7 @@ class _StoppedAndPaused(DeathCases):
         why = f"its leader writes two records while a follower stands still, and dies: the follower {what_of_it}"
         return self._case(name, why, steps, (topic,))
 
-    def _waits_for_who_stands_still(self) -> Case:
+    def _waits_for_a_paused_broker(self) -> Case:
         topic = self._topic("stop-waits", leader=2)
         steps = (
             *led_by_2(topic),

@@ -1,4 +1,5 @@
-"""Classic groups whose coordinator moves, and moves back: what is known of them there, and who is still out in time."""
+"""Classic groups with a coordinator that moves, and moves back: the state that is known there, and which members still
+expire in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Leaders that change and topics that go while requests wait for them, and requests to who does not lead."""
+"""Leaders that change and topics that are deleted while requests are parked, and requests to a broker that does not
+lead."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _moved(version: int) -> Case:
     return Case(f"moved/v{version}", why, steps, (topic,), "three")
 
 
-def _asked_who_does_not_lead(name: str, why: str, replicas: int, broker: int) -> Case:
+def _asked_of_a_broker_that_does_not_lead(name: str, why: str, replicas: int, broker: int) -> Case:
     topic = Topic(f"moved-{name}", replicas=replicas)
     versions = (3, 9, 10, 12, 13)
     frames = tuple(
@@ -232,8 +233,8 @@ def _recreated(name: str, why: str, *steps: Step, make: Callable[[Topic], tuple[
 
 CASES = [
     *(_moved(version) for version in (3, 9, 10, 11, 12, 13)),
-    _asked_who_does_not_lead("follower", "a follower refuses produce, and lets some consumers read", 3, 2),
-    _asked_who_does_not_lead("no-replica", "a broker without a replica refuses everything", 1, 2),
+    _asked_of_a_broker_that_does_not_lead("follower", "a follower refuses produce, and lets some consumers read", 3, 2),
+    _asked_of_a_broker_that_does_not_lead("no-replica", "a broker without a replica refuses everything", 1, 2),
     _acks_0_to_the_wrong_broker(),
     _there_and_back(),
     _one_of_two_moved(),

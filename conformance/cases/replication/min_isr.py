@@ -6,8 +6,8 @@ from conformance.frames import batch, fetch, list_offsets, produce, produce_many
 from conformance.scenario import At, AwaitIsr, Case, Freeze, Pause, ReadLog, Send, Settle, Step, Thaw, Topic
 from conformance.shared_steps import warm
 
-# A follower that is frozen was caught up at most replica.fetch.wait.max.ms (500) before, leaves the ISR 1500 ms after
-# that, and is looked for every 750 ms.
+# A frozen follower was caught up at most replica.fetch.wait.max.ms (500) before. It leaves the ISR 1500 ms after that.
+# The check for it runs every 750 ms.
 _SHRINK_MS, _SHRINK_SLACK_MS = 1_000, 2_000
 _ALL, _WITHOUT_3 = (1, 2, 3), (1, 2)
 

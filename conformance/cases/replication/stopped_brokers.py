@@ -1,4 +1,4 @@
-"""Brokers that stop and start: who leads, who is in sync, and what becomes of what waits."""
+"""Brokers that stop and start: the leaders, the ISR, and the parked requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas that are throttled (KIP-73): what goes over at once, what waits, and who is not held back."""
+"""Throttled replicas (KIP-73): what is replicated at once, what is delayed, and which replicas are not throttled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORGOTTEN_MS = 12_000  # until what a case before has let over counts for nothi
 
 
 def _throttled(topic: str, replicas: str, side: str, rate: str, number: int) -> tuple[Step, ...]:
-    """As kafka-reassign-partitions --throttle sets it, of all brokers."""
+    """Return the steps with which kafka-reassign-partitions --throttle sets a throttle, on all brokers."""
     prefix = f"{side}.replication.throttled."
     return (
         Send(

@@ -1,4 +1,5 @@
-"""What a consumer sees: never more than the watermark, and at once when it moves; and duplicates that wait for it."""
+"""Visibility for a consumer: never more than the high watermark, and at once when it moves. Also duplicates that wait
+for it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who one is and what one may do: SASL, SCRAM, delegation tokens, ACLs."""
+"""Authentication and authorization: SASL, SCRAM, delegation tokens, ACLs."""

@@ -20,7 +20,7 @@ def _case(name: str, why: str, *frames: bytes) -> Case:
 
 
 def _sent(name: str, why: str, *frames: bytes) -> Case:
-    """Where the connection may end."""
+    """Return a case in which the connection may end."""
     return Case(name, why, (Send(frames), Settle()), box="quotas")
 
 

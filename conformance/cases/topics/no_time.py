@@ -1,4 +1,4 @@
-"""What asks the controller for something and gives it no time: a timeout of 0, or below."""
+"""Requests to the controller without time: a timeout of 0, or below."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOBODY = UUID(int=77)
 
 
 def _asked(key: int, version: int, values: Mapping[str, Any], *milliseconds: int) -> list[bytes]:
-    """The same request with each of these timeouts."""
+    """Return a request with each of these timeouts."""
     return [request(key, version, {**values, "timeout": timedelta(milliseconds=each)}, 1) for each in milliseconds]
 
 

@@ -30,7 +30,7 @@ def _configured(name: str, **configs: str | None) -> dict[str, Any]:
 
 
 def _create(name: str, why: str, *topics: dict[str, Any], box: str = "one", version: int = 7, **flags: Any) -> Case:
-    """Make the topics, and look at the ones whose name can be asked for."""
+    """Create the topics, and describe those with a name that can be requested."""
     asked: list[str | UUID] = sorted({topic["name"] for topic in topics})
     return _case(
         f"create/{name}",

@@ -19,7 +19,7 @@ from conformance.transactions.steps import Txn, ask, begin_another, both
 
 
 def _versions(txn: Txn) -> Sequence[Step]:
-    """Each partition by another version; then who is wrong, in each."""
+    """Add each partition with another version; then send wrong requests with each version."""
     return (
         *txn.begin(),
         *ask(*(txn.add(version, version=version) for version in range(6))),
@@ -59,7 +59,7 @@ def _nothing(txn: Txn) -> Sequence[Step]:
     )
 
 
-def _nobody(txn: Txn) -> Sequence[Step]:
+def _never_begun(txn: Txn) -> Sequence[Step]:
     return (
         AwaitTransaction(txn.id),
         *ask(txn.add(0, producer_id=4_000_006)),
@@ -144,7 +144,8 @@ def _internal(txn: Txn) -> Sequence[Step]:
 
 
 def _too_new(txn: Txn) -> Sequence[Step]:
-    """Its records cannot tell of version 2, so what such a client wants stays pending for good."""
+    """Use version 2 on a cluster with log records that cannot express it: requests of such a client stay pending for
+    good."""
     return (
         *txn.begin(),
         *ask(txn.add(0), txn.write(b"a", version=11)),
@@ -165,7 +166,7 @@ CASES: list[Case] = [
     *both("add-versions", "each version, and its errors", _versions, partitions=6, versions=(1, 2)),
     *both("add-unknown", "a partition that is not there: 3, and 55 for the others", _unknown),
     *both("add-nothing", "no partitions, and those that are added already", _nothing),
-    *both("add-nobody", "of an id that nobody began, and that others have", _nobody),
+    *both("add-nobody", "of an id that nobody began, and that others have", _never_begun),
     *both("add-verify", "verifyOnly (KIP-890)", _verify, partitions=2),
     *both("add-batched", "several transactions at once", _batched, partitions=2),
     *both("add-more", "more partitions in an open transaction", _more, partitions=3, versions=(1, 2)),

@@ -37,7 +37,8 @@ def _several(txn: Txn) -> Sequence[Step]:
 
 
 def _empty(txn: Txn) -> Sequence[Step]:
-    """Nothing was begun. What is answered stands; then it is as before, or one epoch further."""
+    """End a transaction that has not begun. The response stays the same; then the state is as before, or one epoch
+    further."""
     return (
         *txn.begin(),
         *ask(txn.end(), txn.end(commit=False)),
@@ -52,7 +53,7 @@ def _empty(txn: Txn) -> Sequence[Step]:
 
 
 def _twice(txn: Txn, commit: bool = True) -> Sequence[Step]:
-    """The same again, the other one, and with the epoch behind it."""
+    """End a transaction again: the same way, the other way, and with later epochs."""
     return (
         *txn.begin(),
         *txn.written(b"v"),
@@ -130,7 +131,7 @@ def _mixed(txn: Txn) -> Sequence[Step]:
 
 
 def _deleted(txn: Txn) -> Sequence[Step]:
-    """Nobody is awaited who wrote nothing: only added, then committed."""
+    """Commit partitions that were added and not written: the transaction completes."""
     return (
         *txn.begin(),
         *ask(txn.add(0, 1)),
@@ -140,7 +141,7 @@ def _deleted(txn: Txn) -> Sequence[Step]:
 
 
 def _epochs(txn: Txn) -> Sequence[Step]:
-    """Nobody has begun: EndTxn of an id that is known by others only."""
+    """Send EndTxn for an unknown transactional id, then for an initialised one with wrong epochs."""
     return (
         AwaitTransaction(txn.id),
         *ask(end_txn(txn.id, producer_id=4_000_004, version=txn.end_version)),

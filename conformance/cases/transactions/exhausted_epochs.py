@@ -43,7 +43,8 @@ def _exhausted_init(txn: Txn) -> Sequence[Step]:
 
 
 def _exhausted_goes_on(txn: Txn) -> Sequence[Step]:
-    """Who tells the last epoch has another id, and again the same one; then nothing more."""
+    """Initialise with the last epoch (KIP-360): the producer gets another id, and the same one again, then nothing
+    more."""
     return (
         *loaded(txn, value(txn, COMPLETE_COMMIT, LAST)),
         *ask_coordinator(goes_on(txn, LAST - 2), goes_on(txn, LAST, 4_000_299)),
@@ -57,7 +58,7 @@ def _exhausted_goes_on(txn: Txn) -> Sequence[Step]:
 
 
 def _exhausted_again(txn: Txn) -> Sequence[Step]:
-    """The last epoch was given to who had the one before, who did not hear of it and asks again."""
+    """Repeat the request that got the last epoch, as if its response were lost."""
     return (
         *loaded(txn, value(txn, EMPTY, LAST - 1)),
         *ask_coordinator(goes_on(txn, LAST - 1)),
@@ -130,7 +131,7 @@ def _exhausted_fence(txn: Txn) -> Sequence[Step]:
 
 
 def _exhausted_mine(txn: Txn) -> Sequence[Step]:
-    """The same by the producer itself."""
+    """Abort an open transaction at the last epoch by an InitProducerId of its own producer."""
     mine: dict[str, Any] = {"producer_id": MINE, "epoch": LAST}
     return (
         *loaded(txn, value(txn, ONGOING, LAST, partitions=[0])),
@@ -144,7 +145,7 @@ def _exhausted_mine(txn: Txn) -> Sequence[Step]:
 
 
 def _exhausted_timeout(txn: Txn) -> Sequence[Step]:
-    """It began long ago."""
+    """Load an open transaction at the last epoch that began long ago: it times out."""
     mine: dict[str, Any] = {"producer_id": MINE, "epoch": LAST}
     return (
         *loaded(txn, value(txn, ONGOING, LAST, partitions=[0], started_ms=LONG_AGO_MS))[:-2],
@@ -159,7 +160,7 @@ def _exhausted_timeout(txn: Txn) -> Sequence[Step]:
 
 
 def _behind_the_fence(txn: Txn) -> Sequence[Step]:
-    """The very last epoch: nobody has it."""
+    """Load a transaction at the very last epoch, which no producer has."""
     fence: dict[str, Any] = {"producer_id": MINE, "epoch": LAST + 1}
     return (
         *loaded(txn, value(txn, COMPLETE_ABORT, LAST + 1)),

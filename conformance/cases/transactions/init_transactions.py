@@ -1,4 +1,4 @@
-"""InitProducerId with a transactional id: ids, epochs, and who is fenced."""
+"""InitProducerId with a transactional id: ids, epochs, and which producers are fenced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _versions(txn: Txn) -> Sequence[Step]:
 
 
 def _again(txn: Txn) -> Sequence[Step]:
-    """The same id thrice, then who has it tells its epoch; once more with the one before; with ones that never were."""
+    """Request one id three times, then send its epoch, the one before, and epochs that never existed."""
     return (
         *txn.begin(),
         *ask(*(init_transactions(txn.id) for _ in range(2))),
@@ -55,7 +55,7 @@ def _other_timeout(txn: Txn) -> Sequence[Step]:
 
 
 def _unknown(txn: Txn) -> Sequence[Step]:
-    """Who says that it has an id already, of a transactional id that nobody knows."""
+    """Initialise an unknown transactional id with a producer id and an epoch."""
     return (
         AwaitTransaction(txn.id),
         *ask(init_transactions(txn.id, producer_id=4_000_002, epoch=7)),
@@ -93,7 +93,7 @@ def _while_open(txn: Txn) -> Sequence[Step]:
 
 
 def _while_mine_is_open(txn: Txn) -> Sequence[Step]:
-    """KIP-360: who tells its own epoch aborts its own transaction."""
+    """KIP-360: a producer that sends its own epoch aborts its own transaction."""
     return (
         *txn.begin(),
         *txn.written(b"lost"),

@@ -58,7 +58,7 @@ def _open(txn: Txn) -> Sequence[Step]:
 
 
 def _decided(txn: Txn, state: int) -> Sequence[Step]:
-    """The marks are written by who takes over."""
+    """Load a decided transaction: the coordinator that takes over writes the markers."""
     epoch = 4 if txn.is_v2 else 3
     return (
         *loaded(txn, value(txn, state, epoch, partitions=[0, 1]))[:-2],
@@ -94,7 +94,7 @@ def _decided_next(txn: Txn) -> Sequence[Step]:
 
 
 def _decided_nowhere(txn: Txn) -> Sequence[Step]:
-    """Of a topic, and of a partition, that is not there."""
+    """Load a decided transaction of a topic and a partition that do not exist."""
     decided = value(txn, PREPARE_COMMIT, 3, partitions=[0, 9])
     return (*loaded(txn, decided)[:-2], settled(txn), *over(txn))
 

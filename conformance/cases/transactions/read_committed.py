@@ -1,4 +1,4 @@
-"""Reading what is committed: the last stable offset, aborted ranges, and who is woken."""
+"""Reads of committed records: the last stable offset, aborted ranges, and which parked fetches complete."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _versions(txn: Txn) -> Sequence[Step]:
 
 
 def _offsets(txn: Txn) -> Sequence[Step]:
-    """From each offset, small reads too; then the open one is aborted as well."""
+    """Read from each offset, with small limits too; then abort the open transaction as well."""
     return (
         *_filled(txn),
         *ask(*(_fetch(txn, offset, 12) for offset in range(11))),
@@ -88,7 +88,7 @@ def _later_times(txn: Txn) -> Sequence[Step]:
 
 
 def _long_poll(txn: Txn, commit: bool = True) -> Sequence[Step]:
-    """Who reads at the last stable offset waits: records do not wake it, the mark does."""
+    """Park a fetch at the last stable offset: records do not complete it, the marker does."""
     waits = _fetch(txn, 0, 12, max_wait_ms=8_000)
     return (
         *txn.begin(),
@@ -107,7 +107,7 @@ def _long_poll_aborted(txn: Txn) -> Sequence[Step]:
 
 
 def _waits_for_bytes(txn: Txn) -> Sequence[Step]:
-    """So many bytes as are there count only up to the last stable offset."""
+    """Fetch with min.bytes that count only up to the last stable offset."""
     waits = _fetch(txn, 0, 12, max_wait_ms=8_000, min_bytes=150)
     return (
         *txn.begin(),
@@ -122,7 +122,7 @@ def _waits_for_bytes(txn: Txn) -> Sequence[Step]:
 
 
 def _session(txn: Txn) -> Sequence[Step]:
-    """In a fetch session the last stable offset moves without records being there."""
+    """Fetch in a session: the last stable offset moves without new records."""
     first = fetch(txn.topic, 0, version=12, isolation_level=READ_COMMITTED, session_epoch=0)
     return (
         *txn.begin(),
@@ -134,7 +134,7 @@ def _session(txn: Txn) -> Sequence[Step]:
 
 
 def _empty(txn: Txn) -> Sequence[Step]:
-    """Nothing is there, and only marks are."""
+    """Read an empty partition, and one with markers only."""
     return (
         *txn.begin(),
         *ask(txn.read(), txn.last_stable()),

@@ -46,7 +46,8 @@ def _late_abort(txn: Txn) -> Sequence[Step]:
 
 
 def _late_partitions(txn: Txn) -> Sequence[Step]:
-    """They begin a transaction that nobody knows of; with version 2 they are of an epoch that is over."""
+    """Send AddPartitionsToTxn late: it begins a transaction that no producer knows of; with version 2 its epoch is
+    over."""
     return (
         *_first(txn),
         *ask(txn.add(_BOB), conn="held"),

@@ -74,7 +74,7 @@ def _list(txn: Txn) -> Sequence[Step]:
 
 
 def _patterns(txn: Txn) -> Sequence[Step]:
-    """What RE2 takes and RE2/J does not, and what only looks so."""
+    """List with patterns that RE2 accepts and RE2/J does not, and patterns that only look so."""
     refused = ("\\C", "{*", "(?P<n>a)(?<n>b)", "a**", "(?=a)", "[z-a]", "\\8", "a{1001}")
     taken = (
         "{",

@@ -51,7 +51,7 @@ def _wrong(txn: Txn) -> Sequence[Step]:
 
 
 def _several(txn: Txn) -> Sequence[Step]:
-    """Marks of three producers, one of which nobody knows, for two partitions."""
+    """Write the markers of three producers, one of them unknown, for two partitions."""
     everywhere = {txn.topic: (0, 1)}
     return (
         *txn.begin(),

@@ -1,4 +1,4 @@
-"""Transactions that take too long are aborted, and who comes late is fenced."""
+"""Transactions that take too long are aborted, and their late producers are fenced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHORT_MS = 400
 
 
 def _aborted(txn: Txn) -> Sequence[Step]:
-    """Whatever it then does; it begins again as if it were another one."""
+    """Send the requests of a producer after its transaction timed out; then it begins anew like another producer."""
     return (
         *txn.begin(timeout_ms=_SHORT_MS),
         *txn.written(b"late"),
@@ -29,7 +29,7 @@ def _aborted(txn: Txn) -> Sequence[Step]:
 
 
 def _goes_on(txn: Txn) -> Sequence[Step]:
-    """Who comes back without an epoch goes on behind the fence."""
+    """Initialise without an epoch after the timeout: the producer continues behind the fence."""
     return (
         *txn.begin(timeout_ms=_SHORT_MS),
         *txn.written(b"late"),
@@ -42,7 +42,7 @@ def _goes_on(txn: Txn) -> Sequence[Step]:
 
 
 def _only_added(txn: Txn) -> Sequence[Step]:
-    """Nothing was written."""
+    """Time out a transaction that wrote no record."""
     return (
         *txn.begin(timeout_ms=_SHORT_MS),
         *ask(txn.add(0, 1)),

@@ -1,4 +1,4 @@
-"""Offsets that are committed with a transaction: AddOffsetsToTxn, TxnOffsetCommit, and who sees them when."""
+"""Offsets committed with a transaction: AddOffsetsToTxn, TxnOffsetCommit, and when which requests return them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _committed(txn: Txn, *, stable: bool = False, version: int = 8) -> bytes:
 
 
 def _seen(txn: Txn) -> tuple[Step, ...]:
-    """By who asks for what is stable and who does not, and who asks for all."""
+    """Fetch the offsets with require_stable and without, for named partitions and for all."""
     return ask(
         _committed(txn),
         _committed(txn, stable=True),
@@ -128,7 +128,7 @@ def _versions(txn: Txn) -> Sequence[Step]:
 
 
 def _members(txn: Txn) -> Sequence[Step]:
-    """KIP-447: who commits says of which member and generation it is."""
+    """KIP-447: a commit names the member and its generation."""
     joins = join_group(txn.group, nth(1), protocols=RANGE)
     return (
         *_begun(txn),
@@ -159,7 +159,7 @@ def _members(txn: Txn) -> Sequence[Step]:
 
 
 def _rebalancing(txn: Txn) -> Sequence[Step]:
-    """While the group waits for assignments."""
+    """Commit while the group waits for assignments."""
     return (
         *_begun(txn),
         *ask(join_group(txn.group, protocols=RANGE), conn="m"),
@@ -218,7 +218,7 @@ def _unknown(txn: Txn) -> Sequence[Step]:
 
 
 def _deleted(txn: Txn) -> Sequence[Step]:
-    """Of a group with pending offsets the offsets, and the group itself, are deleted."""
+    """Delete the offsets of a group with pending offsets, and the group itself."""
     return (
         *_begun(txn),
         *ask(offset_commit(txn.group, [(txn.topic, 0, 3)])),

@@ -1,4 +1,4 @@
-"""Produce in transactions: who may write where, and in which order."""
+"""Produce in transactions: which producers may write where, and in which order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _topic_ids(txn: Txn) -> Sequence[Step]:
 
 
 def _two_partitions(txn: Txn) -> Sequence[Step]:
-    """In one request; one is added, the other is not."""
+    """Produce to two partitions in one request; one is added, the other is not."""
     both_of: dict[str | UUID, dict[int, bytes | None]] = {txn.topic: {0: in_transaction(b"a"), 1: in_transaction(b"b")}}
     return (
         *txn.begin(),
@@ -154,7 +154,7 @@ def _behind(txn: Txn) -> Sequence[Step]:
 
 
 def _acks(txn: Txn) -> Sequence[Step]:
-    """Whoever writes in a transaction waits for all replicas or does not."""
+    """Write in a transaction with each value of acks."""
     return (
         *txn.begin(),
         *ask(txn.add(0)),
@@ -207,7 +207,7 @@ def _two_producers(txn: Txn) -> Sequence[Step]:
 
 
 def _hangs(txn: Txn) -> Sequence[Step]:
-    """Nobody asks: records that no transaction knows of stay open until an admin writes a mark."""
+    """Leave records open that no transaction knows, until an admin writes a marker."""
     marked = mark({txn.topic: (0,)}, commit=False)
     return (
         *txn.begin(),
@@ -223,7 +223,7 @@ def _hangs(txn: Txn) -> Sequence[Step]:
 
 
 def _never_ends(txn: Txn) -> Sequence[Step]:
-    """A partition's leader takes an epoch that nobody has been given, and then refuses the mark: for good."""
+    """Write an epoch that no producer was given: the leader takes it and then refuses the marker for good."""
     return (
         *txn.begin(),
         *ask(txn.add(0), txn.write(b"a", version=11), txn.write(b"x", epoch=7, version=11)),
@@ -236,7 +236,7 @@ def _never_ends(txn: Txn) -> Sequence[Step]:
 
 
 def _unverified(what: str, why: str, steps: Steps, partitions: int = 1) -> list[Case]:
-    """Without the guard of transaction.partition.verification.enable."""
+    """Return the cases without the guard of transaction.partition.verification.enable."""
     box = "transactions-unverified"
     return list(both(f"unverified-{what}", why, steps, partitions=partitions, box=box, versions=(1, 2)))
 

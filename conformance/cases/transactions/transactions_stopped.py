@@ -36,7 +36,7 @@ _ALL = (1, 2, 3)
 
 
 def _coordinated(txn: Txn, broker: int) -> tuple[Step, ...]:
-    """And has read its log; behind broker 2 comes broker 1."""
+    """Make a broker the coordinator and wait until it has read its log; next after broker 2 is broker 1."""
     moves = (3, 1, 2) if broker == 2 else (broker,)
     return (
         AwaitTransaction(txn.id),
@@ -46,7 +46,7 @@ def _coordinated(txn: Txn, broker: int) -> tuple[Step, ...]:
 
 
 def _back(txn: Txn, *brokers: int) -> tuple[Step, ...]:
-    """They run again, in sync, and the first broker leads everything."""
+    """Start the brokers again and wait until they are in sync and the first broker leads everything."""
     return (
         *(StartBroker(broker) for broker in brokers),
         AwaitIsr(LOG, _ALL),
@@ -104,7 +104,7 @@ def _coordinator_between(txn: Txn) -> Sequence[Step]:
 
 
 def _leader(txn: Txn) -> Sequence[Step]:
-    """Of a partition that was written to: the next leader knows of the transaction, and the mark goes there."""
+    """Stop the leader of a partition with records: the next leader knows of the transaction and gets the marker."""
     return (
         *_coordinated(txn, 1),
         MoveLeader(txn.topic, 2),
@@ -124,7 +124,7 @@ def _leader(txn: Txn) -> Sequence[Step]:
 
 
 def _alone(txn: Txn) -> Sequence[Step]:
-    """Of a partition that nobody leads Kafka thinks that it was deleted: the transaction is complete without its mark,
+    """Leave a partition without a leader. Kafka treats it as deleted: the transaction is complete without its marker,
     and hangs there."""
     alone = f"{txn.topic}-alone"
     made = {"name": alone, "assignments": [{"partition_index": 0, "broker_ids": [2]}]}

@@ -1,4 +1,4 @@
-"""Transactions over three brokers: leaders and coordinators move, replicas stand still."""
+"""Transactions over three brokers: leaders and coordinators move, replicas are frozen."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _coordinated(txn: Txn, broker: int = 1) -> tuple[Step, ...]:
 
 
 def _log_on(txn: Txn, *brokers: int) -> tuple[Step, ...]:
-    """The transaction log has these replicas, so that the others may stand still."""
+    """Put the transaction log on these replicas, so that the others may be frozen."""
     part = {"partition_index": 0, "replicas": brokers}
     values = {"timeout": timedelta(seconds=30), "topics": [{"name": _LOG, "partitions": [part]}]}
     return (
@@ -116,7 +116,7 @@ def _moves_open(txn: Txn) -> Sequence[Step]:
 
 
 def _moves_ended(txn: Txn) -> Sequence[Step]:
-    """What a coordinator forgets when it moves: the epoch before."""
+    """Move the coordinator of an ended transaction: it forgets the epoch before."""
     return (
         *_coordinated(txn),
         *txn.begin(),
@@ -132,7 +132,7 @@ def _moves_ended(txn: Txn) -> Sequence[Step]:
 
 
 def _leader_moves(txn: Txn) -> Sequence[Step]:
-    """The partition's next leader knows of the open transaction, and of who had asked."""
+    """Move the leader of a partition: the next one knows of the open transaction and of its producer."""
     return (
         *_coordinated(txn),
         *warm(txn.topic),
@@ -150,7 +150,7 @@ def _leader_moves(txn: Txn) -> Sequence[Step]:
 
 
 def _frozen_data(txn: Txn) -> Sequence[Step]:
-    """A replica of the partition stands still: the mark is written and not committed; the end is answered."""
+    """Freeze a replica of the partition: the marker is written and not committed; EndTxn gets its response."""
     return (
         *_coordinated(txn),
         *_log_on(txn, 1, 2),
@@ -181,7 +181,7 @@ def _frozen_data(txn: Txn) -> Sequence[Step]:
 
 
 def _frozen_abort(txn: Txn) -> Sequence[Step]:
-    """The same of an abort by another one's InitProducerId."""
+    """Abort by another producer's InitProducerId while a replica of the partition is frozen."""
     return (
         *_coordinated(txn),
         *_log_on(txn, 1, 2),
@@ -202,7 +202,7 @@ def _frozen_abort(txn: Txn) -> Sequence[Step]:
 
 
 def _frozen_log(txn: Txn) -> Sequence[Step]:
-    """Followers of the transaction log stand still: who asks waits, and others are told to come again."""
+    """Freeze the followers of the transaction log: the first request is parked, others get a retriable error."""
     return (
         *_coordinated(txn),
         *warm(txn.topic),

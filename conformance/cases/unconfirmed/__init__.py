@@ -1,2 +1,2 @@
-"""Writes of coordinators that nobody confirmed, and coordinators that are not there: which error that is told as, and
-what has been done by then."""
+"""Writes of coordinators that were not replicated, and coordinators that are not available: the error codes, and the
+work done until then."""

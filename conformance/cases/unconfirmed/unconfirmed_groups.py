@@ -1,5 +1,5 @@
-"""What a group's coordinator wrote and its replicas do not have: who asked is told an error, and what was done stays or
-is taken back."""
+"""Writes of a group coordinator that its replicas do not have: the request gets an error, and the change stays or is
+undone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _case(
 
 
 def _late(frame: bytes) -> tuple[Step, ...]:
-    """A request whose write is not replicated in time."""
+    """Return a request with a write that is not replicated in time."""
     return Freeze(3), Send((frame,)), Settle(), Thaw(3)
 
 

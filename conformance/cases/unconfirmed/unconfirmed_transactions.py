@@ -1,4 +1,4 @@
-"""What a transaction's coordinator wrote and its replicas do not have: who asked is told an error."""
+"""Writes of a transaction coordinator that its replicas do not have: the request gets an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _coordinated(txn: Txn, broker: int = 1) -> tuple[Step, ...]:
 
 
 def _four(txn: Txn, timeout_ms: int) -> tuple[Step, ...]:
-    """Of four transactional ids the first has an open transaction, the fourth is new. What the others write must be
+    """Initialise three of four transactional ids, the first with an open transaction. The others' writes must be
     replicated within `timeout_ms`, their transaction.timeout.ms."""
     second, third = f"{txn.id}-second", f"{txn.id}-third"
     return (
@@ -70,7 +70,7 @@ def _waiting(txn: Txn, timeout_ms: int) -> tuple[Step, ...]:
 
 
 def _others(txn: Txn) -> bytes:
-    """Not of the fourth, whose id nobody was told."""
+    """Describe the second and the third id, not the fourth: its producer id was never returned."""
     return describe_transactions(*(f"{txn.id}-{name}" for name in ("second", "third")))
 
 
@@ -91,7 +91,7 @@ def _moves(txn: Txn) -> Sequence[Step]:
 
 
 def _members(txn: Txn) -> Sequence[Step]:
-    """Members of groups, old and new, who commit in a transaction, and those who only say that they are members."""
+    """Commit in a transaction as members of groups, old and new, and as clients that only claim to be members."""
     old, new = f"{txn.id}-classic", f"{txn.id}-consumers"
     one = [(txn.topic, 0, 5)]
 
@@ -117,7 +117,7 @@ def _members(txn: Txn) -> Sequence[Step]:
 
 
 def _ending(txn: Txn) -> Sequence[Step]:
-    """Offsets of a transaction whose marks cannot be written."""
+    """Add and commit offsets while the markers of the transaction's end cannot be written."""
     group = f"{txn.id}-group"
     return (
         AwaitCoordinator(group),
@@ -144,7 +144,7 @@ def _ending(txn: Txn) -> Sequence[Step]:
 
 
 def _offsets(txn: Txn, *meanwhile: Step) -> Sequence[Step]:
-    """Offsets of a transaction that nobody confirms; what the group has when the transaction has ended."""
+    """Commit offsets in a transaction while the write is not replicated, do some steps meanwhile, then end it."""
     group = f"{txn.id}-group"
     return (
         AwaitCoordinator(group),
@@ -181,7 +181,7 @@ def _offsets_move(txn: Txn) -> Sequence[Step]:
 
 
 def _made(what: str, why: str, steps: Steps, versions: tuple[int, ...], **values: Any) -> list[Case]:
-    """In a group of their own."""
+    """Return the cases, each in a group of its own."""
     found = both(f"unconfirmed-{what}", why, steps, versions=versions, **values)
     return [replace(case, name=f"transactions-unconfirmed/{what}-{case.box}") for case in found]
 

@@ -19,13 +19,13 @@ def tell(event: dict[str, Any]) -> None:
 
 
 def told() -> Iterator[dict[str, Any]]:
-    """What the harness says, until there is no more."""
+    """Yield the messages of the harness until there are no more."""
     for line in sys.stdin:
         yield json.loads(line)
 
 
 def words() -> queue.Queue[str]:
-    """What a member is told to do."""
+    """Return a queue of the words that the harness sends to a member."""
     found: queue.Queue[str] = queue.Queue()
 
     def listen() -> None:

@@ -1,4 +1,4 @@
-"""What the programs have in common: the plan they read, the pause, the report they print (../README.md)."""
+"""Common parts of the programs: the plan they read, the pause, the report they print (../README.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Job:
 
     @property
     def delivery_timeout_ms(self) -> int:
-        """How long the client may try in all."""
+        """Return how long the client may try in all."""
         return self.timeout_ms * 20 if self.retries else self.timeout_ms + 4_000
 
 

@@ -1,4 +1,4 @@
-"""What programs that consume, transform and produce exactly once have in common (../README.md)."""
+"""Common parts of programs that consume, transform and produce exactly once (../README.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ DEAD = 9
 
 @dataclass(frozen=True)
 class Processor:
-    """What it is: who, from where to where. `die` is the step at which it ends before it has consumed anything.
+    """The settings of a processor: its ids, its input and its output. `die` is the step at which it ends before it has
+    consumed anything.
 
     instance     of a static member, or None
     session_ms   how long its group waits for it, `timeout_ms` how long its transactions may take; None is the client's
@@ -33,7 +34,7 @@ class Processor:
 
 
 class Steps:
-    """Where it is, and the one after which it dies."""
+    """The step that a processor has reached, and the one after which it dies."""
 
     def __init__(self, die: str | None) -> None:
         self._die = die
@@ -47,13 +48,13 @@ class Steps:
         self.reached("consumed")
 
     def reached(self, step: str) -> None:
-        """Nothing is closed, nobody is told."""
+        """Exit here if the processor is to die after this step: it closes nothing and tells no peer."""
         if step == self._die:
             os._exit(DEAD)
 
 
 def processor() -> Processor:
-    """From the first line of stdin."""
+    """Return the processor of the plan in the first line of stdin."""
     return of(json.loads(sys.stdin.readline()))
 
 

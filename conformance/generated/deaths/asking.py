@@ -34,7 +34,7 @@ def partition_words(part: Any) -> dict[str, Any]:
 
 
 def without_ports(words: dict[str, Any]) -> dict[str, Any]:
-    """And without the name of the topic: each side has one of its own."""
+    """Remove the ports, and the name of the topic: each side has its own."""
     says = words["says"]
     if isinstance(says, dict):
         if says.get("node_endpoints"):

@@ -1,11 +1,12 @@
-"""What may differ between two plays of a plan, and what may not.
+"""The differences that are allowed between two plays of a plan, and those that are not.
 
 Theory   Everything is the same, field by field, but for two things, which are counted:
-         raced   a broker that stood still until its session was over goes on with what it knew, for the milliseconds
-                 until it hears who leads. What it was sent meanwhile it may take for a leader's (and it is dropped when
-                 it follows), or refuse. A fetch that waits there is refused, or it waits on, if by the time that the
-                 broker hears of it that it did not lead it leads again. So with what is read of a follower that stood
-                 still: it is answered before the follower has fetched what it missed, or after that.
+         raced   a broker that was paused until its session was over resumes with its old metadata, for the
+                 milliseconds until it hears of the new leader. It may accept or refuse the requests that it was sent
+                 meanwhile. What it accepts as a leader is dropped when it follows. A parked fetch there may be
+                 refused. Or it stays parked, if the broker leads again when it hears that it did not. A read from a
+                 follower that was paused is raced too: it gets its response before or after the follower has
+                 fetched what it missed.
          time    a session is counted from the last heartbeat, so what follows from its end comes up to a heartbeat's
                  interval sooner or later.
 Units    milliseconds.
@@ -27,14 +28,14 @@ _RACED: Final = "raced"
 
 
 def judge(kafka: Transcript, ours: Transcript) -> tuple[list[Finding], int]:
-    """What differs, and how many answers were raced for."""
+    """Return the differences, and the number of raced responses."""
     raced = sum(_is_raced(entry) for entry in kafka)
     found = fields_that_differ("walks/deaths", [_judged(entry) for entry in kafka], [_judged(entry) for entry in ours])
     return found + _wrong_times(kafka, ours), raced
 
 
 def wrong_fencing(kafka: Transcript, ours: Transcript) -> list[Finding]:
-    """What brokers told of each other at each rest, and how long after a death."""
+    """Compare what brokers reported of each other at each rest, and how long after a death."""
     found = fields_that_differ("walks/deaths", *([_without_time(entry) for entry in side] for side in (kafka, ours)))
     for left, right in zip(kafka, ours, strict=False):
         times = left.get("fenced_after_ms"), right.get("fenced_after_ms")
@@ -59,7 +60,7 @@ def _judged(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_raced(entry: dict[str, Any]) -> bool:
-    """Whether it is one of the answers that a broker may give that does not know yet that its session is over."""
+    """Return True for a response that is allowed from a broker that does not know yet that its session is over."""
     if not entry.get("stale"):
         return False
     if "answers" not in entry:
@@ -86,7 +87,7 @@ def _wrong_times(kafka: Transcript, ours: Transcript) -> list[Finding]:
 
 
 def _times(kafka: Transcript, ours: Transcript) -> list[tuple[str, float, float]]:
-    """How long each answer took that came before the next event."""
+    """Return the time of each response that came before the next event."""
     found = []
     for left, right in zip(kafka, ours, strict=False):
         at_once = all(entry.get("by", entry.get("phase")) == entry.get("phase") for entry in (left, right))

@@ -1,7 +1,7 @@
-"""What Kafka answered to rounds, kept in `tests/golden/rounds/`, so that they can be played again without it.
+"""Kafka's responses to rounds, kept in `tests/golden/rounds/`, so that they can be played again without Kafka.
 
-A file is a round, and a line is a thing that was told, as JSON: what was seen of the brokers, then for each plan what
-it was answered. Times are kept too: they are compared by the settings' granularity (`judge.py`).
+A file is a round, and a line is one observation as JSON: first the states of the brokers, then the responses to each
+plan. Times are kept too: they are compared by the settings' granularity (`judge.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KeptRound(NamedTuple):
 
 
 def digest(a_round: Round) -> str:
-    """Of all that happens in a round, and is asked."""
+    """Return a digest of all events and requests of a round."""
     return hashlib.sha256(repr(a_round).encode()).hexdigest()[:12]
 
 

@@ -1,9 +1,8 @@
-"""Makes rounds of plans from a seed.
+"""Make rounds of plans from a seed.
 
-Theory   A broker that stands still is not asked to stop (the signal would wait for it to go on), and one that has been
-         dead is only started when all else is at rest: Kafka takes seconds to start. What a broker that stands still
-         was sent is answered when it goes on; if its session is over by then, it may still think that it leads
-         (`judge.py`).
+Theory   A paused broker is not asked to stop: the signal would wait until it resumes. A killed broker is only started
+         when everything else is at rest: Kafka takes seconds to start. A paused broker responds to its requests when it
+         resumes. If its session is over by then, it may still think that it leads (`judge.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _FETCH: Final = (10, 11, 12)
 
 
 def make_round(seed: int, plans: int = PLANS) -> Round:
-    """The same for the same seed. At its end all brokers run."""
+    """Return the round of this seed. At its end all brokers run."""
     random = Random(seed)
     events = tuple(_events(random))
     return Round(seed, events, tuple(_plan(seed * 1_000 + number, events) for number in range(plans)))
@@ -40,7 +39,7 @@ def _events(random: Random) -> list[Event]:
         choices += [("start", broker) for broker in sorted(dead) * 2]
         what, broker = random.choice(choices)
         _happen(events, Event(what, broker), running, paused, dead)
-        if what == "pause" and random.random() < 0.4:  # a short one, of which nobody takes note
+        if what == "pause" and random.random() < 0.4:  # a short pause that no other broker notices
             events[-1] = Event("pause", broker, settles=False)
             _happen(events, Event("resume", broker), running, paused, dead)
         elif what in ("kill", "pause") and running and random.random() < 0.3:  # two at once
@@ -88,14 +87,14 @@ class _Asks:
         return tuple(self._produce(LEADER, 1, 5_000)._replace(partition=index) for index in range(self._partitions))
 
     def fresh(self, event: Event) -> list[Ask]:
-        """While nobody knows yet."""
+        """Return requests for the time while no broker knows of the event yet."""
         if event.what not in ("kill", "pause"):
             return []
         random = self._random
         asks = [self._fetch() for _ in range(random.choice((0, 1)))]
         for _ in range(random.choice((0, 1, 2))):
             acks = random.choice((-1, -1, 1, 0))
-            asks.append(self._produce(self._who(), acks, random.choice((_SHORT_MS, _LONG_MS))))
+            asks.append(self._produce(self._some_broker(), acks, random.choice((_SHORT_MS, _LONG_MS))))
         if random.random() < 0.3:
             asks.append(self._produce(event.broker, random.choice((-1, 1)), _SHORT_MS))
         return _reads_first(asks)
@@ -105,14 +104,14 @@ class _Asks:
         asks = []
         for _ in range(random.choice((1, 2, 3))):
             if random.random() < 0.65:
-                asks.append(self._produce(self._who(), random.choice((-1, -1, 1, 0)), _SHORT_MS))
+                asks.append(self._produce(self._some_broker(), random.choice((-1, -1, 1, 0)), _SHORT_MS))
             else:
                 asks.append(self._fetch())
         if random.random() < 0.3:
             asks.append(self._fetch()._replace(waits=True, wait_ms=_LONG_MS))
         return _reads_first(asks)
 
-    def _who(self) -> int:
+    def _some_broker(self) -> int:
         return self._random.choice((LEADER, LEADER, LEADER, *BROKERS))
 
     def _produce(self, broker: int, acks: int, timeout_ms: int) -> Ask:
@@ -122,7 +121,7 @@ class _Asks:
         return Ask(broker, partition, version, acks, timeout_ms, value=value)
 
     def _fetch(self) -> Ask:
-        return Ask(self._who(), self._random.randrange(self._partitions), self._random.choice(_FETCH))
+        return Ask(self._some_broker(), self._random.randrange(self._partitions), self._random.choice(_FETCH))
 
 
 def _reads_first(asks: list[Ask]) -> list[Ask]:

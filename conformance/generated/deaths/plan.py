@@ -1,10 +1,10 @@
-"""A round of plans: what happens to brokers, and what the clients of each topic ask meanwhile.
+"""A round of plans: the events of brokers, and the requests of the clients of each topic meanwhile.
 
-Theory   What happens to a broker happens to all topics, so the plans of a round share their events. After an event
-         comes what is asked while nobody has noticed yet (`fresh`: the session of a dead broker still holds), then the
-         cluster comes to rest, then what is asked of what has come of it (`settled`). Nothing is asked in between, so
-         that what is answered does not hang on who was faster. Before each event all is quiet for a while: what leads
-         has then told its followers how far it is.
+Theory   An event of a broker concerns all topics, so the plans of a round share their events. After an event come the
+         requests of the time in which no broker has noticed it (`fresh`: the session of a dead broker still holds).
+         Then the cluster comes to rest, then come the requests to its new state (`settled`). No request is sent in
+         between, so that no response depends on a race. Before each event all is quiet for a while: leaders have then
+         told their followers their high watermarks.
 Units    milliseconds.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-LEADER: Final = 0  # instead of a broker's id: whoever leads, as the last state told
+LEADER: Final = 0  # instead of a broker's id: the leader by the last state
 BROKERS: Final = (1, 2, 3)
 WAITS: Final = ", for too much"  # how the words of a Fetch that waits end
 HAPPENINGS: Final = ("kill", "stop", "pause", "resume", "start")
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 class Ask(NamedTuple):
     """A request: Produce with `acks` and one record, or Fetch from the start, if `acks` is None.
 
-    broker      who is asked: an id, or LEADER
+    broker      the broker that gets the request: an id, or LEADER
     wait_ms     the timeout of a Produce, the longest wait of a Fetch
     waits       a Fetch asks for more bytes than there will ever be
     """
@@ -79,6 +79,6 @@ class Round:
     plans: tuple[Plan, ...]
 
     def is_short(self, index: int) -> bool:
-        """Whether this event is a broker that stands still for less than its session."""
+        """Return True if this event is a pause that is shorter than the session."""
         event = self.events[index]
         return event.what == "pause" and self.events[index + 1 : index + 2] == (Event("resume", event.broker),)

@@ -1,10 +1,10 @@
-"""Plays a round to a cluster: what each plan was answered, and what brokers told of its partitions.
+"""Play a round to a cluster: record the responses to each plan, and the brokers' states of its partitions.
 
-Theory   Each request has a connection of its own. What is not answered within a moment is looked for again whenever the
-         cluster has come to rest; so an answer is noted where it came first, with how long it took.
-         A follower that is about to stand still waits in a fetch, and what its leader writes first is the answer, which
-         it takes when it goes on. So that this is not up to the moment of the fetch, a beat is written where it follows
-         just before it stands still, so that it fetches anew, and another one at once after it does.
+Theory   Each request has a connection of its own. A response that does not come within a moment is looked for again
+         whenever the cluster has come to rest. So a response is noted where it came first, with its time.
+         A follower that is about to be paused has a parked fetch. What its leader writes first is the response, which
+         the follower takes when it resumes. That must not depend on the moment of the fetch. So just before the pause a
+         beat is written where the broker follows, and it fetches anew. Another beat follows just after it is paused.
 Units    milliseconds; seconds of the target's clock.
 """
 
@@ -51,7 +51,7 @@ class _Open:
 
 
 class RoundPlayer:
-    """One round on one cluster. `name` is a prefix of topics that nobody has used."""
+    """One round on one cluster. `name` is a prefix of topics that no round has used."""
 
     def __init__(self, target: Target, a_round: Round, name: str) -> None:
         self._target = target
@@ -59,14 +59,14 @@ class RoundPlayer:
         self._topics = {plan.seed: f"{name}-{index}" for index, plan in enumerate(a_round.plans)}
         self._paused: set[int] = set()
         self._dead: set[int] = set()
-        self._stale: set[int] = set()  # stand still, and their session is over
+        self._stale: set[int] = set()  # paused, and their session is over
         self._open: dict[int, list[_Open]] = {plan.seed: [] for plan in a_round.plans}
         self._told: dict[int, Transcript] = {plan.seed: [] for plan in a_round.plans}
         self._state: dict[str, Any] = {}
         self.happened: Transcript = []  # what was seen of brokers, and when
 
     def play(self) -> dict[int, Transcript]:
-        """By the seed of the plan."""
+        """Play the round and return the transcripts by the seed of the plan."""
         try:
             self._create()
             self._rest("before", None, 0)
@@ -131,8 +131,8 @@ class RoundPlayer:
     # Requests.
 
     def _beats(self, follower: int) -> list[tuple[Plan, int]]:
-        """For each broker from which the follower fetches, a partition in which it is in sync, and in which acks=all is
-        answered."""
+        """Return, for each leader that the follower fetches from, a partition to beat on. The follower is in its ISR,
+        and acks=all gets its response there."""
         found: dict[int, tuple[Plan, int]] = {}
         for plan in self._round.plans:
             for index, part in enumerate(self._state.get(self._topics[plan.seed], [])):
@@ -210,13 +210,13 @@ class RoundPlayer:
         return int(self._partition(plan, partition).get("leader", -1))
 
     def _is_one_of_two(self, plan: Plan, partition: int, broker: int) -> bool:
-        """Whether something that does not wait is asked there already, on another connection: which of them a broker
-        that goes on handles first is a matter of its threads."""
+        """Return True if another connection has a request there already that does not wait. A broker that resumes
+        handles them in an order that its threads decide."""
         return any((each.broker, each.partition) == (broker, partition) for each in self._open[plan.seed])
 
     def _may_come_to_stay(self, plan: Plan, partition: int, broker: int) -> bool:
-        """Whether what a broker takes while it wrongly thinks that it leads might be kept: if it is elected, with what
-        it has. Whether it takes it is a matter of milliseconds."""
+        """Return True if records that a broker takes while it wrongly thinks that it leads might be kept: if it is
+        elected, with its log. Whether it takes them is a matter of milliseconds."""
         found = self._partition(plan, partition)
         left = [other for other in found.get("isr", ()) if other != broker]
         return plan.unclean or broker in found.get("elr", ()) or len(left) < plan.min_isr
@@ -260,7 +260,7 @@ class RoundPlayer:
             note["unlike"] = [each[0] for each in found]
 
     def _look(self) -> list[tuple[dict[str, Any], list[int]]]:
-        """What each broker that runs tells of all partitions, and who is fenced."""
+        """Return what each running broker reports of all partitions, and of fenced brokers."""
         return [self._look_at(broker) for broker in BROKERS if broker not in self._paused | self._dead]
 
     def _look_at(self, broker: int) -> tuple[dict[str, Any], list[int]]:
@@ -281,7 +281,7 @@ class RoundPlayer:
         return {topic.name: [partition_words(part) for part in topic.partitions] for topic in told.topics}, fenced
 
     def _note_logs(self) -> None:
-        """What each replica has stored, as it tells consumers (KIP-392)."""
+        """Note what each replica has stored, as consumers can fetch it (KIP-392)."""
         for plan in self._round.plans:
             for partition, replicas in enumerate(plan.replicas):
                 for broker in replicas:

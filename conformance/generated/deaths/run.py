@@ -56,8 +56,8 @@ def run_deaths(
     kind: str = DEATHS[0],
     plans: int = PLANS,
 ) -> DeathsResult:
-    """At least so many walks, in rounds of `plans`; the same seed makes the same rounds. `keep` is given what Kafka
-    answered."""
+    """Play at least so many walks, in rounds of `plans`; the same seed makes the same rounds. `keep` is called with
+    Kafka's responses."""
     result = DeathsResult(seed, kind)
     targets = (sides.kafka[f"{kind}-rounds"], sides.ours[f"{kind}-rounds"])
     for number in count(seed * 1_000):

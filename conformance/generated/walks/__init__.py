@@ -1,1 +1,1 @@
-"""Generated traffic of several connections at once: members of a group who join, sync, commit, leave and go away."""
+"""Generated traffic of several connections at once: members of a group join, sync, commit, leave and disconnect."""

@@ -1,4 +1,4 @@
-"""What an admin does in a walk: topics come and go, grow, lose records, and settings change.
+"""The admin of a walk: it creates, grows and deletes topics, deletes records, and alters settings.
 
 Topics are called after the group, so each walk has its own.
 """

@@ -30,7 +30,7 @@ TRANSACTIONS = {
     "transactions-three": (2, 3),
     "transactions-three-v1": (1, 3),
 }
-_SMALLER_LIMIT_S = 60.0  # of Kafka's own time; who waits for what does not come waits 20 s each time
+_SMALLER_LIMIT_S = 60.0  # of Kafka's own time; a step that waits in vain takes 20 s each time
 _plays = count()
 
 
@@ -82,7 +82,7 @@ class _Run:
         return Outcome(compared, *said, found, kafka)
 
     def _smaller(self, seed: int, outcome: Outcome, wanted: set[str]) -> Outcome:
-        """Without the pairs of sending and settling that it does not need, as far as that is found out in time."""
+        """Shrink a case: drop pairs of sending and settling that it does not need, as far as time allows."""
         steps = outcome.case.steps
         dropped: set[int] = set()
         limit = self._targets[0].now_s() + _SMALLER_LIMIT_S
@@ -104,7 +104,7 @@ def run_transaction_walks(
     at_once: int = AT_ONCE,
     kind: str = "transactions",
 ) -> WalksResult:
-    """So many walks on both sides, or until too many differences are found; the same seed makes the same walks."""
+    """Play so many walks on both sides, or until too many differences are found; the same seed makes the same walks."""
     a_run = _Run(sides, seed, kind, progress)
     with ThreadPoolExecutor(at_once if TRANSACTIONS[kind][1] == 1 else 1) as pool:
         for _ in pool.map(a_run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):

@@ -1,10 +1,10 @@
 """Random walks of classic groups.
 
-Theory   A small model of the group guesses what comes of each request: who waits, which generation it is. So most
-         requests are what a client might send then; some are wrong in one thing. Where the model is wrong a walk is
-         only less likely to meet something: what is right, Kafka says.
-         What Kafka decides by the order of a hash table of random ids is avoided: who leads when a leader has left more
-         than one member behind.
+Theory   A small model of the group guesses the result of each request: the generation, and which requests are parked.
+         So most requests are what a client might send then; some are wrong in one thing. Where the model is wrong a
+         walk is only less likely to meet something. Kafka's response decides what is right.
+         In Kafka the order of a hash table of random ids decides the next leader when a leader leaves more than one
+         member behind. Walks avoid that.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ClassicWalker:
         return Walk(tuple(self.steps))
 
     def go(self, length: int) -> None:
-        """Until so many steps have been made, or everybody waits."""
+        """Make steps until there are so many, or all members are parked."""
         actions: list[tuple[int, Callable[[Actor], None]]] = [
             (12, self._join),
             (12, self._sync),
@@ -63,14 +63,14 @@ class ClassicWalker:
             action(self._random.choice(free))
 
     def end(self) -> None:
-        """Somebody looks."""
+        """Describe the group on another connection."""
         watcher = self._actors[0].letter + "9"
         frame = group_frames.describe_groups([GROUP], version=5, correlation_id=900)
         self.steps.append(Step(watcher, frame, broker=self._coordinator))
 
     def moved(self, broker: int) -> None:
-        """Another broker coordinates: everybody who waited was told, and comes back on another connection. Of a group
-        that was not in a generation the new one knows nothing."""
+        """Continue on another coordinator. Each parked request gets its response, and each member comes back on another
+        connection. The new coordinator knows nothing of a group that was not in a generation."""
         self._coordinator = broker
         self._free_all()
         self._joined = set()
@@ -81,7 +81,7 @@ class ClassicWalker:
     # Actions.
 
     def _join(self, actor: Actor) -> None:
-        """As a client does: without an id, then with the one it was told."""
+        """Join as a client does: without an id, then with the id of the response."""
         version = self._random.choice([4, 5, 6, 7, 8, 9, 9])
         changes = self._rarely()
         if changes:
@@ -191,7 +191,7 @@ class ClassicWalker:
 
     def _leave(self, actor: Actor) -> None:
         if actor is self._leader and len(self._members) > 2:
-            return  # who leads then is chance
+            return  # the next leader then depends on chance
         version = self._random.choice([0, 2, 3, 5]) if actor.instance_id is None else self._random.choice([3, 5])
         named = (self._wrong_id(actor) or actor.member_id, actor.instance_id)
         self._send(actor, group_frames.leave_group(GROUP, named, version=version, correlation_id=self._next()))
@@ -212,7 +212,7 @@ class ClassicWalker:
             self._state, self._generation = "Empty", 0
 
     def _go_away(self, actor: Actor) -> None:
-        """Its connection ends; it comes back on another one, as who it was."""
+        """Disconnect; the same member comes back on another connection."""
         self.steps.append(Step(actor.conn, None))
         actor.life += 1
 
@@ -236,7 +236,7 @@ class ClassicWalker:
             return
         if self._state != "Preparing":
             if self._state == "Completing":
-                self._free_all()  # who waits in a SyncGroup is told of the rebalance
+                self._free_all()  # a parked SyncGroup completes with the rebalance
             self._state = "Preparing"
             self._joined = set()
         self._joined.add(actor)
@@ -280,7 +280,7 @@ class ClassicWalker:
         return actor.generation + (self._random.choice([-1, 1, 5]) if self._rarely() else 0)
 
     def _wrong_id(self, actor: Actor) -> str | None:
-        """Rarely the id of another member, or of nobody."""
+        """Return, rarely, the id of another member or an unknown id; else None."""
         if not self._very_rarely():
             return None
         others = [each.member_id for each in self._actors if each is not actor and each.member_id]
@@ -301,6 +301,6 @@ class ClassicWalker:
 
 
 def classic_walk(seed: int) -> Walk:
-    """The same for the same seed."""
+    """Return the walk of this seed."""
     random = Random(seed)
     return ClassicWalker(random).walk(random.choice([6, 10, 14, 18]))

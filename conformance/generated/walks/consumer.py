@@ -1,8 +1,8 @@
 """Random walks of consumer groups (KIP-848), and of the admin beside them.
 
-Theory   There is no model: what a member says of its epoch and partitions is what it was told (told.py), so most of
-         what is said is right, and some is wrong in one thing. Topics come and go, have more partitions, lose records;
-         settings of the group and the topics are altered.
+Theory   There is no model. A member reports the epoch and partitions of its last response (told.py). So most of its
+         requests are right, and some are wrong in one thing. Topics are created and deleted, get more partitions, lose
+         records; settings of the group and the topics are altered.
          What Kafka decides by the order of a hash table of random ids of topics is avoided: the uniform assignor sees
          one topic, the range assignor two.
 """
@@ -52,7 +52,7 @@ class ConsumerWalker(AdminWalker):
         return Walk(tuple(self.steps))
 
     def go(self, length: int) -> None:
-        """Until so many steps have been made."""
+        """Make steps until there are so many."""
         if not self.steps:
             self._begin()
         actions: list[tuple[int, Callable[[_Member], None]]] = [
@@ -74,13 +74,13 @@ class ConsumerWalker(AdminWalker):
             action(self._random.choice(self._members))
 
     def end(self) -> None:
-        """Somebody looks."""
+        """Describe the group and its offsets on another connection."""
         watcher = self._members[0].letter + "9"
         for frame in (describe(GROUP, correlation_id=900), self._offsets_frame(-1, None, 901)):
             self.steps.append(Step(watcher, frame, broker=self._coordinator))
 
     def moved(self, broker: int) -> None:
-        """Another broker coordinates: everybody comes back on another connection, as who it was."""
+        """Continue on another coordinator: each member comes back on another connection, with the same ids."""
         self._coordinator = broker
         for member in self._members:
             self._go_away(member)
@@ -112,7 +112,7 @@ class ConsumerWalker(AdminWalker):
         self._heartbeat(member)
 
     def _acknowledge(self, member: _Member) -> None:
-        """It says that it owns all that it was told, or has not come so far."""
+        """Acknowledge all assigned partitions, or report that the member has fewer yet."""
         stands_for = FEWER if self._rarely() else ALL_TOLD
         self._heartbeat(member, owned=[(stands_for, [0])])
 
@@ -137,7 +137,7 @@ class ConsumerWalker(AdminWalker):
         )
 
     def _leave(self, member: _Member) -> None:
-        """For ever, or a static member for a while."""
+        """Leave for good, or, as a static member, for a while."""
         is_static = member.instance_id is not None and self._random.random() < 0.6
         frame = heartbeat(
             GROUP,
@@ -192,7 +192,7 @@ class ConsumerWalker(AdminWalker):
         member.life += 1
 
     def _some_topics(self) -> list[str]:
-        """Of what there is, or was, or will be: one alone for the uniform assignor."""
+        """Return topics that exist, did exist or will exist: one alone for the uniform assignor."""
         names = self.topics if self._is_range else self.topics[:1]
         return self._random.choice([names, names, names[:1], names[-1:]])
 
@@ -211,6 +211,6 @@ class ConsumerWalker(AdminWalker):
 
 
 def consumer_walk(seed: int) -> Walk:
-    """The same for the same seed."""
+    """Return the walk of this seed."""
     random = Random(seed)
     return ConsumerWalker(random).walk(random.choice([10, 14, 18, 24]))

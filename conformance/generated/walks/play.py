@@ -24,7 +24,7 @@ from conformance.transcripts.recording import Answer, Heard, Recording
 
 _MADE_UP = re.compile(r"(?:^|-)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 _UNTOLD = re.compile(rb"(?<=static-)([a-d])-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ANSWERED_S = 0.4  # an answer that does not wait for anybody is there by then
+_ANSWERED_S = 0.4  # a response that is not delayed is there by then
 _PARKED_S = 0.015  # by then a request that waits has been read and handled; nothing tells, so with patience ever later
 _END_S = 0.06  # by then whatever follows from the last request has been answered
 _KNOWN_S = 0.03  # by then a coordinator has heard of what its broker knows
@@ -84,7 +84,7 @@ class Player:
                 self._settle()
 
     def heard(self) -> Recording:
-        """What each connection was answered, when all steps are done."""
+        """Return the responses of each connection after all steps."""
         self._target.pause(round(_END_S * 1000 * self._patience))
         self._learn()
         return tuple(self._heard(client) for _, client in sorted(self._clients.items()))
@@ -161,12 +161,12 @@ class Player:
             frame = arrival.frame.replace(self._group, GROUP.encode())
             for stand_in, real in self._real.items():
                 frame = frame.replace(real, stand_in)
-            frame = _UNTOLD.sub(_nobody_was_told, frame)
+            frame = _UNTOLD.sub(_id_in_no_response_yet, frame)
             answers.append(Answer(client.sent.get(correlation_id(frame)), frame))
         return Heard("listen", client.name, tuple(answers), "closed" if client.connection.closed else "open")
 
 
-def _nobody_was_told(found: re.Match[bytes]) -> bytes:
+def _id_in_no_response_yet(found: re.Match[bytes]) -> bytes:
     """The id of a static member that still waits to hear of it; others see it."""
     if STAND_IN in found[0]:
         return found[0]

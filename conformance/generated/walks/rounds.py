@@ -30,7 +30,7 @@ ROUND_BOX = "walks"
 AT_A_TIME = 24  # walks of a round
 _OFFSETS = "__consumer_offsets"
 _LIMIT_S = 60.0
-_KNOWN_MS = 150  # by then who waited for a coordinator that has let go has heard of it
+_KNOWN_MS = 150  # by then all requests that were parked on a former coordinator have their responses
 _GROUP = "warm"
 _LENGTHS = (6, 8, 10)
 
@@ -44,7 +44,7 @@ class Walker(Protocol):
 
 
 class Event(NamedTuple):
-    """What happens between two parts of all walks: who coordinates then, and who has been stopped and started."""
+    """An event between two parts of all walks: the next coordinator, and the brokers that stop and start."""
 
     coordinator: int
     stops: int | None = None
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 
 def make_round(seed: int, walks: int = AT_A_TIME) -> Round:
-    """The same for the same seed. At its end all brokers run, and the first one coordinates again."""
+    """Return the round of this seed. At its end all brokers run, and the first one coordinates again."""
     random = Random(seed)
     first = random.choice([2, 3])
     other = 5 - first
@@ -93,7 +93,7 @@ def _parts(seed: int, events: Sequence[Event]) -> tuple[Walk, ...]:
 def play_round(
     a_round: Round, target: Target, groups: Sequence[str], pool: ThreadPoolExecutor, patience: float
 ) -> list[Recording]:
-    """What each walk was answered."""
+    """Play the round and return the recording of each walk."""
     running = list(range(1, BROKERS + 1))
     players = [Player(target, group, patience, running) for group in groups]
     try:
@@ -119,7 +119,7 @@ def _happen(event: Event, target: Target, running: list[int], patience: float) -
         if broker != event.coordinator:
             _await(partial(_lets_go, target, broker), target, f"{broker} still coordinates")
     target.pause(round(_KNOWN_MS * patience))
-    if event.stops is not None:  # who waited for it has heard by now
+    if event.stops is not None:  # its parked requests have their responses by now
         target.stop_broker(event.stops)
         running.remove(event.stops)
         await_coordinator(target, AwaitCoordinator(_GROUP))
@@ -129,8 +129,8 @@ def _happen(event: Event, target: Target, running: list[int], patience: float) -
 
 
 def _lets_go(target: Target, broker: int) -> bool:
-    """A broker lets go of its groups some time after it has heard of the new leader; then it has answered whoever
-    waited for it."""
+    """Return True if a broker has unloaded its groups. It does so some time after it has heard of the new leader, and
+    then has completed its parked requests."""
     connection = target.connect(broker)
     try:
         [group] = ask(connection, target, DESCRIBE_GROUPS, 5, describe_groups([_GROUP], version=5)).groups

@@ -67,7 +67,7 @@ class Boxes(Protocol):
 
 
 class HasBoxes(Protocol):
-    """Both sides."""
+    """The boxes of both sides."""
 
     @property
     def kafka(self) -> Boxes: ...
@@ -77,7 +77,7 @@ class HasBoxes(Protocol):
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs, and the smallest walk that was found to show it."""
+    """A difference, and the smallest walk that was found to show it."""
 
     signature: str
     seed: int
@@ -173,7 +173,7 @@ def run_walks(
     most_differences: int = MAX_DIFFERENCES,
     kind: str = "classic",
 ) -> WalksResult:
-    """So many walks on both sides, or until so many differences are found; the same seed makes the same walks."""
+    """Play so many walks on both sides, or until so many differences are found; the same seed makes the same walks."""
     run = _Run(sides, seed, kind, progress, most_differences)
     with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
@@ -189,7 +189,8 @@ def run_rounds(
     at_once: int = AT_ONCE,
     most_differences: int = MAX_DIFFERENCES,
 ) -> WalksResult:
-    """At least so many walks in rounds over three brokers (`rounds.py`), or until so many differences are found."""
+    """Play at least so many walks in rounds over three brokers (`rounds.py`), or until so many differences are
+    found."""
     result = WalksResult(seed, THREE)
     targets = (sides.kafka[ROUND_BOX], sides.ours[ROUND_BOX])
     for target in targets:

@@ -1,8 +1,9 @@
-"""What a member of KIP-848 says of what it was told: its epoch, and the partitions that it owns.
+"""The epoch and the partitions that a member of KIP-848 reports, as it received them.
 
-Theory   A walk is made before anybody answers, so it says "the epoch that I was told last" by a number that stands for
-         it, and "all that I was assigned" by an id of a topic that does. When it is played, what that cluster told this
-         client is put there. So a walk goes on as a client would, and clusters that tell other things show it at once.
+Theory   A walk is made before there are responses. So it has a number that stands for "the epoch of my last response",
+         and an id of a topic that stands for "all that I was assigned". When the walk is played, the values from that
+         cluster's responses to this client are put there. So a walk goes on as a client would, and clusters with other
+         responses show it at once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def told_epoch(client: str, off_by: int = 0) -> int:
 
 
 class Told:
-    """What each client of a walk was told on one cluster."""
+    """Values from the responses of one cluster to each client of a walk."""
 
     def __init__(self) -> None:
         self._epochs: dict[str, int] = {}

@@ -43,7 +43,7 @@ class TransactionLives(TransactionScene):
         super().__init__(random, name, brokers)
         self._version = version
         self._lives = [Life(f"{letter}{each.number}", each) for each in self._transactions for letter in "ab"]
-        self._generation = 0  # of the group; 0 while nobody has joined
+        self._generation = 0  # of the group; 0 while no member has joined
 
     def _join(self, life: Life) -> None:
         """The group has a member, or its next generation, which may be without its assignment."""
@@ -56,12 +56,13 @@ class TransactionLives(TransactionScene):
         if self._random.random() < 0.7:
             synced = sync_group(self._group, nth(1), self._generation, {nth(1): b"all"})
             self.steps += ask(synced, conn="m")
-        if self._random.random() < 0.3:  # as somebody who knows nothing of transactions
+        if self._random.random() < 0.3:  # as a client that knows nothing of transactions
             offset = (self.topic, 0, self._random.randrange(100))
             self.steps += ask(offset_commit(self._group, [offset]), conn="m")
 
     def _of_group(self) -> dict[str, Any]:
-        """Who says of the group what it is (KIP-447), rightly or not; nothing, if nobody is a member."""
+        """Return the group metadata of an offset commit (KIP-447), right or wrong; nothing if the group has no
+        member."""
         if not self._generation:
             return {"generation": 3, "member_id": "nobody"} if self._rarely() else {}
         right = (nth(1), self._generation)
@@ -70,7 +71,7 @@ class TransactionLives(TransactionScene):
         return {"generation": generation, "member_id": member_id}
 
     def _batched(self, life: Life) -> None:
-        """As a broker asks for several producers at once: some partitions are only to be verified."""
+        """Verify several producers at once, as a broker does: some partitions are only to be verified."""
         chosen = self._random.sample(self._lives, min(self._random.choice([2, 2, 3]), len(self._lives)))
         by_id = {each.transaction.name: each for each in chosen}
         asked = []
@@ -85,7 +86,8 @@ class TransactionLives(TransactionScene):
         self._ask(life, txn_frames.add_partitions_batched(*asked, version=self._random.choice([4, 5])))
 
     def _expire(self, life: Life) -> None:
-        """A transaction runs out of time. Who had it comes late, and begins anew or goes on as if nothing were."""
+        """Let a transaction time out. Its producer comes late, and begins anew or continues as if nothing had
+        happened."""
         transaction = life.transaction
         short = init_transactions(transaction.name, timeout_ms=_SHORT_MS)
         for _ in range(2):  # the first one may have had to end what was open
@@ -133,7 +135,7 @@ class TransactionLives(TransactionScene):
         transaction.added.clear()
 
     def _list(self, life: Life) -> None:
-        """What is going on, by each filter; and the producers of partitions that may be elsewhere, or nowhere."""
+        """List transactions with each filter, and the producers of partitions that may be elsewhere, or nowhere."""
         numbers = [producer(each.number) for each in self._transactions]
         version = self._random.choice([0, 1, 2, 2, 2])
         filters: dict[str, Any] = {}
@@ -179,6 +181,6 @@ class TransactionLives(TransactionScene):
         return {"producer_id": self._id(life), "epoch": self._epoch(life)}
 
     def _ask(self, life: Life, frame: bytes, broker: int | None = None) -> None:
-        """A broker, or who coordinates transactions."""
+        """Send a request to a broker, by default to the transaction coordinator."""
         broker = broker or self._coordinator
         self.steps += ask(frame, conn=f"{life.letter}-{broker}", broker=broker)

@@ -1,7 +1,7 @@
-"""Where walks of transactions take place: partitions and their leaders, the coordinator, and those who look.
+"""The scene of walks of transactions: partitions and their leaders, the coordinator, and requests that only read.
 
-Theory   Behind whatever may end a transaction all marks are awaited, and behind a move all brokers' knowledge: how long
-         that takes is chance.
+Theory   After each step that may end a transaction all markers are awaited. After a move the metadata of all brokers
+         are awaited. How long that takes depends on chance.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EARLIEST, _LARGEST = -2, -3  # of ListOffsets
 
 @dataclass
 class Transaction:
-    """What the coordinator may know of a transactional id."""
+    """The state of a transactional id that the coordinator may have."""
 
     name: str
     number: int  # of its producer id
@@ -40,7 +40,7 @@ def box_of(version: int, brokers: int) -> str:
 
 class TransactionScene:
     """`name` begins what is called after it: a topic, a group, transactional ids. Of several brokers the first
-    coordinates groups; who coordinates transactions, and leads partitions, moves."""
+    coordinates groups. The transaction coordinator and the leaders of partitions move."""
 
     def __init__(self, random: Random, name: str, brokers: int) -> None:
         self._random = random
@@ -85,7 +85,7 @@ class TransactionScene:
         )
 
     def _move(self, life: object) -> None:
-        """Another broker leads a partition, or coordinates the transactions; everybody knows."""
+        """Move the leader of a partition, or the transaction coordinator, and wait until all brokers know."""
         broker = self._random.choice([each for each in range(1, self._brokers + 1) if each != self._coordinator])
         known = [CatchUp(each) for each in range(1, self._brokers + 1)]
         if self._random.random() < 0.4:

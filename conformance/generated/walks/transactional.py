@@ -1,9 +1,9 @@
 """Random walks of transactions: producers with two lives each, consumers, a group, and what goes wrong between them.
 
 Theory   A walk is a case, so that it is played and compared as cases are. A small model guesses which epoch and number
-         a producer has, so most requests are what a client might send then, and some are wrong in one thing. Where the
-         model is wrong a walk is only less likely to meet something: what is right, Kafka says.
-         Behind whatever may end a transaction all marks are awaited: how long they take is chance.
+         a producer has. So most requests are what a client might send then, and some are wrong in one thing. Where the
+         model is wrong a walk is only less likely to meet something. Kafka's response decides what is right.
+         After each step that may end a transaction all markers are awaited: how long they take depends on chance.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class TransactionWalker(TransactionLives):
         life.transaction.is_open |= life.epoch == life.transaction.epoch
 
     def _verify(self, life: Life) -> None:
-        """As a partition's leader does."""
+        """Verify partitions as their leader does."""
         indexes = self._some_partitions(2)
         version = self._random.choice([4, 5])
         ids = self._ids(life)
@@ -177,7 +177,7 @@ class TransactionWalker(TransactionLives):
         self._ask(life, frame)
 
     def _plain(self, life: Life) -> None:
-        """Records of nobody, or of the producer outside of its transaction."""
+        """Produce records without a producer, or of the producer outside of its transaction."""
         ids: Mapping[str, int] = {}
         if self._random.random() < 0.3:
             ids = {"producer_id": self._id(life), "producer_epoch": self._epoch(life), "base_sequence": 0}

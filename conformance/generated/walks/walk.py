@@ -1,8 +1,8 @@
-"""A walk: what some clients do to one group, one step after the other.
+"""A walk: steps of some clients on one group, one after the other.
 
 Theory   A walk is bytes, like a case. It names one group, GROUP, which becomes a fresh one of the same length when it
-         is played, and ids that brokers make up by stand-ins: `made_up("a", n)` is the `n`th id that was told to the
-         client a. What it does not say is when a request is answered: whoever waits for others is answered later.
+         is played. Ids that brokers make up have stand-ins: `made_up("a", n)` is the `n`th id in the responses to the
+         client a. A walk does not say when a response comes: a request that waits for others gets it later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import api_name, decode_request, is_flexible
 
 GROUP = "walk-00000000"
-TOPIC = "walks"  # to whose partitions members commit
+TOPIC = "walks"  # members commit to its partitions
 PARTITIONS = 3
 CLIENTS = "abcd"
 LONG_MS = 1_200_000  # longer than any walk, on a slow machine too: a session, a rebalance
@@ -55,7 +55,7 @@ def topic_stand_in(name: str, number: int) -> UUID:
 
 
 def step_words(step: Step) -> str:
-    """For a report of what differs."""
+    """Return the text of a step for a report of differences."""
     if step.frame is None:
         return f"{step.conn} goes away"
     key, version = struct.unpack_from(">hh", step.frame, 4)

@@ -1,4 +1,4 @@
-"""What differs each time in the output of more than one command."""
+"""Masks for what differs each time in the output of more than one command."""
 
 from __future__ import annotations
 

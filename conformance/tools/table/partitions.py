@@ -1,4 +1,4 @@
-"""Where partitions are: log folders, reassignments, elections."""
+"""Commands about places of partitions: log folders, reassignments, elections."""
 
 from __future__ import annotations
 

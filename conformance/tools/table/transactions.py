@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.tools.command import Chapter, Command, Open
 
-# Who coordinates, ids of producers, and how long ago it was.
+# The coordinator, ids of producers, and how long ago it was.
 _DESCRIBED = {r"^\d+(\s+hanging-\w+\s+)\d+": r"C\1N", r"(Ongoing\s+\d+\s+)\d+\s+\d+": r"\1START DURATION"}
 _PRODUCERS = {r"^\d+(\s+\d+\s+-?\d+\s+-?\d+\s)": r"N\1"}
 _HANGING = {r"^(hanging-b\s+0\s+)\d+(.*\s)\d+[ \t]*$": r"\1N\2MINUTES"}

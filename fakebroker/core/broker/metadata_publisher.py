@@ -53,7 +53,7 @@ class BrokerMetadataPublisher(MetadataPublisher):
             _tell_of_deleted(broker, topic)
         for partition in missed.partitions:
             if not partition.is_deleted:
-                _tell_who_leads(broker_id, broker, partition)
+                _announce_leader(broker_id, broker, partition)
         if missed.changed:
             broker.groups.on_topics_changed(missed.changed, ())
 
@@ -86,7 +86,7 @@ class BrokerMetadataPublisher(MetadataPublisher):
         if partition.topic_partition.topic not in _COORDINATED:
             return
         for broker in self._hearing():
-            _tell_who_leads(broker.broker_id, broker, partition)
+            _announce_leader(broker.broker_id, broker, partition)
         for missed in self._missed.values():
             missed.partitions[partition] = None
 
@@ -101,7 +101,7 @@ def _tell_of_deleted(broker: Broker, topic: Topic) -> None:
     broker.groups.on_topics_changed((), [topic])
 
 
-def _tell_who_leads(broker_id: int, broker: Broker, partition: Partition) -> None:
+def _announce_leader(broker_id: int, broker: Broker, partition: Partition) -> None:
     topic, index = partition.topic_partition.topic, partition.topic_partition.partition
     leads, epoch = broker_id == partition.leader_id, partition.leader_epoch
     if topic == TRANSACTION_STATE_TOPIC_NAME:

@@ -7,13 +7,16 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from support.faulty import FaultyCluster
 
 from fakebroker.apis import registry
 from fakebroker.cluster.faults.tree import BRANCHES, Tree
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.faults.table import api_keys, table
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import request_type, response_type
 
+DESCRIBE_CONFIGS = 32
 OF_A_TOPIC = {"Metadata", "DescribeTopicPartitions"}  # partitions are no parts of what is asked for
 
 
@@ -86,3 +89,17 @@ def fields_with_items(kind: Any) -> Iterator[str]:
             yield name
         if (inner := items(hint)) is not None:
             yield from fields_with_items(inner)
+
+
+@pytest.mark.parametrize(
+    ("resource", "refused"), [("topic:t", ["t"]), ("t", ["t"]), ("topic:u", ["u"]), ("group:t", [])]
+)
+def test_a_fault_of_a_resource_is_for_this_resource_only(resource: str, refused: list[str]) -> None:
+    kafka = FaultyCluster(partitions=1)
+    kafka.cluster.create_topic(NewTopic("u", 1, 1), kafka.now)
+    kafka.add({"api": "DescribeConfigs", "resource": resource}, "INVALID_REQUEST", times="every_time")
+    asked = tuple(
+        {"resource_type": 2, "resource_name": name, "configuration_keys": ("retention.ms",)} for name in ("t", "u")
+    )
+    answer = kafka.connect().ask(DESCRIBE_CONFIGS, 4, resources=asked)
+    assert [each.resource_name for each in answer.results if each.error_code is ErrorCode.invalid_request] == refused

@@ -58,8 +58,8 @@ REFUSED: list[tuple[dict[str, Any], Any, str]] = [
     *(
         ({"api": "Fetch", "at": "within_answer"}, [action, {"delay": 1}], f"no action can follow {verb!r}")
         for verb, action in {
-            "drop": "drop", "disconnect": "disconnect", "blackhole": "blackhole", "cut": {"cut": 4},
-            "drip": {"drip": 1}, "coalesce": {"coalesce": 2},
+            "drop": "drop", "disconnect": "disconnect", "blackhole": "blackhole",
+            "cut": {"cut": 4}, "drip": {"drip": 1}, "coalesce": {"coalesce": 2},
         }.items()
     ),
 ]  # fmt: skip

@@ -74,7 +74,7 @@ class Leaving:
             return CoordinatorResult(converted, answer, replay_records=False)
         group_id = group.group_id
         records = [record for member in members for record in make.no_member(group_id, member.member_id)]
-        regexes = _regexes_of_nobody_else(group, members)
+        regexes = _regexes_of_these_alone(group, members)
         records += [make.no_regular_expression(group_id, regex) for regex in regexes]
         metadata = metadata_hash(group.members.topics_without(members, regexes), self._tools.topics)
         records.append(make.group_epoch(group_id, group.epoch + 1, metadata))
@@ -85,6 +85,6 @@ class Leaving:
         return CoordinatorResult(records, answer)
 
 
-def _regexes_of_nobody_else(group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> list[str]:
+def _regexes_of_these_alone(group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> list[str]:
     counts = Counter(member.regex for member in members if member.regex is not None)
     return [regex for regex, count in counts.items() if group.members.subscribed_to_regex(regex) == count]
