@@ -20,3 +20,11 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     names = list(known)
     near = closest(word, names)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+
+
+def known_name(word: str, known: Iterable[str], kind: str) -> str:
+    """Return the known name that the word is, in upper or lower case. Raise ValueError with the closest one."""
+    names = {name.lower(): name for name in known}
+    if word.lower() not in names:
+        raise ValueError(f"there is no {kind} {word!r}: {did_you_mean(word, names.values())}")
+    return names[word.lower()]

@@ -224,6 +224,9 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "a preset of no broker": (
         ["--fault", "{preset: full_disk, broker: 4}"], """--fault {"preset": "full_disk", "broker": 4}: """,
     ),
+    "a fault that acts on no broker": (
+        ["--fault", "{when: {api: Produce}, do: {kill: 9}}"], "'kill' can never act: there is no broker 9",
+    ),
     "an address of another host": (["--host", "192.0.2.1"], "cannot listen"),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fakebroker.spelling import closest, did_you_mean
+from fakebroker.spelling import closest, did_you_mean, known_name
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,6 +24,15 @@ def test_several_names_come_with_the_best_first() -> None:
         "num.partitions",
         "num.partitions.x",
     ]
+
+
+def test_a_known_name_is_found_in_any_case() -> None:
+    known = ["Produce", "Fetch"]
+    assert [known_name(word, known, "API") for word in ("Fetch", "produce")] == ["Fetch", "Produce"]
+    with pytest.raises(ValueError, match=r"^there is no API 'Prodce': did you mean 'Produce'\?$"):
+        known_name("Prodce", known, "API")
+    with pytest.raises(ValueError, match=r"^there is no API '': there are Produce, Fetch$"):
+        known_name("", known, "API")
 
 
 def test_a_very_long_word_is_compared_by_its_beginning() -> None:

@@ -40,6 +40,11 @@ class FaultInHand(FromThreads[AsyncFault]):
         return self._served.held
 
     @property
+    def problem(self) -> str | None:
+        """See `AsyncFault.problem`."""
+        return self._served.problem
+
+    @property
     def is_installed(self) -> bool:
         """See `AsyncFault.is_installed`."""
         return self._served.is_installed

@@ -66,6 +66,11 @@ class AsyncFault:
         return self._armed.held
 
     @property
+    def problem(self) -> str | None:
+        """Return what it could not do when it fired, and why; None if it did everything."""
+        return "; ".join(self._armed.problems) or None
+
+    @property
     def is_installed(self) -> bool:
         """Return True if it may act again."""
         return not self._armed.is_spent
@@ -119,7 +124,8 @@ class AsyncFault:
     def to_json(self) -> dict[str, Any]:
         """Return its id, its definition and its state. Raises ValueError if it has a predicate."""
         stands = {"hits": self.hits, "matches": self.matches, "held": self.held, "installed": self.is_installed}
-        return {"id": self.id, **self.fault.to_json(), **stands}
+        failed = {} if self.problem is None else {"problem": self.problem}
+        return {"id": self.id, **self.fault.to_json(), **stands, **failed}
 
     def __repr__(self) -> str:
         return f"<fault {self.id}: {self.fault}; {self.hits} hits>"
@@ -206,9 +212,10 @@ class AsyncFaults:
         return len(handles) + len(lasting)
 
     def unfired(self) -> _Handles:
-        """Return the faults that never fired, also once the cluster has stopped."""
+        """Return the faults that never fired, or could not do all that they should, also once the cluster has
+        stopped."""
         self._forget_others()
-        return [handle for handle in self._handles if not handle.hits]
+        return [handle for handle in self._handles if not handle.hits or handle.problem]
 
     def tell_unfired(self) -> None:
         """Log which faults never fired, when the cluster stops."""

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require, require_at_least
+from fakebroker.core.faults.table import api_keys
 from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.journal import to_lines
 from fakebroker.core.journal.view import ProduceView, view_produce
+from fakebroker.spelling import known_name
 
 
 class Snapshot(NamedTuple):
@@ -56,8 +58,10 @@ class JournalInHand:
         return view_produce(events, dropped, topic, partition, client_id, topics)
 
     def requests(self, *, api: str | None = None, client_id: str | None = None) -> list[Request]:
-        """Return the handled requests of an API by Kafka's name ("Produce", "Metadata") and of a client."""
+        """Return the handled requests of an API by Kafka's name ("Produce", "Metadata") and of a client. Raises
+        ValueError for an API that there is not."""
         require(STRING_OR_NONE, api=api, client_id=client_id)
+        api = None if api is None else known_name(api, api_keys(), "API")
         return [
             event
             for event in self

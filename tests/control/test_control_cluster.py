@@ -172,6 +172,37 @@ def test_concurrent_requests_before_the_import_all_get_a_response() -> None:
     assert found == [3] * 8
 
 
+def test_a_wait_for_what_cannot_be_is_refused_at_once(controlled: Controlled) -> None:
+    for path, body, sentence in (
+        ("purgatory", {"api": "Prodce"}, "there is no purgatory of 'Prodce': did you mean 'Produce'?"),
+        (
+            "purgatory",
+            {"api": "Metadata"},
+            "there is no purgatory of 'Metadata': there are Produce, Fetch, DeleteRecords",
+        ),
+        ("purgatory", {"broker": 9}, "there is no broker 9: the ids are 1 to 3"),
+        (
+            "groups",
+            {"group_id": "g", "state": "Stabel"},
+            "there is no group state 'Stabel': did you mean 'Stable'?",
+        ),
+        (
+            "groups",
+            {"group_id": "g", "state": "Gone"},
+            "there is no group state 'Gone': there are Empty, PreparingRebalance, CompletingRebalance, Stable, "
+            "Dead, Assigning, Reconciling",
+        ),
+    ):
+        error = controlled.refused("POST", f"/v1/{path}/wait", {**body, "timeout_wall_ms": 0})
+        assert (error["code"], error["message"]) == ("INVALID_ARGUMENT", sentence)
+    for api in (None, "produce", "Fetch", "DeleteRecords"):
+        found = controlled.ask("POST", "/v1/purgatory/wait", {"api": api, "broker": 1, "timeout_wall_ms": 0})
+        assert not found["matches"]
+    for state in (None, "stable", "Assigning", "PreparingRebalance"):
+        asked = {"group_id": "g", "state": state, "timeout_wall_ms": 0}
+        assert controlled.ask("POST", "/v1/groups/wait", asked)["reason"] == "there is no group 'g'"
+
+
 def test_a_wait_ends_with_its_limit_of_the_machines_clock(controlled: Controlled) -> None:
     waited = controlled.ask("POST", "/v1/purgatory/wait", {"count": 1, "timeout_wall_ms": 20})
 

@@ -87,6 +87,10 @@ def test_what_can_never_act_is_refused_with_the_reason(controlled: Controlled) -
             {"when": {"api": "Produce", "at": "before_work"}, "do": "NOT_ENOUGH_REPLICAS_AFTER_APPEND"},
             "the work was done",
         ),
+        ({"when": {"api": "Produce"}, "do": {"kill": 9}}, "'kill' can never act: there is no broker 9"),
+        ({"when": {"broker": 9}, "do": "disconnect"}, "the fault can never match: there is no broker 9: the ids are 1"),
+        ({"when": {"topic": "caf\u00e9"}, "do": "disconnect"}, "'topic' must be a topic name that Kafka accepts"),
+        ({"when": {"partition": 10**12}, "do": "disconnect"}, "'partition' must be 0 to 2147483647"),
     ):
         error = controlled.refused("POST", "/v1/faults", fault)
         assert error["code"] == "INVALID_ARGUMENT"

@@ -61,6 +61,26 @@ def test_filters(controlled: Controlled) -> None:
     )
 
 
+def test_a_filter_that_no_event_can_have_is_refused(controlled: Controlled) -> None:
+    controlled.kafka.create_topic("t")
+    send(controlled, "t")
+    for path in ("/v1/journal", "/v1/events"):
+        for query, sentence in (
+            ({"error": "NOPE"}, "Kafka has no error called 'NOPE'"),
+            (
+                {"error": "REQUEST_TIMEDOUT"},
+                "Kafka has no error called 'REQUEST_TIMEDOUT': 'REQUEST_TIMED_OUT' may be meant",
+            ),
+            ({"api": "Prodce"}, "there is no API 'Prodce': did you mean 'Produce'?"),
+            ({"broker": 9}, "there is no broker 9: the ids are 1"),
+        ):
+            error = controlled.refused("GET", path, **query)
+            assert error["code"] == "INVALID_ARGUMENT"
+            assert error["message"].startswith(sentence)
+    assert len(controlled.get("/v1/journal", event="append", error="none", broker=1)["events"]) == 1
+    assert len(controlled.get("/v1/journal", event="request", api="produce")["events"]) == 1
+
+
 def test_clear(controlled: Controlled) -> None:
     controlled.kafka.create_topic("t")
     total = controlled.get("/v1/journal")["total"]

@@ -52,7 +52,7 @@ def test_requests_that_wait_are_answered_at_once_and_told_why(run: Run) -> None:
     async def test() -> None:
         async with a_service() as service:
             Client(service, post("clusters", {"brokers": 1}))
-            Client(service, post("faults", {"do": "disconnect", "when": {"topic": "nobody's"}}))
+            Client(service, post("faults", {"do": "disconnect", "when": {"topic": "unused"}}))
             await work()
             waiting = [Client(service, post(path, BODIES.get(path, {}))) for path in WAITS]
             await work()

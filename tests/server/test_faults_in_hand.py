@@ -86,6 +86,21 @@ def test_a_fault_that_can_never_fire_is_refused() -> None:
             kafka.faults.add(Fault(do="disconnect"), do="drop")
 
 
+def test_a_fault_that_could_not_act_says_so() -> None:
+    with FakeCluster(brokers=1) as kafka, Raw(kafka) as client:
+        kafka.create_topic("t", replication_factor=1)
+        with pytest.raises(ValueError, match="'kill' can never act: there is no broker 9: the ids are 1"):
+            kafka.faults.add(when={"api": "Produce"}, do={"kill": 9})
+        fault = kafka.faults.add(when={"api": "Produce"}, do="move_leader")
+        assert (fault.problem, "problem" in fault.to_json()) == (None, False)
+        client.send(produce("t"))
+        assert client.answer() == {0: (0, 0)}
+        assert fault.hits == 1
+        assert fault.problem == "could not do 'move_leader': No other replica is in the ISR of t-0."
+        assert fault.to_json()["problem"] == fault.problem
+        assert [each.id for each in kafka.faults.unfired()] == ["f1"]
+
+
 def test_a_fault_that_never_fired_is_logged_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "fakebroker"):
         with FakeCluster(brokers=1) as kafka:

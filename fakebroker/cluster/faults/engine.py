@@ -33,6 +33,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults.acting import Whom
 from fakebroker.core.faults.actions import RESET, Action, OfCluster
 from fakebroker.core.faults.armed import Armed
+from fakebroker.core.faults.check import check_brokers
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import CONNECT
 from fakebroker.core.faults.seen import Seen
@@ -79,13 +80,14 @@ class Faults(Interceptor):
         self._held: dict[Armed, list[Wait]] = {}
         self._kept: dict[Connection, Kept] = {}
         self._trees: dict[str, Tree] = {}
-        self._told: set[tuple[Armed, Action]] = set()  # failed actions, each reported once
+        self._failed: set[tuple[Armed, Action]] = set()  # each is reported once
         self._under_way: dict[int, FaultyRequest] = {}  # by their number
 
     # Calls from the user. The caller then calls `run`.
 
     def add(self, fault: Fault) -> Armed:
-        """Install a fault."""
+        """Install a fault. Raises ValueError if it names a broker that there is not."""
+        check_brokers(fault.when, fault.do, self._lives.registry.broker_ids)
         armed = Armed(len(self.armed) + 1, fault)
         self.armed.append(armed)
         if fault.when.at == CONNECT:
@@ -279,14 +281,15 @@ class Faults(Interceptor):
             self.sockets.answers.add(connection, b"".join(kept.frames))
 
     def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
-        """Have an action change the cluster. If that is impossible, warn once for each fault and action: the next
-        requests would mostly cause the same warning."""
+        """Have an action change the cluster. If that is impossible, note it and warn, once for each fault and action:
+        the next requests would mostly cause the same warning."""
         try:
             action.change(self._changes, whom)
         except (KafkaError, ValueError) as error:
-            if (armed, action) not in self._told:
-                self._told.add((armed, action))
-                self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
+            if (armed, action) not in self._failed:
+                self._failed.add((armed, action))
+                armed.problems.append(f"could not do {action.verb!r}: {error}")
+                self._emit(Warn(f"fault {armed.name} {armed.problems[-1]}"))
 
     def fail(self, broker: Broker, connection: Connection, asked: Asked, code: ErrorCode, is_template: bool) -> None:
         api, header = self._apis[asked.header.api_key], asked.header

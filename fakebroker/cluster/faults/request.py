@@ -238,7 +238,7 @@ class FaultyRequest(Plan):
                 continue
             self._host.fired(armed, self.connection, point)
             for action in armed.fault.do:
-                self._armed, self._point, self._here = armed, point, self.asked.paths(armed)
+                self._armed, self._point = armed, point
                 yield from action.act(self)
                 if self.has_ended():
                     return
@@ -253,6 +253,9 @@ class FaultyRequest(Plan):
             if wanted and self._appended.isdisjoint(wanted):
                 return False
         if point == AFTER_WATERMARK and (self._told is None or not self._told.is_good(armed)):
+            return False
+        self._here = self.asked.paths(armed)
+        if not all(action.has_target(self) for action in armed.fault.do if isinstance(action, OfCluster)):
             return False
         return when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 

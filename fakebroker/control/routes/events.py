@@ -45,7 +45,7 @@ async def get_events(here: Here, request: Request, query: Annotated[EventsQuery,
     """A stream of the journal's events: `event:` is the kind, `id:` the number, `data:` the JSON. It begins behind
     `after` (or the header Last-Event-ID), else with the next event. If events behind that are gone, `dropped` says how
     many. A stream that loses events because its reader is too slow ends with `end`, which says so."""
-    matches = matcher(query)
+    matches = matcher(here.core, query)
     last_id = request.headers.get("last-event-id", "")
     after = query.after
     if after is None:

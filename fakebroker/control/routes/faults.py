@@ -47,8 +47,8 @@ NewFault = Annotated[
 
 class FaultNow(BaseModel):
     """`id` is its name in the journal. `hits` is how often it has fired, `matches` how many requests it has matched,
-    `held` how many it holds; `installed` says if it may act again. A state fault (`preset`) acts on brokers, and says
-    if it is `done`."""
+    `held` how many it holds; `installed` says if it may act again; `problem`, if it is there, what it could not do. A
+    state fault (`preset`) acts on brokers, and says if it is `done`."""
 
     model_config = ConfigDict(extra="allow")
 

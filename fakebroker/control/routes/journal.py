@@ -10,16 +10,20 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from fakebroker.cluster.cluster import Cluster
 from fakebroker.control.answers import named
 from fakebroker.control.bodies import Expectation, JournalQuery
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route
 from fakebroker.control.journal.expecting import Expecting
 from fakebroker.control.told import Told
+from fakebroker.core.faults.table import api_keys
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import KINDS, to_json
 from fakebroker.core.journal.view import ProduceView
+from fakebroker.protocol.error_code import error_from_name, kafka_name
 from fakebroker.protocol.slices import Slices
+from fakebroker.spelling import known_name
 
 router = APIRouter(prefix="/journal", tags=["journal"], route_class=Route)
 
@@ -65,12 +69,13 @@ class Expected(BaseModel):
 async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> Response:
     """Events, filtered and page by page. Without `after` the last ones. The last 100,000 are kept, from the first call
     on (from the start with --control-port)."""
-    return Response(await here.work.do(_page(here.told, query)), media_type="application/json")
+    return Response(
+        await here.work.do(_page(here.told, query, matcher(here.core, query))), media_type="application/json"
+    )
 
 
-def _page(told: Told, query: JournalQuery) -> Slices[str]:
+def _page(told: Told, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
     """Return a JournalPage."""
-    matches = matcher(query)
     first, events = told.since(query.after or 0)
     total = following = told.total
     chosen: list[tuple[int, Event]] = []
@@ -129,23 +134,29 @@ def _entries(view: ProduceView) -> list[dict[str, Any]]:
     return [named(entry) | {"waited_ms": entry.waited_ms} for entry in view[-_IS_SHOWN:]]
 
 
-def matcher(query: JournalQuery) -> Callable[[Event], bool]:
-    """Return the filter of a query."""
+def matcher(core: Cluster, query: JournalQuery) -> Callable[[Event], bool]:
+    """Return the filter of a query. Raises ControlError for a name or a broker that there is not."""
     kinds = None if query.event is None else {kind.strip() for kind in query.event.split(",")}
     wanted = {name: value for name in _FIELDS if (value := getattr(query, name)) is not None}
     if kinds is not None and not kinds <= KINDS.keys():
         unknown = ", ".join(sorted(kinds - KINDS.keys()))
         raise ControlError(422, "INVALID_ARGUMENT", f"there is no event {unknown!a}: there are {', '.join(KINDS)}")
     types = None if kinds is None else {KINDS[kind] for kind in kinds}
+    with given():
+        if query.api is not None:
+            wanted["api"] = known_name(query.api, api_keys(), "API")
+        if query.broker is not None:
+            core.state_of(query.broker)
+        error = None if query.error is None else kafka_name(error_from_name(query.error))
 
-    if types is None and not wanted and query.error is None:
+    if types is None and not wanted and error is None:
         return lambda event: True
 
     def matches(event: Event) -> bool:
         return (
             (types is None or type(event) in types)
             and all(_has(event, name, value) for name, value in wanted.items())
-            and (query.error is None or _has_error(event, query.error))
+            and (error is None or _has_error(event, error))
         )
 
     return matches

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel
 
 from fakebroker.control.bodies import GroupWait, ParkedWait
+from fakebroker.control.errors import given
 from fakebroker.control.groups import GroupLine, GroupNow, find_group, list_groups
 from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
 from fakebroker.control.told import Waits
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.groups.classic.states import ClassicGroupState
+from fakebroker.core.groups.consumer.state.group import ConsumerGroupState
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
+from fakebroker.spelling import known_name
 
 router = APIRouter(route_class=Route)
 
+_PARKED: Final = ("Produce", "Fetch", "DeleteRecords")
+_STATES: Final = tuple(dict.fromkeys(state.value for state in (*ClassicGroupState, *ConsumerGroupState)))
 _IS_SHOWN = 1000
 _LOOKED_AT = 512  # parked requests in a slice
 
@@ -98,11 +104,15 @@ async def get_purgatory(here: Here) -> PurgatoryNow:
 @router.post("/purgatory/wait", tags=["waiting"])
 async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
     """Wait until at least `count` requests are parked, for example before you stop a broker or advance the clock."""
+    with given():
+        api = None if body.api is None else known_name(body.api, _PARKED, "purgatory of")
+        if body.broker is not None:
+            here.core.state_of(body.broker)
 
     def found() -> Slices[list[Waits]]:
         meant: list[Waits] = []
         for number, waits in enumerate(list(here.told.waits.values()), 1):
-            if _is_meant(waits, body):
+            if api in (None, waits.api) and _is_meant(waits, body):
                 meant.append(waits)
             if number % _LOOKED_AT == 0:
                 yield
@@ -119,8 +129,7 @@ async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
 
 def _is_meant(waits: Waits, body: ParkedWait) -> bool:
     return (
-        body.api in (None, waits.api)
-        and body.broker in (None, waits.broker)
+        body.broker in (None, waits.broker)
         and body.client_id in (None, waits.client_id)
         and (body.topic is None or any(topic == body.topic for topic, _ in waits.partitions))
         and (body.partition is None or any(partition == body.partition for _, partition in waits.partitions))
@@ -176,6 +185,9 @@ async def get_groups(here: Here) -> GroupList:
 @router.post("/groups/wait", tags=["groups"])
 async def wait_for_group(here: Here, body: GroupWait) -> GroupWaited:
     """Wait until a group is in a state, and has that many members."""
+    if body.state is not None:
+        with given():
+            known_name(body.state, _STATES, "group state")
 
     def look() -> Slices[GroupNow | None]:
         yield

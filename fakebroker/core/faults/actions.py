@@ -216,11 +216,23 @@ class Blackhole(Action):
 
 @dataclass(frozen=True)
 class OfCluster(Action):
-    """A change of the cluster. It is made between two requests, by the methods that users have."""
+    """A change of the cluster. It is made between two requests, by the methods that users have. `broker` is the broker
+    to act on, or to move to; None leaves the choice to the action."""
+
+    main = "broker"
+    broker: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.broker is not None:
+            reading.whole(self.broker, f"'broker' of {self.verb!r}", 0)
 
     def act(self, on: Acting) -> Waits:
         on.change_cluster(self)
         return _AT_ONCE
+
+    def has_target(self, whom: Whom) -> bool:
+        """Return True if the action, or the request, names what to change."""
+        return True
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         """Change the cluster. Raises KafkaError or ValueError if that is impossible."""
@@ -231,13 +243,20 @@ class OfCluster(Action):
 class OfPartition(OfCluster):
     """A change of the partition that matched, or of the named one."""
 
-    main = "broker"
-    broker: int | None = None
     topic: str | None = None
     partition: int | None = None
 
     def __post_init__(self) -> None:
-        _check_partition(self.verb, self.broker, self.topic, self.partition)
+        super().__post_init__()
+        if self.topic is not None:
+            reading.topic(self.topic, f"'topic' of {self.verb!r}")
+        if self.partition is not None:
+            reading.partition(self.partition, f"'partition' of {self.verb!r}")
+            if self.topic is None:
+                raise ValueError(f"'partition' of {self.verb!r} needs a 'topic'")
+
+    def has_target(self, whom: Whom) -> bool:
+        return self.topic is not None or bool(whom.partitions)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         for topic, partition in cluster.partitions(self.topic, self.partition, whom):
@@ -289,11 +308,9 @@ class MoveCoordinator(OfCluster):
     """Move the group or transactional id that matched to another coordinator."""
 
     verb = "move_coordinator"
-    main = "broker"
-    broker: int | None = None
 
-    def __post_init__(self) -> None:
-        _check_partition(self.verb, self.broker, None, None)
+    def has_target(self, whom: Whom) -> bool:
+        return bool(whom.groups or whom.transactional_ids)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         cluster.move_coordinators(self.broker, whom)
@@ -371,12 +388,6 @@ class ThrottleFollowers(_OfFollowers):
 @dataclass(frozen=True)
 class _OfBroker(OfCluster):
     """A change of a broker. The default of `broker` is the broker of the request."""
-
-    main = "broker"
-    broker: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_partition(self.verb, self.broker, None, None)
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         self.change_broker(cluster, whom.broker_id if self.broker is None else self.broker)
@@ -456,14 +467,3 @@ def _error_name(value: object) -> str:
 def _meant_error(name: str) -> str:
     meant = reading.meant(name, [code.name.upper() for code in ErrorCode])
     return meant if meant.startswith(":") else ": use one of Kafka's names, as in 'NOT_ENOUGH_REPLICAS'"
-
-
-def _check_partition(verb: str, broker: object, topic: object, partition: object) -> None:
-    if broker is not None:
-        reading.whole(broker, f"'broker' of {verb!r}", 0)
-    if topic is not None:
-        reading.text(topic, f"'topic' of {verb!r}")
-    if partition is not None:
-        reading.whole(partition, f"'partition' of {verb!r}", 0)
-        if topic is None:
-            raise ValueError(f"'partition' of {verb!r} needs a 'topic'")

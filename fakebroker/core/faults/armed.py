@@ -20,11 +20,11 @@ from fakebroker.protocol.headers import RequestHeader
 @final
 class Armed:
     """An installed fault. `matches` counts the requests that matched, `hits` those on which it fired, `held` the
-    requests at its barrier."""
+    requests at its barrier. `problems` says which actions could not act, and why."""
 
     __slots__ = (
         "_dice", "fault", "has_broken", "held", "hits", "id", "is_removed", "keys", "matches", "on_change",
-        "removed_why",
+        "problems", "removed_why",
     )  # fmt: skip
 
     def __init__(self, number: int, fault: Fault) -> None:
@@ -36,6 +36,7 @@ class Armed:
         self.is_removed = False
         self.removed_why = ""
         self.has_broken = False
+        self.problems: list[str] = []
         self.on_change: list[Callable[[], None]] = []
         self._dice = Random(fault.times.seed)
         self.keys = tuple(api_keys()[name] for name in fault.when.api) if fault.when.api else _keys_that_have_all(fault)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fakebroker.core.faults.actions import Action, Error, MoveCoordinator, OfPartition
+from fakebroker.core.broker_registry import ids_in_words
+from fakebroker.core.faults.actions import Action, Error, MoveCoordinator, OfCluster, OfPartition
 from fakebroker.core.faults.byte_actions import CorruptBatch, OfBytes
 from fakebroker.core.faults.points import (
     AFTER_ANSWER,
@@ -75,6 +76,19 @@ def check(when: When, do: Sequence[Action], force: bool) -> None:
         _check_action(action, when)
         if isinstance(action, Error) and not force:
             _check_error(action, when)
+
+
+def check_brokers(when: When, do: Sequence[Action], broker_ids: Sequence[int]) -> None:
+    """Raise ValueError for a broker, selected or acted on, that the cluster does not have."""
+    named = [("the fault can never match", broker_id) for broker_id in when.broker]
+    named += [
+        (f"{action.verb!r} can never act", action.broker)
+        for action in do
+        if isinstance(action, OfCluster) and action.broker is not None
+    ]
+    for problem, broker_id in named:
+        if broker_id not in broker_ids:
+            raise ValueError(f"{problem}: there is no broker {broker_id}: the ids are {ids_in_words(broker_ids)}")
 
 
 # Selectors.

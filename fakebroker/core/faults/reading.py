@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fakebroker.protocol import topic_name
 from fakebroker.spelling import closest
 
 _MOST = 2**63 - 1
+_MAX_PARTITION = 2**31 - 1
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -70,6 +72,22 @@ def text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{where} must be a string, not {shown(value)}")
     return value
+
+
+def topic(value: object, where: str) -> str:
+    """Return the value, if it can be the name of a topic."""
+    name = text(value, where)
+    if not topic_name.is_valid(name):
+        raise ValueError(
+            f"{where} must be a topic name that Kafka accepts, 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and "
+            f"'-', not {shown(name)}"
+        )
+    return name
+
+
+def partition(value: object, where: str) -> int:
+    """Return the value, if it can be the number of a partition."""
+    return whole(value, where, 0, _MAX_PARTITION)
 
 
 def flag(value: object, where: str) -> bool:

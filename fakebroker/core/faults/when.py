@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -44,8 +45,13 @@ ALIASES: Final = {
 
 # The names that select a part of a request.
 ENTITY_SELECTORS: Final = ("topic", "topic_id", "partition", "group", "member", "transactional_id", "resource")
-_TEXTS: Final = ("client_id", "listener", "topic", "group", "member", "transactional_id", "resource")
-_NUMBERS: Final = ("broker", "connection", "partition")
+_READ: Final[Mapping[str, Callable[[object, str], object]]] = {
+    **dict.fromkeys(("client_id", "listener", "group", "member", "transactional_id", "resource"), reading.text),
+    "topic": reading.topic,
+    "broker": partial(reading.whole, least=0),
+    "connection": partial(reading.whole, least=1),
+    "partition": reading.partition,
+}
 
 
 @dataclass(frozen=True)
@@ -89,14 +95,9 @@ class When:
         """Make tuples of single values. Raise ValueError for invalid ones."""
         self._set("api", tuple(dict.fromkeys(map(_api, _values(self.api, "'api'")))))
         self._set("versions", tuple(map(_version_range, _versions(self.versions))))
-        for name in _TEXTS:
-            self._set(
-                name, tuple(reading.text(value, f"'{name}'") for value in _values(getattr(self, name), f"'{name}'"))
-            )
-        for name in _NUMBERS:
-            least = 1 if name == "connection" else 0
-            values = _values(getattr(self, name), f"'{name}'")
-            self._set(name, tuple(reading.whole(value, f"'{name}'", least) for value in values))
+        for name, read in _READ.items():
+            where = f"'{name}'"
+            self._set(name, tuple(read(value, where) for value in _values(getattr(self, name), where)))
         self._set("acks", tuple(reading.whole(value, "'acks'", -1, 1) for value in _values(self.acks, "'acks'")))
         self._set("topic_id", tuple(map(_topic_id, _values(self.topic_id, "'topic_id'"))))
         if self.predicate is not None and not callable(self.predicate):

@@ -111,15 +111,18 @@ def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run the test. Fail it if one of its faults never fired, since that tests nothing."""
+    """Run the test. Fail it if one of its faults never fired, or could not act, since that tests nothing."""
     with trials.limited(item):
         result = yield
     kafka = item.stash.get(_CLUSTER, None)
     if kafka is not None and not item.stash[_ALLOWS_UNFIRED]:
         unfired = [fault for fault in kafka.faults.unfired() if fault.fault is not trials.injected(item)]
         if unfired:
-            told = "\n".join(f"{each.fault} (it matched {each.matches} requests)" for each in unfired)
-            pytest.fail(f'never fired, and so tested nothing (unfired="allowed" allows that):\n{told}', pytrace=False)
+            told = "\n".join(
+                f"{each.fault} (it {each.problem or f'matched {each.matches} requests'})" for each in unfired
+            )
+            verb = "could not act" if all(each.problem for each in unfired) else "never fired"
+            pytest.fail(f'{verb}, and so tested nothing (unfired="allowed" allows that):\n{told}', pytrace=False)
     return result
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.faulty import FaultyCluster
-from support.requests import ONE_RECORD, PRODUCE, produce, request
+from support.requests import ONE_RECORD, PRODUCE, metadata, produce, request
 
 from fakebroker.core.faults.actions import Hold
 from fakebroker.core.journal.events import Answer
@@ -259,24 +259,74 @@ def test_a_broker_stops_after_the_append_and_starts_again() -> None:
     assert kafka.cluster.is_running(1)
 
 
+NO_BROKER_9 = "there is no broker 9: the ids are 1 to 3"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "stop", "start", "kill", "pause", "resume", "move_leader", "shrink_isr", "freeze", "thaw", "lag",
+        "throttle_followers",
+    ],
+)  # fmt: skip
+def test_an_action_on_a_broker_that_does_not_exist_is_refused(verb: str) -> None:
+    kafka = FaultyCluster()
+    with pytest.raises(ValueError) as raised:
+        kafka.add(TO_T0, [{"delay": 1}, {verb: {"broker": 9}}])
+    assert str(raised.value) == f"{verb!r} can never act: {NO_BROKER_9}"
+    with pytest.raises(ValueError, match=f"'move_coordinator' can never act: {NO_BROKER_9}"):
+        kafka.add({"api": "JoinGroup"}, {"move_coordinator": 9})
+    assert kafka.cluster.faults.armed == []
+    assert kafka.told(FaultAdded) == []
+    assert kafka.add(TO_T0, {verb: {"broker": 3}}).name == "f1"
+
+
+@pytest.mark.parametrize("at", ["connect", "before_work"])
+def test_a_request_to_a_broker_that_does_not_exist_is_refused(at: str) -> None:
+    kafka = FaultyCluster()
+    with pytest.raises(ValueError) as raised:
+        kafka.add({"broker": [1, 9], "at": at}, "disconnect")
+    assert str(raised.value) == f"the fault can never match: {NO_BROKER_9}"
+    assert kafka.cluster.faults.armed == []
+
+
 def test_what_cannot_be_done_is_told_and_the_request_goes_on() -> None:
     kafka = FaultyCluster()
-    kafka.add(TO_T0, {"move_leader": 9})
+    kafka.cluster.stop_broker(2, kafka.now)
+    armed = kafka.add(TO_T0, {"move_leader": 2})
     client = kafka.connect()
     client.send(produce("t", 0))
     assert client.produced() == [{0: (0, 0)}]
     [warning] = kafka.warnings
-    assert warning.startswith("fault f1 could not do 'move_leader': Broker 9 cannot lead t-0")
+    assert warning.startswith("fault f1 could not do 'move_leader': Broker 2 cannot lead t-0")
+    assert armed.problems == [warning.removeprefix("fault f1 ")]
+
+
+def test_an_action_on_a_partition_or_a_coordinator_waits_for_a_request_that_names_one() -> None:
+    kafka = FaultyCluster()
+    leader = kafka.add({"topic": "t"}, "move_leader")
+    coordinator = kafka.add({}, "move_coordinator")
+    client = kafka.connect()
+    client.send(metadata(["t"]), metadata(None))
+    assert len(client.frames) == 2
+    assert (leader.matches, leader.hits, coordinator.matches) == (0, 0, 0)
+    client.send(produce("t", 1))
+    assert kafka.partition(1).leader_id == 2
+    assert kafka.partition(0).leader_id == 1
+    assert (leader.hits, leader.problems, coordinator.matches) == (1, [], 0)
 
 
 def test_what_can_never_be_done_is_told_once() -> None:
     kafka = FaultyCluster()
-    kafka.add(TO_T0, [{"move_leader": 9}, {"move_leader": 8}], "every_time")
+    for broker_id in (2, 3):
+        kafka.cluster.stop_broker(broker_id, kafka.now)
+    armed = kafka.add(TO_T0, [{"move_leader": 2}, {"move_leader": 3}], "every_time")
     client = kafka.connect()
     for _ in range(3):
-        client.send(produce("t", 0))
+        client.send(produce("t", 0, acks=1))
     assert len(client.produced()) == 3
     assert [warning.split(":")[0] for warning in kafka.warnings] == ["fault f1 could not do 'move_leader'"] * 2
+    assert len(armed.problems) == 2
 
 
 # Connections and answers.

@@ -65,6 +65,34 @@ REFUSED: list[tuple[dict[str, Any], Any, str]] = [
 ]  # fmt: skip
 
 
+NAME = "must be a topic name that Kafka accepts, 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-', not"
+
+
+@pytest.mark.parametrize(
+    ("topic", "shown"),
+    [("", "''"), ("..", "'..'"), ("café", "'café'"), ("t" * 250, f"'{'t' * 56}...")],
+    ids=["empty", "dots", "letters", "long"],
+)
+def test_a_name_that_no_topic_can_have_is_refused(topic: str, shown: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Fault({"api": "Produce", "topic": ["t", topic]}, "drop")
+    assert str(raised.value) == f"'topic' {NAME} {shown}"
+    with pytest.raises(ValueError) as raised:
+        Fault({"api": "Produce"}, {"freeze": {"topic": topic}})
+    assert str(raised.value) == f"'topic' of 'freeze' {NAME} {shown}"
+    for legal in ("__consumer_offsets", "a.b-C_9", "t" * 249):
+        assert Fault({"api": "Produce", "topic": legal}, "drop").when.topic == (legal,)
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 10**12])
+def test_a_partition_that_no_topic_can_have_is_refused(number: int) -> None:
+    with pytest.raises(ValueError, match=f"^'partition' must be 0 to 2147483647, not {number}$"):
+        Fault({"api": "Produce", "partition": [0, number]}, "drop")
+    with pytest.raises(ValueError, match=f"^'partition' of 'freeze' must be 0 to 2147483647, not {number}$"):
+        Fault({"api": "Produce"}, {"freeze": {"topic": "t", "partition": number}})
+    assert Fault({"api": "Produce", "partition": 2**31 - 1}, "drop").when.partition == (2**31 - 1,)
+
+
 @pytest.mark.parametrize(("when", "do", "why"), REFUSED, ids=[why for _, _, why in REFUSED])
 def test_refused_with_the_reason(when: dict[str, Any], do: Any, why: str) -> None:
     with pytest.raises(ValueError) as raised:

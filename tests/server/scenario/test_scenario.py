@@ -51,6 +51,12 @@ MISTAKES = [
     ("topics:\n  - name: a\n    followers: slow", (3, 5), "followers", "or 'external', not 'slow'"),
     ("a: [\n", (2, 1), None, "this is not valid YAML: expected the node content, but found '<stream end>'"),
     ("faults: [{preset: gc_pauze}]", (1, 10), "faults", "there is no preset 'gc_pauze': 'gc_pause' may be meant"),
+    (
+        "faults: [{when: {api: Produce}, do: {kill: 9}}]",
+        (1, 10),
+        "faults",
+        "'kill' can never act: there is no broker 9: the ids are 1 to 3",
+    ),
     ("faults: [{preset: full_disk, broker: 9}]", (1, 10), "faults", "there is no broker 9: the ids are 1 to 3"),
     ("seed: 1\nseed: 2", (2, 1), None, "'seed' is here twice"),
     ("? [a]\n: 1", (1, 3), None, "a key must be a word, not ['a']"),

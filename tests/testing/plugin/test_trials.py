@@ -76,6 +76,24 @@ def test_unfired_faults_may_be_allowed_for_all(run: Run) -> None:
     run(unfired, ini="kafka_unfired = allowed").assert_outcomes(passed=1)
 
 
+def test_a_fault_that_could_not_act_fails_the_test(run: Run) -> None:
+    in_vain = f"""{CLIENT}
+    @pytest.mark.kafka(topics=["orders"], faults=[{{"when": {{"api": "Produce"}}, "do": "move_leader"}}])
+    def test_in_vain(kafka_broker):
+        place(kafka_broker)
+
+    @pytest.mark.kafka(faults=[{{"when": {{"api": "Produce"}}, "do": {{"kill": 9}}}}])
+    def test_no_broker(kafka_cluster): pass
+"""
+    result = run(in_vain)
+    result.assert_outcomes(failed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["move_leader * (it could not do 'move_leader': No other replica is in the ISR of orders-0.)"]
+    )
+    result.stdout.fnmatch_lines(["*test_no_broker: 'kill' can never act: there is no broker 9: the ids are 1 to 3"])
+    run(in_vain, ini="kafka_unfired = allowed").assert_outcomes(passed=1, errors=1)
+
+
 ORDERS = f"""{CLIENT}
     RUNS = []
 
