@@ -192,7 +192,7 @@ class Asker:
     def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
         try:
             ask = encode_end_offset(self._next(), topic, partition, leader_epoch)
-            return decode_end_offset(self._ask(ask), topic, partition)
+            return decode_end_offset(self._ask(ask), topic, partition, leader_epoch)
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 

@@ -15,7 +15,10 @@ from support.raw_client import RawClient
 from support.requests import produce
 
 from fakebroker import FakeCluster
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import encode_response, response_type
 from fakebroker.protocol.record_batch import Record, encode_batch, read_batch_header
 from fakebroker_load.log import (
     LOG_SCHEMA,
@@ -29,7 +32,7 @@ from fakebroker_load.log import (
 from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.spark.reading_back import in_ranges
 from fakebroker_load.wire.client import WireError, find_leaders
-from fakebroker_load.wire.log_messages import batches, records_of
+from fakebroker_load.wire.log_messages import OFFSET_FOR_LEADER_EPOCH, batches, decode_end_offset, records_of
 from fakebroker_load.worker import run_in_loop
 
 PLACE = ("t", 0)
@@ -160,3 +163,18 @@ def test_in_ranges_the_same_is_read() -> None:
             found = [rows(kafka, each["start_offset"], each["readable_offset"]) for each in ranges]
             assert [row for each in found for row in each] == whole
     assert in_ranges([{"start_offset": 5, "readable_offset": 5}]) == []
+
+
+def test_the_end_of_another_epoch_is_no_end() -> None:
+    """Kafka returns the start of the first epoch for an epoch below it."""
+    topics = [
+        {
+            "topic": "t",
+            "partitions": [{"partition": 0, "error_code": ErrorCode.none, "leader_epoch": 2, "end_offset": 9}],
+        }
+    ]
+    answer = build(response_type(OFFSET_FOR_LEADER_EPOCH, 3), {"topics": topics})
+    frame = encode_response(answer, 1)[4:]
+    assert decode_end_offset(frame, "t", 0, 2) == 9
+    with pytest.raises(ProtocolError, match="is about epoch 2, the request was about 3"):
+        decode_end_offset(frame, "t", 0, 3)

@@ -57,9 +57,9 @@ def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_ep
     return request_frame(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, values, correlation_id, CLIENT_ID)
 
 
-def decode_end_offset(frame: bytes, topic: str, partition: int) -> int:
-    """Return the end of the epoch. Raises ProtocolError for an error, for another partition, and if the leader does not
-    know the epoch."""
+def decode_end_offset(frame: bytes, topic: str, partition: int, leader_epoch: int) -> int:
+    """Return the end of the epoch. Raises ProtocolError for an error, for another partition or epoch, and if the leader
+    does not know the epoch."""
     _, answer = decode_response(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, frame)
     assert isinstance(answer, OffsetForLeaderEpochResponse)
     name, part = _only([(each.topic, part) for each in answer.topics for part in each.partitions])
@@ -67,6 +67,11 @@ def decode_end_offset(frame: bytes, topic: str, partition: int) -> int:
         raise ProtocolError(f"where the log ends: the answer is about partition {name}-{part.partition}")
     if part.error_code is not ErrorCode.none or part.end_offset < 0:
         raise ProtocolError(f"where the log of partition {part.partition} ends: {kafka_name(part.error_code)}")
+    if part.leader_epoch != leader_epoch:
+        raise ProtocolError(
+            f"where the log of partition {part.partition} ends: the response is about epoch {part.leader_epoch}, "
+            f"the request was about {leader_epoch}"
+        )
     return int(part.end_offset)
 
 

@@ -75,6 +75,17 @@ def _lacks_follower(row: Row) -> bool:
     )
 
 
+def _is_out_of_sync(row: Row) -> bool:
+    """Return True if each replica that came or went is out of sync."""
+    if row["after"] is None:
+        return False
+    before, after = ([part for topic in row[name].topics for part in topic.partitions] for name in ("before", "after"))
+    return len(before) == len(after) and all(
+        not (set(new.replica_nodes) ^ set(old.replica_nodes)) & set(new.isr_nodes)
+        for old, new in zip(before, after, strict=True)
+    )
+
+
 def _is_replaced(row: Row) -> bool:
     """Return True if each partition of an OffsetCommit has a greater commit in the run."""
     if row["after"] is None:
@@ -114,6 +125,7 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
     "of metadata that lacks a leader": lambda row: not _leaders(row["before"]).keys() <= _leaders(row["after"]).keys(),
     "of metadata with the same leaders": lambda row: _leaders(row["before"]) == _leaders(row["after"]),
     "of an ISR that lacks a follower": _lacks_follower,
+    "of a replica that is not in sync": _is_out_of_sync,
     "of a commit that a later one replaces": _is_replaced,
     "of a log start that may be": _starts_fit,
     "of answers with an error": lambda row: any(
