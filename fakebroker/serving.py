@@ -22,6 +22,7 @@ from fakebroker.extras import not_installed
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.made.option_texts import QuotaSpec, TopicSpec
+from fakebroker.server.made.spec import OptionError
 from fakebroker.server.running import parent
 from fakebroker.server.running.collecting import collect_what_is_new
 from fakebroker.server.running.no_more_files import keep_files, tell_of_no_more_files
@@ -80,6 +81,8 @@ def serve_until_signal(
             cluster = AsyncFakeCluster(**arguments, journal=0)
         else:
             cluster = AsyncFakeCluster.from_scenario(scenario, **arguments, journal=0)
+    except OptionError as error:
+        return error.on_the_command_line
     except (ValueError, KafkaError) as error:
         return str(error)
     except OSError as error:

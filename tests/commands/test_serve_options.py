@@ -95,6 +95,10 @@ def test_kafkas_defaults() -> None:
         (["--defaults", "ours"], "defaults are fakebroker, kafka, test, not 'ours'"),
         (["--rack", "9=a"], "there is no broker 9: the ids are 1 to 3"),
         (["--feature", "transaction.version=3"], "transaction.version has the levels 0 to 2, not 3"),
+        (
+            ["--brokers", "2", "--broker-ids", "1,2,3"],
+            "--brokers is 2, but --broker-ids names 3 brokers: leave out one of both",
+        ),
         (["--broker-ids", "1,1"], "each broker needs a different id, not 1, 1"),
         (["--properties", "none"], "--properties none: No such file or directory"),
         (["--config", "process.roles=controller"], "process.roles=controller: without a broker"),

@@ -25,7 +25,7 @@ from fakebroker.core.schedule import order_of
 from fakebroker.server.clocks import check_name
 from fakebroker.server.made.addresses import Address, address_of, node_id
 from fakebroker.server.made.everywhere import told_of
-from fakebroker.server.made.spec import ClusterSpec
+from fakebroker.server.made.spec import ClusterSpec, OptionError
 from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
@@ -150,6 +150,10 @@ def _ids(spec: ClusterSpec, node_id: int | None) -> tuple[int, ...]:
             raise ValueError(f"a broker has an id from 0 to {_LARGEST_ID}, not {broker_id}")
     if len(set(broker_ids)) != len(broker_ids):
         raise ValueError(f"each broker needs a different id, not {', '.join(map(str, broker_ids))}")
+    number = len(broker_ids)
+    if brokers not in (None, number):
+        sentence = f"{{}} is {brokers}, but {{}} names {number} broker{'s' * (number > 1)}: leave out one of both"
+        raise OptionError(sentence, "brokers", "broker_ids")
     return tuple(broker_ids)
 
 

@@ -108,6 +108,15 @@ class Scenario:
                 found.append(read_preset(fault) if "preset" in fault else Fault.from_json(fault))
         return found
 
+    def arguments_beneath(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments, with the given ones in their place. A given number of brokers replaces their ids, and
+        ids replace the number."""
+        arguments = self.arguments | given
+        for name, other in (("brokers", "broker_ids"), ("broker_ids", "brokers")):
+            if given.get(name) is not None and given.get(other) is None:
+                arguments.pop(other, None)
+        return arguments
+
     def check_arguments(self, check: Callable[..., object]) -> None:
         """Call `check` with the arguments. If it raises, raise ScenarioError with the place of the wrong argument."""
         try:

@@ -61,6 +61,7 @@ MISTAKES = [
     ("[]", (None, None), None, "this is a mapping (name: value), not []"),
     ("racks: {z: 1}", (1, 9), "z", "'z' is not the id of a broker"),
     ("brokers: 2\nracks: {7: a}", (2, 1), "racks", "there is no broker 7: the ids are 1 to 2"),
+    ("brokers: 2\nbroker_ids: [1]", (1, 1), "brokers", "brokers is 2, but broker_ids names 1 broker: leave out one"),
     ("brokers: 0", (1, 1), "brokers", "'brokers' is 1 or more, not 0"),
     ("brokers: 101", (1, 1), "brokers", "'brokers' is 100 at most, not 101"),
     ("broker_ids: []", (1, 1), "broker_ids", "'broker_ids' has no items, and needs 1 at least"),
@@ -170,6 +171,15 @@ def test_what_an_argument_says_counts_before_the_file(tmp_path: Path) -> None:
 
     with FakeCluster.from_scenario(tmp_path / "two.yaml", brokers=1) as kafka:
         assert len(kafka.endpoints) == 1
+
+
+@pytest.mark.parametrize("cluster", [AsyncFakeCluster, FakeCluster])
+def test_a_number_of_brokers_and_their_ids_replace_each_other(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "number.yaml").write_text("brokers: 2\n")
+    (tmp_path / "ids.yaml").write_text("broker_ids: [4, 5, 6]\n")
+
+    assert list(cluster.from_scenario(tmp_path / "number.yaml", broker_ids=[0, 7, 9]).brokers) == [0, 7, 9]
+    assert list(cluster.from_scenario(tmp_path / "ids.yaml", brokers=2).brokers) == [1, 2]
 
 
 def test_a_cluster_that_cannot_be_set_up_has_no_port_open_and_can_be_tried_again(tmp_path: Path) -> None:
