@@ -27,6 +27,7 @@ from fakebroker.server.running import parent
 from fakebroker.server.running.collecting import collect_what_is_new
 from fakebroker.server.running.no_more_files import keep_files, tell_of_no_more_files
 from fakebroker.server.running.one_port import LOOPBACK
+from fakebroker.server.settings import on_the_command_line
 from fakebroker.server.writing.announcement import Announcement
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ async def _serve(
             try:
                 made.create_topic(*topic)
             except KafkaError as error:
-                raise ValueError(f"--topic {topic[0]}: {error}") from None
+                raise ValueError(f"--topic {topic.name}: {on_the_command_line(error, topic.configs)}") from None
         for user, client_id, alterations in quotas:
             try:
                 made._alter_quotas(QuotaEntity(user, client_id), alterations)

@@ -20,3 +20,9 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     names = list(known)
     near = closest(word, names)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+
+
+def near_to_it(name: str, known: Iterable[str]) -> str:
+    """Return the sentence that follows one about an unknown setting: the closest names, or where all are listed."""
+    near = closest(name, known, 3)
+    return f"Near to it: {', '.join(near)}." if near else "`fakebroker configs` lists them."

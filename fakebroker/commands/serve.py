@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from argparse import BooleanOptionalAction, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -201,7 +201,24 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
         settings, unknown = server_settings(options.properties)
     if options.auto_create_topics is not None:
         settings["auto.create.topics.enable"] = str(options.auto_create_topics).lower()
+    if options.config:
+        _check_settings(options.config)
     return settings | dict(options.config), unknown
+
+
+def _check_settings(given: Sequence[tuple[str, str]]) -> None:
+    """Raise Slip for the first --config that is unknown or has an invalid value."""
+    with _lean_imports():
+        from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
+        from fakebroker.core.errors import ConfigError
+        from fakebroker.server.settings import on_the_command_line, texts
+
+    for name, value in given:
+        try:
+            refuse_unknown(texts({name: value}))
+            BrokerConfig.SETTINGS[name].parse(value)
+        except ConfigError as error:
+            raise Slip(f"--config {name}={value}: {on_the_command_line(error)}") from None
 
 
 @contextmanager

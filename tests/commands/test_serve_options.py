@@ -99,6 +99,24 @@ def test_kafkas_defaults() -> None:
             ["--brokers", "2", "--broker-ids", "1,2,3"],
             "--brokers is 2, but --broker-ids names 3 brokers: leave out one of both",
         ),
+        (
+            ["--config", "replica.lag.time.max.ms="],
+            "--config replica.lag.time.max.ms=: Invalid value '' for configuration replica.lag.time.max.ms: Not a",
+        ),
+        (["--config", "num.partitions=0"], "--config num.partitions=0: Invalid value 0 for configuration num.part"),
+        (
+            ["--config", "min.insync.replica=2"],
+            "--config min.insync.replica=2: Unknown configuration 'min.insync.replica'. Near to it: min.insync.",
+        ),
+        (
+            ["--topic", "t,min.insync.replica=2"],
+            "--topic t: Unknown topic config name: min.insync.replica. Near to it: min.insync.replicas",
+        ),
+        (
+            ["--topic", "t,qqqqq=2"],
+            "--topic t: Unknown topic config name: qqqqq. `fakebroker configs` lists them.",
+        ),
+        (["--topic", "t,retention.ms="], "--topic t: Invalid value '' for configuration retention.ms: Not a number"),
         (["--broker-ids", "1,1"], "each broker needs a different id, not 1, 1"),
         (["--properties", "none"], "--properties none: No such file or directory"),
         (["--config", "process.roles=controller"], "process.roles=controller: without a broker"),
