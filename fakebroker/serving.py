@@ -83,6 +83,8 @@ def serve_until_signal(
         else:
             cluster = AsyncFakeCluster.from_scenario(scenario, **arguments, journal=0)
     except OptionError as error:
+        if toxiproxy is not None:  # its proxies have the ports of --port, and the brokers advertise them
+            return error.on_the_command_line.replace("--advertised-port", "--port")
         return error.on_the_command_line
     except (ValueError, KafkaError) as error:
         return str(error)

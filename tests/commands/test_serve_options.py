@@ -117,6 +117,12 @@ def test_kafkas_defaults() -> None:
             "--topic t: Unknown topic config name: qqqqq. `fakebroker configs` lists them.",
         ),
         (["--topic", "t,retention.ms="], "--topic t: Invalid value '' for configuration retention.ms: Not a number"),
+        (
+            ["--advertised-port", "65535"],
+            "--advertised-port 65535 leaves no room for 3 brokers: use 0, or 1 to 65533",
+        ),
+        (["--port", "65535"], "--port 65535 leaves no room for 3 brokers: use 0, or 1 to 65533"),
+        (["--port", "65535", "--toxiproxy-port", "0"], "--port 65535 leaves no room for 3 brokers"),
         (["--broker-ids", "1,1"], "each broker needs a different id, not 1, 1"),
         (["--properties", "none"], "--properties none: No such file or directory"),
         (["--config", "process.roles=controller"], "process.roles=controller: without a broker"),

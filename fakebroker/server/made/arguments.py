@@ -126,10 +126,14 @@ def _place(brokers: int, address: Address, spec: ClusterSpec) -> Place:
         advertised_host, is_told_dialled = told_of(host)
         is_dialled = is_dialled or is_told_dialled
     advertised_port = spec.advertised_port if spec.advertised_port is not None else told.advertised_port or 0
-    for name, first in (("port", port), ("advertised_port", advertised_port)):
+    for name, setting, given, first in (
+        ("port", "listeners", spec.port, port),
+        ("advertised_port", "advertised.listeners", spec.advertised_port, advertised_port),
+    ):
         most = 65_536 - brokers
         if not 0 <= first <= most:
-            raise ValueError(f"{name} {first} leaves no room for {brokers} brokers: use 0, or 1 to {most}")
+            where = f"the port {first} of {setting}" if given is None else f"{{}} {first}"
+            raise OptionError(f"{where} leaves no room for {brokers} brokers: use 0, or 1 to {most}", name)
     return Place(host, port, advertised_host, advertised_port, is_dialled)
 
 

@@ -124,6 +124,16 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
         ({"racks": ["a"]}, TypeError, "racks must be a mapping of names to values, or None, not .*"),
         ({"defaults": "ours"}, ValueError, "defaults are fakebroker, kafka, test, not 'ours'"),
         ({"defaults": None}, TypeError, "defaults must be a string, not None"),
+        (
+            {"config": {"listeners": "PLAINTEXT://127.0.0.1:65535"}, "brokers": 3},
+            ValueError,
+            "the port 65535 of listeners leaves no room for 3 brokers: use 0, or 1 to 65533",
+        ),
+        (
+            {"config": {"advertised.listeners": "PLAINTEXT://127.0.0.1:65535"}, "brokers": 3},
+            ValueError,
+            r"the port 65535 of advertised\.listeners leaves no room for 3 brokers: use 0, or 1 to 65533",
+        ),
         ({"advertised_port": 65534}, ValueError, "advertised_port 65534 leaves no room for 3 brokers: .*"),
     ],
     ids=lambda value: str(value)[:40],
