@@ -152,6 +152,8 @@ SLIPS = {
     "topics={'o': 1.5}": "topic 'o' needs a number of partitions, or a mapping: *not 1.5",
     "topics=5": 'topics={"orders": 3} or *, not topics=5',
     "topics=['a b']": "*Topic name*",
+    "topics=['orders:3']": """Topic name is invalid: 'orders:3' has a colon; write topics={"orders": 3}""",
+    "topics='orders:3:2'": """Topic name is invalid: 'orders:3:2' has a colon; write topics={"orders": 3} or *""",
     "topics={'o': {'replication_factor': 4}}": "Unable to replicate the partition 4 time(s): *",
     "configs=['a=b']": "configs must be a mapping, as in *, not *a=b*",
     "configs={'message.max.byte': 5}": "Unknown configuration 'message.max.byte'*",
