@@ -197,6 +197,27 @@ def test_a_slip_in_the_settings(run: Run, ini: str, sentence: str) -> None:
     result.stdout.fnmatch_lines([f"pytest's settings for test_it.py::test_it: {sentence}"])
 
 
+MANY_AS_ONE = """
+    import pytest
+
+    @pytest.mark.kafka(brokers=5)
+    def test_it(kafka_broker): pass
+
+    @pytest.mark.kafka(brokers=1)
+    def test_one(kafka_broker):
+        assert len(kafka_broker.brokers) == 1
+"""
+
+
+def test_kafka_broker_is_never_several_brokers(run: Run) -> None:
+    result = run(MANY_AS_ONE)
+
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(
+        ["@pytest.mark.kafka for test_it.py::test_it: kafka_broker has one broker; for brokers=5 use kafka_cluster"]
+    )
+
+
 def test_two_clusters_in_one_test(run: Run) -> None:
     result = run("    def test_it(kafka_cluster, kafka_broker): pass")
 
