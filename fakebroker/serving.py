@@ -89,7 +89,7 @@ def serve_until_signal(
     except (ValueError, KafkaError) as error:
         return str(error)
     except OSError as error:
-        return f"--scenario {scenario}: {error.strerror}"
+        return f"--scenario {scenario}: {os.strerror(error.errno or 0)}"
     if exit_with_parent and not parent.is_a_pipe(parent.STDIN):
         return "--exit-with-parent: stdin is not a pipe, so its end cannot show that the parent has ended"
     if cluster.clock.kind == "manual":

@@ -80,6 +80,8 @@ class Scenario:
         source = str(path)
         try:
             text = FilePath(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise OSError(error.errno, f"the scenario file cannot be read: {error.strerror}", source) from None
         except UnicodeDecodeError as error:
             raise ScenarioError(f"this is no UTF-8 text: byte {error.start}", source, None, None) from None
         return cls.from_text(text, source)
@@ -111,7 +113,7 @@ class Scenario:
     def arguments_beneath(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, with the given ones in their place. A given number of brokers replaces their ids, and
         ids replace the number."""
-        arguments = self.arguments | given
+        arguments: dict[str, Any] = {**self.arguments, **given}
         for name, other in (("brokers", "broker_ids"), ("broker_ids", "brokers")):
             if given.get(name) is not None and given.get(other) is None:
                 arguments.pop(other, None)

@@ -134,6 +134,7 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
             ValueError,
             r"the port 65535 of advertised\.listeners leaves no room for 3 brokers: use 0, or 1 to 65533",
         ),
+        ({"journal_file": ""}, ValueError, "journal_file must be the name of a file, not ''"),
         ({"advertised_port": 65534}, ValueError, "advertised_port 65534 leaves no room for 3 brokers: .*"),
     ],
     ids=lambda value: str(value)[:40],

@@ -57,6 +57,8 @@ MISTAKES = [
     ("seed: \x00", (None, None), None, "this is not valid YAML: special characters are not allowed"),
     ("seed: 2021-99-99", (None, None), None, "this YAML cannot be read: month must be in 1..12"),
     ("[" * 10_000, (None, None), None, "this YAML cannot be read: maximum recursion depth exceeded"),
+    ("seed: 1\na: &a [*a]", (2, 4), None, "an alias within this value refers to the value itself"),
+    ("a: &a\n  b: {c: *a}", (1, 4), None, "an alias within this value refers to the value itself"),
     ("clock: manuel", (1, 1), "clock", "'clock' is real or manual or auto, not \"manuel\"; did you mean 'manual'?"),
     ("[]", (None, None), None, "this is a mapping (name: value), not []"),
     ("racks: {z: 1}", (1, 9), "z", "'z' is not the id of a broker"),
@@ -171,6 +173,18 @@ def test_what_an_argument_says_counts_before_the_file(tmp_path: Path) -> None:
 
     with FakeCluster.from_scenario(tmp_path / "two.yaml", brokers=1) as kafka:
         assert len(kafka.endpoints) == 1
+
+
+def test_an_alias_may_be_used_twice() -> None:
+    topics = "topics: [{name: a, configs: &c {retention.ms: 1}}, {name: b, configs: *c}]"
+    assert Scenario.from_text(topics).arguments == {}
+
+
+@pytest.mark.parametrize("cluster", [AsyncFakeCluster, FakeCluster])
+def test_a_file_that_does_not_exist_is_called_a_scenario(cluster: Any) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        cluster.from_scenario("nope.yaml")
+    assert str(raised.value) == "[Errno 2] the scenario file cannot be read: No such file or directory: 'nope.yaml'"
 
 
 @pytest.mark.parametrize("cluster", [AsyncFakeCluster, FakeCluster])
