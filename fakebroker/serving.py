@@ -99,7 +99,7 @@ def serve_until_signal(
     lacks = ""
     if (name := missing()) is not None:
         if toxiproxy is not None or (control is not None and control.is_wanted):
-            return not_installed("the control", name, "control")
+            return not_installed("--toxiproxy-port" if toxiproxy is not None else "the control", name, "control")
         if control is not None:
             lacks = not_installed("; no HTTP control: it", name, "control")
         control = None

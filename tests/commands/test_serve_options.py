@@ -15,6 +15,8 @@ from support.requests import METADATA, metadata
 from support.serving import Serving
 from support.watchdog import LIMIT_S
 
+import fakebroker.serving
+
 KRAFT = """\
 # The settings of Apache Kafka's own config/server.properties, by and large.
 process.roles=broker,controller
@@ -132,3 +134,21 @@ def test_a_slip_is_one_sentence_and_status_2(line: list[str], sentence: str) -> 
     done = run("serve", "--port", "0", *line)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith(f"fakebroker: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--toxiproxy-port", "0", "--no-control"], "--toxiproxy-port"),
+        (["--toxiproxy-port", "0"], "--toxiproxy-port"),
+        (["--control-port", "0"], "the control"),
+        (["--clock", "manual"], "the control"),
+    ],
+)
+def test_without_fastapi_the_option_that_needs_it_is_named(
+    options: list[str], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fakebroker.serving, "missing", lambda: "fastapi")
+    how = "pip install '.[control]' in the checkout of fakebroker"
+    refused = run("serve", "--port", "0", *options)
+    assert refused == (2, "", f"fakebroker: {what} needs fastapi, which is not installed: {how}\n")
