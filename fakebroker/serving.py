@@ -22,10 +22,12 @@ from fakebroker.extras import not_installed
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.made.option_texts import QuotaSpec, TopicSpec
+from fakebroker.server.made.spec import OptionError
 from fakebroker.server.running import parent
 from fakebroker.server.running.collecting import collect_what_is_new
 from fakebroker.server.running.no_more_files import keep_files, tell_of_no_more_files
 from fakebroker.server.running.one_port import LOOPBACK
+from fakebroker.server.settings import on_the_command_line
 from fakebroker.server.writing.announcement import Announcement
 
 if TYPE_CHECKING:
@@ -80,10 +82,14 @@ def serve_until_signal(
             cluster = AsyncFakeCluster(**arguments, journal=0)
         else:
             cluster = AsyncFakeCluster.from_scenario(scenario, **arguments, journal=0)
+    except OptionError as error:
+        if toxiproxy is not None:  # its proxies have the ports of --port, and the brokers advertise them
+            return error.on_the_command_line.replace("--advertised-port", "--port")
+        return error.on_the_command_line
     except (ValueError, KafkaError) as error:
         return str(error)
     except OSError as error:
-        return f"--scenario {scenario}: {error.strerror}"
+        return f"--scenario {scenario}: {os.strerror(error.errno or 0)}"
     if exit_with_parent and not parent.is_a_pipe(parent.STDIN):
         return "--exit-with-parent: stdin is not a pipe, so its end cannot show that the parent has ended"
     if cluster.clock.kind == "manual":
@@ -93,7 +99,7 @@ def serve_until_signal(
     lacks = ""
     if (name := missing()) is not None:
         if toxiproxy is not None or (control is not None and control.is_wanted):
-            return not_installed("the control", name, "control")
+            return not_installed("--toxiproxy-port" if toxiproxy is not None else "the control", name, "control")
         if control is not None:
             lacks = f" ({not_installed('no HTTP control: it', name, 'control')})"
         control = None
@@ -146,7 +152,7 @@ async def _serve(
             try:
                 made.create_topic(*topic)
             except KafkaError as error:
-                raise ValueError(f"--topic {topic[0]}: {error}") from None
+                raise ValueError(f"--topic {topic.name}: {on_the_command_line(error, topic.configs)}") from None
         for user, client_id, alterations in quotas:
             try:
                 made._alter_quotas(QuotaEntity(user, client_id), alterations)

@@ -28,3 +28,9 @@ def known_name(word: str, known: Iterable[str], kind: str) -> str:
     if word.lower() not in names:
         raise ValueError(f"there is no {kind} {word!r}: {did_you_mean(word, names.values())}")
     return names[word.lower()]
+
+
+def near_to_it(name: str, known: Iterable[str]) -> str:
+    """Return the sentence that follows one about an unknown setting: the closest names, or where all are listed."""
+    near = closest(name, known, 3)
+    return f"Near to it: {', '.join(near)}." if near else "`fakebroker configs` lists them."

@@ -78,8 +78,11 @@ def read(text: str, *, keys: type | UnionType = str | int) -> Document:
 
 
 def _places(
-    node: yaml.Node, path: Path, loader: yaml.SafeLoader, keys: type | UnionType
+    node: yaml.Node, path: Path, loader: yaml.SafeLoader, keys: type | UnionType, around: tuple[yaml.Node, ...] = ()
 ) -> Iterator[tuple[Path, Place]]:
+    if any(node is each for each in around):
+        raise BadYaml("an alias within this value refers to the value itself", _place(node))
+    around = (*around, node)
     if node.id == "mapping":
         seen = set()
         for key_node, value_node in node.value:
@@ -91,11 +94,11 @@ def _places(
                 raise BadYaml(f"{key!r} is here twice", place)
             seen.add(key)
             yield (*path, key), place
-            yield from _places(value_node, (*path, key), loader, keys)
+            yield from _places(value_node, (*path, key), loader, keys, around)
     elif node.id == "sequence":
         for index, item in enumerate(node.value):
             yield (*path, index), _place(item)
-            yield from _places(item, (*path, index), loader, keys)
+            yield from _places(item, (*path, index), loader, keys, around)
 
 
 def _place(node: yaml.Node) -> Place:

@@ -256,6 +256,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a port that is no number": ("serve --port http", f"--port 'http' is not {PORT}"),
     "a seed that is no number": ("serve --seed x", "--seed 'x' is not a whole number"),
     "a seed of the demo that is no number": ("demo --seed 1.5", "--seed '1.5' is not a whole number"),
+    "a demo in no folder": ("demo --out=", "--out '' is not a file name"),
     "a seed of a replay that is no number": ("replay x", "SEED 'x' is not a whole number"),
     "a time line of nothing": (
         "timeline a b",

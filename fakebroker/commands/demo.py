@@ -6,14 +6,14 @@ from argparse import Namespace
 from pathlib import Path
 
 from fakebroker.commands.command_line import Parser, Slip
-from fakebroker.server.made.option_texts import whole_number
+from fakebroker.server.made.option_texts import file_name, whole_number
 
 
 def declare(parser: Parser) -> None:
     parser.add_argument(
         "--out",
         metavar="FOLDER",
-        type=Path,
+        type=file_name,
         default=Path("fakebroker-demo"),
         help="Folder for report.html and the results (default: %(default)s).",
     )

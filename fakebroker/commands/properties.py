@@ -18,6 +18,7 @@ from typing import NamedTuple
 from fakebroker.commands.command_line import Slip
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
+from fakebroker.server.settings import on_the_command_line
 
 _BLANKS = " \t\f"
 _SEPARATORS = "=:"
@@ -63,7 +64,7 @@ def server_settings(path: Path) -> tuple[dict[str, str], list[str]]:
         try:
             entry.parse(each.value)
         except ConfigError as error:
-            raise Slip(f"--properties {path}, line {each.line}: {error}") from None
+            raise Slip(f"--properties {path}, line {each.line}: {on_the_command_line(error)}") from None
         settings[name] = each.value
     return settings, unknown
 

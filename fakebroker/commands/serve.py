@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from argparse import BooleanOptionalAction, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ from fakebroker.server.made.option_texts import (
     parse_topic,
     whole_number,
 )
-from fakebroker.server.made.spec import PORT_OF_SERVE, Option
+from fakebroker.server.made.spec import PORT_OF_SERVE, flag_of
 from fakebroker.server.made.spec import options as options_of_a_cluster
 
 _LOOPBACK = "127.0.0.1"
@@ -29,8 +29,7 @@ def declare(parser: Parser) -> None:
     for name, option in options_of_a_cluster():
         if option.help:
             how: dict[str, Any] = {"action": "append", "default": []} if option.is_repeated else {}
-            flag = _flag(name, option)
-            parser.add_argument(flag, metavar=option.metavar, type=option.parse, help=option.help, **how)
+            parser.add_argument(flag_of(name), metavar=option.metavar, type=option.parse, help=option.help, **how)
     parser.add_argument(
         "--topic",
         metavar=TOPIC_FORM,
@@ -108,16 +107,12 @@ def declare(parser: Parser) -> None:
     )
 
 
-def _flag(name: str, option: Option) -> str:
-    return option.flag or f"--{name.replace('_', '-')}"
-
-
 def _of_the_cluster(options: Namespace) -> dict[str, Any]:
     """Return the given options of the cluster, as arguments of FakeCluster."""
     given = {}
     for name, option in options_of_a_cluster():
         if option.help:
-            value = getattr(options, _flag(name, option)[2:].replace("-", "_"))
+            value = getattr(options, flag_of(name)[2:].replace("-", "_"))
             if value not in (None, []):
                 given[name] = dict(value) if option.is_repeated else value
     return given
@@ -206,7 +201,24 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
         settings, unknown = server_settings(options.properties)
     if options.auto_create_topics is not None:
         settings["auto.create.topics.enable"] = str(options.auto_create_topics).lower()
+    if options.config:
+        _check_settings(options.config)
     return settings | dict(options.config), unknown
+
+
+def _check_settings(given: Sequence[tuple[str, str]]) -> None:
+    """Raise Slip for the first --config that is unknown or has an invalid value."""
+    with _lean_imports():
+        from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
+        from fakebroker.core.errors import ConfigError
+        from fakebroker.server.settings import on_the_command_line, texts
+
+    for name, value in given:
+        try:
+            refuse_unknown(texts({name: value}))
+            BrokerConfig.SETTINGS[name].parse(value)
+        except ConfigError as error:
+            raise Slip(f"--config {name}={value}: {on_the_command_line(error)}") from None
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class AsyncFakeCluster(Administration):
     """A Kafka cluster of `brokers` brokers (3, with the ids 1 to N) that accepts connections while the `async with`
     block runs.
 
-    broker_ids        their ids, in place of 1 to N
+    broker_ids        their ids, in place of 1 to N; if `brokers` is given too, it is their number
     racks             racks of brokers by id, e.g. {1: "a", 2: "b"}; for other brokers broker.rack applies
     features          levels of features, e.g. {"transaction.version": 1}; the others are at their highest
     host, port        where to listen (127.0.0.1): the n-th broker on port + n - 1; port 0 (default) takes free ports
@@ -139,7 +139,7 @@ class AsyncFakeCluster(Administration):
 
         scenario = Scenario.read_file(path)
         scenario.check_arguments(cls)
-        cluster = cls(**(scenario.arguments | arguments))
+        cluster = cls(**scenario.arguments_beneath(arguments))
         cluster._set_ups.append(scenario.set_up)
         return cluster
 

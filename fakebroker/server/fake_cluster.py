@@ -85,7 +85,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
 
         scenario = Scenario.read_file(path)
         scenario.check_arguments(AsyncFakeCluster)
-        cluster = cls(**(scenario.arguments | arguments))
+        cluster = cls(**scenario.arguments_beneath(arguments))
         cluster._cluster._set_ups.append(scenario.set_up)
         return cluster
 

@@ -109,7 +109,7 @@ def read_trace(path: str, needed: int) -> list[int]:
         lines = Path(path).read_text(encoding="utf-8").split()
         times = [int(float(line) * 1000) for line in lines[: min(needed, MAX_TRACE)]]
     except OSError as error:
-        raise ValueError(f"has arrivals from the trace {path!r}, which cannot be read: {error.strerror}") from None
+        raise ValueError(f"has arrivals from the trace file {path!r}, which cannot be read: {error.strerror}") from None
     except (ValueError, OverflowError):
         raise ValueError(f"has arrivals from the trace {path!r}, which is not one number in each line") from None
     if len(times) < needed:

@@ -17,7 +17,7 @@ import typer
 
 from fakebroker.streams import Output, Status, fill_closed_streams, run_with_output
 from fakebroker_load.console import make_console, print_verdict, progress_bar
-from fakebroker_load.control import ask_control, check_control, resume_followers
+from fakebroker_load.control import ask_control, check_control, is_url, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.farm.command import simulate
 from fakebroker_load.job import journal_of, judge_folder, new_run_id, run_scenario
@@ -68,7 +68,7 @@ app = typer.Typer(
 # The base class of errors for wrong options and arguments. Typer takes it from click or has its own copy.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.", callback=absolute)]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.", parser=absolute)]
 Limit = Annotated[
     int | None,
     typer.Option(min=0, help="An answer that comes later than this is not confirmed; default: the scenario's, or 500."),
@@ -116,7 +116,7 @@ def run(
         str, typer.Argument(metavar="SCENARIO", help="A YAML file, or a bundled one: see `scenarios`.")
     ],
     bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
-    out: Annotated[Path, typer.Option(help="Where the results go.", callback=absolute)],
+    out: Annotated[Path, typer.Option(help="Where the results go.", metavar="PATH", parser=absolute)],
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
     lateness_limit_ms: Limit = None,
     max_time: MaxTime = None,
@@ -126,7 +126,11 @@ def run(
     spark_conf: Conf = None,
     control: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="fakebroker's HTTP control: sets up what the scenario needs, in own topics."),
+        typer.Option(
+            metavar="URL",
+            help="fakebroker's HTTP control: sets up what the scenario needs, in own topics.",
+            callback=url_of_control,
+        ),
     ] = None,
     control_token: Annotated[str | None, typer.Option(help="Of the control, if it has one.")] = None,
     journal: Annotated[
@@ -152,10 +156,6 @@ def run(
     allow_connections(plan.connections)
     if journal is not None:
         FileTap(journal)  # find a mistake in the path before the load
-    if control is not None:
-        check_control(control, control_token)
-    # with a control, the topics are created later
-    run_in_loop(find_leaders(bootstrap, {} if control else plan.topics))
     console = make_console()
     run_id = new_run_id()
     stage = Stage(out, run_id, clear, RUN_FILE)
@@ -166,6 +166,10 @@ def run(
             outer.enter_context(stage.open())
         except OSError as error:
             raise ResultsError(f"--out {out}: {error.strerror}.") from error
+        if control is not None:
+            check_control(control, control_token)
+        # with a control, the topics are created later
+        run_in_loop(find_leaders(bootstrap, {} if control else plan.topics))
         spark, slots = outer.enter_context(ready_cluster(cluster, console, stage.folder, plan.records))
         with ExitStack() as stack:
             if control is not None:
@@ -262,6 +266,13 @@ def check_out(out: Path, overwrite: bool) -> None:
     found = [name for name in (RUN_FILE, PARQUET, MANIFEST_FILE) if (out / name).exists()]
     if found and not overwrite:
         raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
+
+
+def url_of_control(text: str | None) -> str | None:
+    """Return the URL. Raises BadParameter if it is none."""
+    if text is not None and not is_url(text):
+        raise typer.BadParameter(f"{text!r} is not a URL, as in http://127.0.0.1:9644.")
+    return text
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 TIMEOUT_S = 10
@@ -15,6 +16,15 @@ TIMEOUT_S = 10
 
 class ControlError(Exception):
     """The control cannot be used; the message is for the user."""
+
+
+def is_url(text: str) -> bool:
+    """Return True for a URL that a control may have."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def check_control(url: str, token: str | None = None) -> None:

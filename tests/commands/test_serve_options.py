@@ -15,6 +15,8 @@ from support.requests import METADATA, metadata
 from support.serving import Serving
 from support.watchdog import LIMIT_S
 
+import fakebroker.serving
+
 KRAFT = """\
 # The settings of Apache Kafka's own config/server.properties, by and large.
 process.roles=broker,controller
@@ -95,6 +97,34 @@ def test_kafkas_defaults() -> None:
         (["--defaults", "ours"], "defaults are fakebroker, kafka, test, not 'ours'"),
         (["--rack", "9=a"], "there is no broker 9: the ids are 1 to 3"),
         (["--feature", "transaction.version=3"], "transaction.version has the levels 0 to 2, not 3"),
+        (
+            ["--brokers", "2", "--broker-ids", "1,2,3"],
+            "--brokers is 2, but --broker-ids names 3 brokers: leave out one of both",
+        ),
+        (
+            ["--config", "replica.lag.time.max.ms="],
+            "--config replica.lag.time.max.ms=: Invalid value '' for configuration replica.lag.time.max.ms: Not a",
+        ),
+        (["--config", "num.partitions=0"], "--config num.partitions=0: Invalid value 0 for configuration num.part"),
+        (
+            ["--config", "min.insync.replica=2"],
+            "--config min.insync.replica=2: Unknown configuration 'min.insync.replica'. Near to it: min.insync.",
+        ),
+        (
+            ["--topic", "t,min.insync.replica=2"],
+            "--topic t: Unknown topic config name: min.insync.replica. Near to it: min.insync.replicas",
+        ),
+        (
+            ["--topic", "t,qqqqq=2"],
+            "--topic t: Unknown topic config name: qqqqq. `fakebroker configs` lists them.",
+        ),
+        (["--topic", "t,retention.ms="], "--topic t: Invalid value '' for configuration retention.ms: Not a number"),
+        (
+            ["--advertised-port", "65535"],
+            "--advertised-port 65535 leaves no room for 3 brokers: use 0, or 1 to 65533",
+        ),
+        (["--port", "65535"], "--port 65535 leaves no room for 3 brokers: use 0, or 1 to 65533"),
+        (["--port", "65535", "--toxiproxy-port", "0"], "--port 65535 leaves no room for 3 brokers"),
         (["--broker-ids", "1,1"], "each broker needs a different id, not 1, 1"),
         (["--properties", "none"], "--properties none: No such file or directory"),
         (["--config", "process.roles=controller"], "process.roles=controller: without a broker"),
@@ -104,3 +134,21 @@ def test_a_slip_is_one_sentence_and_status_2(line: list[str], sentence: str) -> 
     done = run("serve", "--port", "0", *line)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith(f"fakebroker: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--toxiproxy-port", "0", "--no-control"], "--toxiproxy-port"),
+        (["--toxiproxy-port", "0"], "--toxiproxy-port"),
+        (["--control-port", "0"], "the control"),
+        (["--clock", "manual"], "the control"),
+    ],
+)
+def test_without_fastapi_the_option_that_needs_it_is_named(
+    options: list[str], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fakebroker.serving, "missing", lambda: "fastapi")
+    how = "pip install '.[control]' in the checkout of fakebroker"
+    refused = run("serve", "--port", "0", *options)
+    assert refused == (2, "", f"fakebroker: {what} needs fastapi, which is not installed: {how}\n")

@@ -112,6 +112,21 @@ def stood_still_for(own_us: int, out: Path) -> None:
         (["run", "soak", "--bootstrap-server", "h:1", "--out", "x", "--seconds", "0"], "--seconds 0 is no time"),
         (["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--seed", "many"], "--seed"),
         (["run", "frozen", "--bootstrap-server", "h:1", "--out", __file__], "--out"),
+        (["run", "frozen", "--bootstrap-server", "h:1", "--out", ""], "'--out': '' is not the name of a folder"),
+        (
+            ["run", "healthy", "--bootstrap-server", "127.0.0.1:1", "--out", f"{__file__}/out"],
+            f"--out {__file__}/out: Not a directory",
+        ),
+        (
+            ["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--control", "nohost"],
+            "'--control': 'nohost' is not a URL, as in http://127.0.0.1:9644",
+        ),
+        (
+            ["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--control", "http://h:port"],
+            "'--control': 'http://h:port' is not a URL",
+        ),
+        (["simulate", "--out", ""], "'--out': '' is not the name of a folder"),
+        (["verify", ""], "'DIR': '' is not the name of a folder"),
         (["verify", "nowhere"], "holds no results of a run"),
         (["report", "nowhere"], "holds no results of a run"),
         (["verify"], "DIR"),
@@ -131,6 +146,13 @@ def test_a_slip_is_one_sentence_and_status_2(
     assert sentence in said
     assert said.startswith("fakebroker-load: ")
     assert said.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "some" / "out"
+    arguments = ["run", "healthy", "--bootstrap-server", "127.0.0.1:1", "--out", str(out)]
+    assert command(monkeypatch, *arguments) == 3  # no broker listens there
+    assert not out.exists()
 
 
 def test_no_java_is_one_sentence_and_status_3(

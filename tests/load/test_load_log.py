@@ -6,6 +6,7 @@ import socketserver
 import struct
 import threading
 import zlib
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -173,7 +174,7 @@ def test_the_end_of_another_epoch_is_no_end() -> None:
             "partitions": [{"partition": 0, "error_code": ErrorCode.none, "leader_epoch": 2, "end_offset": 9}],
         }
     ]
-    answer = build(response_type(OFFSET_FOR_LEADER_EPOCH, 3), {"topics": topics})
+    answer = build(response_type(OFFSET_FOR_LEADER_EPOCH, 3), {"throttle_time": timedelta(0), "topics": topics})
     frame = encode_response(answer, 1)[4:]
     assert decode_end_offset(frame, "t", 0, 2) == 9
     with pytest.raises(ProtocolError, match="is about epoch 2, the request was about 3"):

@@ -37,7 +37,7 @@ from fakebroker.core.config.topic_config import (
     TopicConfig,
 )
 from fakebroker.core.errors import ConfigError
-from fakebroker.spelling import closest
+from fakebroker.spelling import near_to_it
 
 
 class BrokerConfig(
@@ -162,9 +162,7 @@ def refuse_unknown(names: Mapping[str, str | None]) -> None:
     """Raise ConfigError for the first name that is no setting of brokers."""
     for name in names:
         if name not in BrokerConfig.SETTINGS:
-            near = closest(name, BrokerConfig.SETTINGS, 3)
-            hint = f" Near to it: {', '.join(near)}." if near else " `fakebroker configs` lists them."
-            raise ConfigError(f"Unknown configuration {name!r}.{hint}")
+            raise ConfigError(f"Unknown configuration {name!r}. {near_to_it(name, BrokerConfig.SETTINGS)}")
 
 
 def _known(configs: Mapping[str, str | None]) -> dict[str, str]:

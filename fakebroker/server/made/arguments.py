@@ -25,7 +25,7 @@ from fakebroker.core.schedule import order_of
 from fakebroker.server.clocks import check_name
 from fakebroker.server.made.addresses import Address, address_of, node_id
 from fakebroker.server.made.everywhere import told_of
-from fakebroker.server.made.spec import ClusterSpec
+from fakebroker.server.made.spec import ClusterSpec, OptionError
 from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
@@ -126,10 +126,14 @@ def _place(brokers: int, address: Address, spec: ClusterSpec) -> Place:
         advertised_host, is_told_dialled = told_of(host)
         is_dialled = is_dialled or is_told_dialled
     advertised_port = spec.advertised_port if spec.advertised_port is not None else told.advertised_port or 0
-    for name, first in (("port", port), ("advertised_port", advertised_port)):
+    for name, setting, given, first in (
+        ("port", "listeners", spec.port, port),
+        ("advertised_port", "advertised.listeners", spec.advertised_port, advertised_port),
+    ):
         most = 65_536 - brokers
         if not 0 <= first <= most:
-            raise ValueError(f"{name} {first} leaves no room for {brokers} brokers: use 0, or 1 to {most}")
+            where = f"the port {first} of {setting}" if given is None else f"{{}} {first}"
+            raise OptionError(f"{where} leaves no room for {brokers} brokers: use 0, or 1 to {most}", name)
     return Place(host, port, advertised_host, advertised_port, is_dialled)
 
 
@@ -150,6 +154,10 @@ def _ids(spec: ClusterSpec, node_id: int | None) -> tuple[int, ...]:
             raise ValueError(f"a broker has an id from 0 to {_LARGEST_ID}, not {broker_id}")
     if len(set(broker_ids)) != len(broker_ids):
         raise ValueError(f"each broker needs a different id, not {', '.join(map(str, broker_ids))}")
+    number = len(broker_ids)
+    if brokers not in (None, number):
+        sentence = f"{{}} is {brokers}, but {{}} names {number} broker{'s' * (number > 1)}: leave out one of both"
+        raise OptionError(sentence, "brokers", "broker_ids")
     return tuple(broker_ids)
 
 

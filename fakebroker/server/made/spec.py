@@ -173,6 +173,21 @@ class ClusterSpec:
     )
 
 
+class OptionError(ValueError):
+    """Options that contradict each other or leave no room. `sentence` has a {} for each of `names`: `str` gives it with
+    their names in Python, `on_the_command_line` with those of `serve`."""
+
+    def __init__(self, sentence: str, *names: str) -> None:
+        super().__init__(sentence.format(*names))
+        self.on_the_command_line = sentence.format(*map(flag_of, names))
+
+
+def flag_of(name: str) -> str:
+    """Return the name of an option on the command line of `serve`."""
+    option = dict(options())[name]
+    return option.flag or f"--{name.replace('_', '-')}"
+
+
 def options() -> Iterator[tuple[str, Option]]:
     """Yield the name of each option, with what belongs to it, in the order of the constructor."""
     for each in fields(ClusterSpec):

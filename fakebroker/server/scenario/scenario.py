@@ -80,6 +80,8 @@ class Scenario:
         source = str(path)
         try:
             text = FilePath(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise OSError(error.errno, f"the scenario file cannot be read: {error.strerror}", source) from None
         except UnicodeDecodeError as error:
             raise ScenarioError(f"this is no UTF-8 text: byte {error.start}", source, None, None) from None
         return cls.from_text(text, source)
@@ -107,6 +109,15 @@ class Scenario:
             with self._at("faults", index):
                 found.append(read_preset(fault) if "preset" in fault else Fault.from_json(fault))
         return found
+
+    def arguments_beneath(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments, with the given ones in their place. A given number of brokers replaces their ids, and
+        ids replace the number."""
+        arguments: dict[str, Any] = {**self.arguments, **given}
+        for name, other in (("brokers", "broker_ids"), ("broker_ids", "brokers")):
+            if given.get(name) is not None and given.get(other) is None:
+                arguments.pop(other, None)
+        return arguments
 
     def check_arguments(self, check: Callable[..., object]) -> None:
         """Call `check` with the arguments. If it raises, raise ScenarioError with the place of the wrong argument."""

@@ -18,6 +18,8 @@ class KeptJournal:
     def __init__(self, size: int, path: str | PathLike[str] | None) -> None:
         require(WHOLE_NUMBER, journal=size)
         require(PATH_OR_NONE, journal_file=path)
+        if path == "":
+            raise ValueError("journal_file must be the name of a file, not ''")
         if size < 0:
             raise ValueError(f"a journal keeps 0 events or more, not {size}")
         self._size = size

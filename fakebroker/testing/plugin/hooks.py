@@ -65,7 +65,7 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
-    """A Kafka cluster of one broker, or as `@pytest.mark.kafka(...)` wants it."""
+    """A Kafka cluster of one broker, otherwise as `@pytest.mark.kafka(...)` wants it."""
     yield from _cluster(request, {"brokers": 1})
 
 
@@ -129,6 +129,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def _wanted(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Wanted:
     markers = [(mark.args, mark.kwargs) for mark in request.node.iter_markers("kafka")]
     wanted = read_markers(markers, read_keys(request.config) | usual)
+    if usual and wanted.arguments["brokers"] != usual["brokers"]:
+        raise Slip(f"kafka_broker has one broker; for brokers={wanted.arguments['brokers']!r} use kafka_cluster")
     if "kafka_clock" in request.fixturenames:
         wanted.arguments.setdefault("clock", "manual")
     return wanted

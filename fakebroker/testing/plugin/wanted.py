@@ -104,6 +104,10 @@ def _topics(topics: Any) -> Iterable[Topic]:
 def _topic(name: Any, of: Any) -> Topic:
     if not isinstance(name, str):
         raise Slip(f"the name of a topic must be a string: {_TOPICS_FORM}, not {name!r}")
+    if ":" in name:  # the form of --topic and of the ini option
+        head, _, rest = name.partition(":")
+        right = f'topics={{"{head}": {rest}}}' if rest.isdecimal() else _TOPICS_FORM
+        raise Slip(f"Topic name is invalid: {name!r} has a colon; write {right}")
     if isinstance(of, int) and not isinstance(of, bool):
         return Topic(name, {"partitions": of})
     if not isinstance(of, Mapping):

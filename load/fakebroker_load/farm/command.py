@@ -42,7 +42,8 @@ def simulate(
     swarm: Annotated[bool, typer.Option(help="Each seed does without its own half of the faults.")] = True,
     shrink: Annotated[bool, typer.Option(help="If a plan fails, look for a shorter one that also fails.")] = True,
     out: Annotated[
-        Path | None, typer.Option(help="Keep the rows of all seeds there, and farm.json.", callback=absolute)
+        Path | None,
+        typer.Option(help="Keep the rows of all seeds there, and farm.json.", metavar="PATH", parser=absolute),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
     max_time: MaxTime = None,

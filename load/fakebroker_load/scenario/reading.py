@@ -13,7 +13,7 @@ from typing import Any
 
 from fakebroker.spelling import closest
 from fakebroker.yaml_places import BadYaml, read
-from fakebroker_load.arrivals import parse_arrivals
+from fakebroker_load.arrivals import parse_arrivals, read_trace
 from fakebroker_load.scenario.actions import check_action
 from fakebroker_load.scenario.batches import parse_beside
 from fakebroker_load.scenario.limits import parse_latency_limits
@@ -185,7 +185,13 @@ def parse_group(data: object) -> Group:
         if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
             raise ScenarioError(f"{who} has {name} = {value!r}; it is a number or a range of two, [low, high].", name)
         values[name] = tuple(pair)
-    return Group(**values)
+    group = Group(**values)
+    if group.arrivals is not None and group.arrivals.process == "trace":
+        try:
+            read_trace(group.arrivals.file, group.requests)
+        except ValueError as error:
+            raise ScenarioError(f"{who} {error}.", "arrivals", "file") from None
+    return group
 
 
 def parse_shares(who: str, data: object) -> dict[str, float]:

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 
-def absolute(path: Path | None) -> Path | None:
-    """Return the absolute path, as executors have another working directory. Links are not resolved: a shared folder
-    may be a link that differs between machines."""
-    return None if path is None else path.absolute()
+def absolute(text: str | Path) -> Path:
+    """Return the absolute path of a folder, as executors have another working directory. Links are not resolved: a
+    shared folder may be a link that differs between machines."""
+    if not str(text):
+        raise typer.BadParameter("'' is not the name of a folder.")
+    return Path(text).absolute()
 
 
 Master = Annotated[str | None, typer.Option(help="Spark master.", show_default="local, one task per core")]

@@ -25,6 +25,10 @@ def test_brokers_have_the_ids_that_were_chosen() -> None:
             kafka.brokers[1].stop()
 
 
+def test_a_number_of_brokers_may_repeat_their_ids() -> None:
+    assert list(FakeCluster(brokers=2, broker_ids=[0, 7]).brokers) == [0, 7]
+
+
 def test_a_topic_lies_where_it_was_assigned() -> None:
     with FakeCluster() as kafka:
         kafka.create_topic("t", assignments=[[3, 1], [1, 2]], configs={"min.insync.replicas": 2})
@@ -95,6 +99,11 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
         ({"broker_ids": [-1]}, ValueError, "a broker has an id from 0 to 2147483647, not -1"),
         ({"broker_ids": ["1"]}, TypeError, "each of broker_ids must be a whole number, not '1'"),
         ({"broker_ids": "12"}, TypeError, "broker_ids must be a list of whole numbers, not '12'"),
+        (
+            {"brokers": 2, "broker_ids": [1, 2, 3]},
+            ValueError,
+            "brokers is 2, but broker_ids names 3 brokers: .* one of .*",
+        ),
         ({"broker_ids": 3}, TypeError, "broker_ids must be a list of whole numbers, not 3"),
         (
             {"features": {"exactly.once": 1}},
@@ -115,6 +124,17 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
         ({"racks": ["a"]}, TypeError, "racks must be a mapping of names to values, or None, not .*"),
         ({"defaults": "ours"}, ValueError, "defaults are fakebroker, kafka, test, not 'ours'"),
         ({"defaults": None}, TypeError, "defaults must be a string, not None"),
+        (
+            {"config": {"listeners": "PLAINTEXT://127.0.0.1:65535"}, "brokers": 3},
+            ValueError,
+            "the port 65535 of listeners leaves no room for 3 brokers: use 0, or 1 to 65533",
+        ),
+        (
+            {"config": {"advertised.listeners": "PLAINTEXT://127.0.0.1:65535"}, "brokers": 3},
+            ValueError,
+            r"the port 65535 of advertised\.listeners leaves no room for 3 brokers: use 0, or 1 to 65533",
+        ),
+        ({"journal_file": ""}, ValueError, "journal_file must be the name of a file, not ''"),
         ({"advertised_port": 65534}, ValueError, "advertised_port 65534 leaves no room for 3 brokers: .*"),
     ],
     ids=lambda value: str(value)[:40],

@@ -63,10 +63,13 @@ MISTAKES = [
     ("seed: \x00", (None, None), None, "this is not valid YAML: special characters are not allowed"),
     ("seed: 2021-99-99", (None, None), None, "this YAML cannot be read: month must be in 1..12"),
     ("[" * 10_000, (None, None), None, "this YAML cannot be read: maximum recursion depth exceeded"),
+    ("seed: 1\na: &a [*a]", (2, 4), None, "an alias within this value refers to the value itself"),
+    ("a: &a\n  b: {c: *a}", (1, 4), None, "an alias within this value refers to the value itself"),
     ("clock: manuel", (1, 1), "clock", "'clock' is real or manual or auto, not \"manuel\"; did you mean 'manual'?"),
     ("[]", (None, None), None, "this is a mapping (name: value), not []"),
     ("racks: {z: 1}", (1, 9), "z", "'z' is not the id of a broker"),
     ("brokers: 2\nracks: {7: a}", (2, 1), "racks", "there is no broker 7: the ids are 1 to 2"),
+    ("brokers: 2\nbroker_ids: [1]", (1, 1), "brokers", "brokers is 2, but broker_ids names 1 broker: leave out one"),
     ("brokers: 0", (1, 1), "brokers", "'brokers' is 1 or more, not 0"),
     ("brokers: 101", (1, 1), "brokers", "'brokers' is 100 at most, not 101"),
     ("broker_ids: []", (1, 1), "broker_ids", "'broker_ids' has no items, and needs 1 at least"),
@@ -176,6 +179,27 @@ def test_what_an_argument_says_counts_before_the_file(tmp_path: Path) -> None:
 
     with FakeCluster.from_scenario(tmp_path / "two.yaml", brokers=1) as kafka:
         assert len(kafka.endpoints) == 1
+
+
+def test_an_alias_may_be_used_twice() -> None:
+    topics = "topics: [{name: a, configs: &c {retention.ms: 1}}, {name: b, configs: *c}]"
+    assert Scenario.from_text(topics).arguments == {}
+
+
+@pytest.mark.parametrize("cluster", [AsyncFakeCluster, FakeCluster])
+def test_a_file_that_does_not_exist_is_called_a_scenario(cluster: Any) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        cluster.from_scenario("nope.yaml")
+    assert str(raised.value) == "[Errno 2] the scenario file cannot be read: No such file or directory: 'nope.yaml'"
+
+
+@pytest.mark.parametrize("cluster", [AsyncFakeCluster, FakeCluster])
+def test_a_number_of_brokers_and_their_ids_replace_each_other(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "number.yaml").write_text("brokers: 2\n")
+    (tmp_path / "ids.yaml").write_text("broker_ids: [4, 5, 6]\n")
+
+    assert list(cluster.from_scenario(tmp_path / "number.yaml", broker_ids=[0, 7, 9]).brokers) == [0, 7, 9]
+    assert list(cluster.from_scenario(tmp_path / "ids.yaml", brokers=2).brokers) == [1, 2]
 
 
 def test_a_cluster_that_cannot_be_set_up_has_no_port_open_and_can_be_tried_again(tmp_path: Path) -> None:

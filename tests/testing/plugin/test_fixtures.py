@@ -152,6 +152,8 @@ SLIPS = {
     "topics={'o': 1.5}": "topic 'o' needs a number of partitions, or a mapping: *not 1.5",
     "topics=5": 'topics={"orders": 3} or *, not topics=5',
     "topics=['a b']": "*Topic name*",
+    "topics=['orders:3']": """Topic name is invalid: 'orders:3' has a colon; write topics={"orders": 3}""",
+    "topics='orders:3:2'": """Topic name is invalid: 'orders:3:2' has a colon; write topics={"orders": 3} or *""",
     "topics={'o': {'replication_factor': 4}}": "Unable to replicate the partition 4 time(s): *",
     "configs=['a=b']": "configs must be a mapping, as in *, not *a=b*",
     "configs={'message.max.byte': 5}": "Unknown configuration 'message.max.byte'*",
@@ -193,6 +195,27 @@ def test_a_slip_in_the_settings(run: Run, ini: str, sentence: str) -> None:
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"pytest's settings for test_it.py::test_it: {sentence}"])
+
+
+MANY_AS_ONE = """
+    import pytest
+
+    @pytest.mark.kafka(brokers=5)
+    def test_it(kafka_broker): pass
+
+    @pytest.mark.kafka(brokers=1)
+    def test_one(kafka_broker):
+        assert len(kafka_broker.brokers) == 1
+"""
+
+
+def test_kafka_broker_is_never_several_brokers(run: Run) -> None:
+    result = run(MANY_AS_ONE)
+
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(
+        ["@pytest.mark.kafka for test_it.py::test_it: kafka_broker has one broker; for brokers=5 use kafka_cluster"]
+    )
 
 
 def test_two_clusters_in_one_test(run: Run) -> None:
