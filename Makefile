@@ -16,7 +16,7 @@ WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 MINUTES ?= 10
 SEQUENCES ?= 1000
 
-# Two processes more than cores, since clients and Spark often wait. Tests of Spark go to two of them
+# Two processes more than cores, since clients and Spark often wait. Tests of Spark go to one of them
 # (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
 CORES := $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)))')
 WORKERS ?= $(shell echo $$(($(CORES) + 2)))

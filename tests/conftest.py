@@ -15,7 +15,7 @@ import pytest
 from support import doses
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
 from support.rewriting import rewrite_share
-from support.scheduling import TwoProcessesForSpark, draw_order, sort
+from support.scheduling import OneProcessForSpark, draw_order, sort
 
 import fakebroker
 
@@ -74,11 +74,9 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[py
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler that gives the tests of Spark to two processes, so that there are two JVMs.
-
-    It knows only names, so it distributes whole files. The marker xdist_group would do, but pytest 9.2 does not pass it
-    to xdist 3.8."""
-    return TwoProcessesForSpark(config, log)
+    """Return the scheduler that gives the tests of Spark to one process, so that there is one JVM. It knows only names,
+    so it distributes whole files. The marker xdist_group would do, but pytest 9.2 does not pass it to xdist 3.8."""
+    return OneProcessForSpark(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,4 +1,4 @@
-"""Tests of Spark go to two processes, with and without xdist's knowledge of markers."""
+"""Tests of Spark go to one process, with and without xdist's knowledge of markers."""
 
 from __future__ import annotations
 
@@ -24,32 +24,26 @@ def test_files_of_spark_are_known_by_their_marker(file: str, expected: bool) -> 
     assert uses_spark(file) is expected
 
 
-def test_each_half_of_them_goes_to_one_process_and_others_to_all(tmp_path: Path) -> None:
-    halves = {"": "ab", "tests/plants/": "cd"}
-    files = {f"{folder}test_{name}": "pytest.mark.spark" for folder, names in halves.items() for name in names}
-    (tmp_path / "tests" / "plants").mkdir(parents=True)
-    for name, marker in (files | {"test_e": "pytest.mark.slow"}).items():
-        (tmp_path / f"{name}.py").write_text(
+def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
+    for name, marker in (("a", "pytest.mark.spark"), ("b", "pytest.mark.spark"), ("c", "pytest.mark.slow")):
+        (tmp_path / f"test_{name}.py").write_text(
             f"import os, pathlib, pytest\npytestmark = {marker}\n"
             "@pytest.mark.parametrize('n', range(8))\n"
-            "def test_it(n): pathlib.Path(__file__).parents[0].joinpath(f'{os.getpid()}-' + __name__).touch()\n"
+            "def test_it(n): pathlib.Path(f'{os.getpid()}-' + __name__).touch()\n"
         )
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n spark: s\n slow: s\n")
     (tmp_path / "conftest.py").write_text(
         "from support import scheduling\nscheduling.ROOT = __import__('pathlib').Path(__file__).parent\n"
-        "def pytest_xdist_make_scheduler(config, log): return scheduling.TwoProcessesForSpark(config, log)\n"
+        "def pytest_xdist_make_scheduler(config, log): return scheduling.OneProcessForSpark(config, log)\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadscope", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-p", "no:cacheprovider"]
     command += ["-p", "xdist"]
     environment = {"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert "40 passed" in done.stdout, done.stdout + done.stderr
-    ran = [path.name.split("-") for path in tmp_path.rglob("[0-9]*-test_*")]
-    first, second = (
-        {process for process, file in ran if file in (f"test_{name}" for name in names)} for names in halves.values()
-    )
-    assert len(first) == len(second) == 1
-    assert len({process for process, _ in ran}) == 3
+    assert "24 passed" in done.stdout, done.stdout + done.stderr
+    ran = [path.name.split("-") for path in tmp_path.glob("[0-9]*-test_*")]
+    assert len({process for process, file in ran if file in ("test_a", "test_b")}) == 1
+    assert len({process for process, _ in ran}) == 2
 
 
 def test_a_drawn_order_sets_up_a_module_of_spark_once(tmp_path: Path) -> None:

@@ -13,20 +13,11 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 ROOT = Path(__file__).parents[2]
 
 
-# The tests of Spark take as long as all others together on one core. In one process they would end last, and alone. So
-# there are two; these folders have about half of them.
-SECOND_HALF = ("tests/plants/", "tests/witness_mutants/", "tests/load/farm/", "tests/load/spark/")
-
-
-class TwoProcessesForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler that gives each test to a free process, and those of files with the marker `spark` to two processes,
-    each with one JVM."""
+class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
+    """A scheduler that gives each test to a free process, and those of files with the marker `spark` to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        if not uses_spark(file):
-            return nodeid
-        return "spark, second half" if file.startswith(SECOND_HALF) else "spark"
+        return "spark" if uses_spark(nodeid.partition("::")[0]) else nodeid
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """Forget what is complete: xdist counts all that a process was ever given after each test."""
