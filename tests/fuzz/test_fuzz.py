@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from random import Random
@@ -9,6 +10,7 @@ from random import Random
 import pytest
 from support.any_request import served
 from support.requests import api_versions, batch
+from support.simulation import SimulatedClient
 
 import fakebroker
 from fakebroker.network.effects import InternalError
@@ -126,6 +128,23 @@ def test_what_takes_long_is_found(pool: Pool, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(session, "SLOW_S", -1.0)
     outcome = session.run(session.plan(pool, 1, 0))
     assert (outcome.problem, outcome.frames) == ("slow", 1)
+
+
+def test_the_garbage_of_earlier_sessions_takes_no_time_of_a_frame(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[bool] = []
+    send = SimulatedClient.send
+
+    def send_with_garbage(client: SimulatedClient, *frames: bytes) -> None:
+        count = gc.get_stats()[0]["collections"]
+        kept: list[list[int]] = [[] for _ in range(50_000)]  # more than any threshold of the collector
+        send(client, *frames)
+        collected.append(gc.get_stats()[0]["collections"] > count and len(kept) > 0)
+
+    monkeypatch.setattr(SimulatedClient, "send", send_with_garbage)
+    plan = session.plan(pool, 1, 0)
+    session.run(Plan(plan.kind, plan.followers, plan.steps[:5]))
+    assert collected[:5] == [False] * 5
+    assert gc.isenabled()
 
 
 @pytest.mark.slow
