@@ -21,7 +21,7 @@ _ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
 _TABLE: Final = re.compile(r"(?<=\n\| API \| selectors \| before the work \| after the work \|\n)(\|.*\n)+")
 _CASE: Final = re.compile(r"^`([^`]+)`")
 
-# Of a produce request: error code, name, cause, and whether the record is in the log.
+# The first table, a row for each error: error code, name, cause, and whether the record is in the log.
 _PRODUCE: Final = (
     (3, "UNKNOWN_TOPIC_OR_PARTITION", "the topic or partition does not exist, or this broker does not know it", "no"),
     (6, "NOT_LEADER_OR_FOLLOWER", "another broker leads the partition; the client gets new metadata and retries", "no"),
