@@ -53,11 +53,18 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "timingwheel",
     },
+    "fakebroker.server.tls": {
+        "fakebroker.server",
+        "fakebroker.core",
+        "fakebroker.extras",  # what is said where an extra is not installed
+        "cryptography",
+    },
     "fakebroker.server": {
         "fakebroker.cluster",
         "fakebroker.network",
         "fakebroker.core",
         "fakebroker.protocol",
+        "fakebroker.server.tls",
         "fakebroker.spelling",
         "fakebroker.streams",
         "fakebroker.yaml_places",
