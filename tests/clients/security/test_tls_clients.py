@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ import confluent_kafka
 import kafka as kafka_python
 import pytest
 from support.log_reader import read_values
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import Throttled
@@ -21,27 +23,29 @@ pytest.importorskip("cryptography", reason="the extra security is not installed"
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 TOPIC, VALUE = "orders", b"value"
-Sends = Callable[[dict[str, Any]], None]
+PATIENCE_MS = 60_000
+Sends = Callable[..., None]
 
 
-def by_confluent(settings: dict[str, Any]) -> None:
+def by_confluent(settings: dict[str, Any], patience_ms: int = PATIENCE_MS) -> None:
     failed: list[Any] = []
-    producer = confluent_kafka.Producer(settings | {"message.timeout.ms": 2_000, "error_cb": failed.append})
+    producer = confluent_kafka.Producer(settings | {"message.timeout.ms": patience_ms, "error_cb": failed.append})
     producer.produce(TOPIC, VALUE, on_delivery=lambda error, _: failed.append(error) if error else None)
     producer.flush(60)
     if failed:
         raise ConnectionError(" ".join(map(str, failed)))
 
 
-def by_kafka_python(settings: dict[str, Any]) -> None:
-    producer = kafka_python.KafkaProducer(**settings, max_block_ms=2_000, bootstrap_timeout_ms=2_000)
+def by_kafka_python(settings: dict[str, Any], patience_ms: int = PATIENCE_MS) -> None:
+    patience = {"max_block_ms": patience_ms, "bootstrap_timeout_ms": patience_ms}
+    producer = kafka_python.KafkaProducer(**settings, **patience)
     try:
         producer.send(TOPIC, VALUE).get(60)
     finally:
         producer.close(0)
 
 
-def by_aiokafka(settings: dict[str, Any]) -> None:
+def by_aiokafka(settings: dict[str, Any], patience_ms: int = PATIENCE_MS) -> None:
     async def send() -> None:
         producer = aiokafka.AIOKafkaProducer(**settings)
         try:
@@ -61,13 +65,15 @@ CLIENTS: dict[str, Sends] = {
     "kafka-python": by_kafka_python,
     "aiokafka": by_aiokafka,
 }
+# The alerts of OpenSSL.
+ALERTS = {"unknown issuer": "unknown ca", "expired": "certificate expired", "wrong host": "bad certificate"}
 clients = pytest.mark.parametrize("library", CLIENTS)
 
 
 @pytest.fixture
 def kafka() -> Iterator[FakeCluster]:
     config = {"ssl.client.auth": "requested"}
-    with FakeCluster(brokers=1, listeners=["PLAINTEXT", "SSL"], config=config) as cluster:
+    with FakeCluster(brokers=1, listeners=["PLAINTEXT", "SSL"], config=config, clock="auto") as cluster:
         cluster.create_topic(TOPIC, partitions=1)
         yield cluster
 
@@ -89,10 +95,16 @@ def test_a_client_with_a_certificate_is_its_principal(kafka: FakeCluster, librar
 
 @clients
 @pytest.mark.parametrize("what", ["unknown issuer", "expired", "wrong host"])
-def test_a_client_does_not_trust_a_wrong_certificate(kafka: FakeCluster, library: str, what: str) -> None:
+def test_a_client_does_not_trust_a_wrong_certificate(
+    kafka: FakeCluster, library: str, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "fakebroker")
     kafka.tls.present(what)
     with pytest.raises(Exception):  # noqa: B017  each library has its own
-        CLIENTS[library](kafka.client_settings(library, "SSL"))
+        CLIENTS[library](kafka.client_settings(library, "SSL"), patience_ms=200)
+    # aiokafka closes the connection without an alert, and logs the reason itself.
+    reason = "certificate verify failed" if library == "aiokafka" else f"TLS handshake failed: {ALERTS[what]}"
+    wait_until(lambda: reason in caplog.text, reason)
     kafka.tls.present()
     CLIENTS[library](kafka.client_settings(library, "SSL"))
     assert read_values(kafka, TOPIC) == [VALUE], "only the second record"
