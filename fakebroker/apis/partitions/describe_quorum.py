@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, PASSED_ON, because, reads
 from fakebroker.protocol.build import Each, build_lazily
@@ -56,6 +57,7 @@ def error_response(ctx: RequestContext, request: DescribeQuorumRequest, code: Er
     0,
     2,
     error_response=error_response,
+    authorization=cluster("DESCRIBE"),
     errors=reads(
         PARTITION,
         "CLUSTER_AUTHORIZATION_FAILED UNKNOWN_TOPIC_OR_PARTITION NOT_LEADER_OR_FOLLOWER BROKER_NOT_AVAILABLE",

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CONTROLLER, PARTITION, reads
 from fakebroker.core.replication.partition import Partition
@@ -43,7 +44,9 @@ def error_response(ctx: RequestContext, request: ListPartitionReassignmentsReque
     return _respond(ctx, code, "", topics)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response, errors=reads(PARTITION, CONTROLLER))
+@registry.api(
+    KEY, 0, 0, error_response=error_response, authorization=cluster("DESCRIBE"), errors=reads(PARTITION, CONTROLLER)
+)
 def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> Slices[None]:
     topics: list[dict[str, Any]] = []
     seen = 0

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.core.security.scram_credentials import ScramCredential
@@ -43,6 +44,7 @@ def error_response(ctx: RequestContext, request: AlterUserScramCredentialsReques
     0,
     0,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes(
         "",
         before=f"{CONTROLLER} RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL UNSUPPORTED_SASL_MECHANISM",
