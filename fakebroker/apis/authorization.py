@@ -27,14 +27,6 @@ Handler = Callable[[RequestContext, Any], Slices[None] | None]
 
 _LEFT_OUT: Final = "-"
 
-# Kafka's texts of the errors (clients/.../common/protocol/Errors.java), where a response has them.
-ERROR_TEXTS: Final = {
-    ErrorCode.topic_authorization_failed: "Topic authorization failed.",
-    ErrorCode.group_authorization_failed: "Group authorization failed.",
-    ErrorCode.cluster_authorization_failed: "Cluster authorization failed.",
-    ErrorCode.transactional_id_authorization_failed: "Transactional Id authorization failed.",
-}
-
 
 class Rule(NamedTuple):
     """One permission. `error` is None if what is not allowed is left out. `place` is the part of the response with the
@@ -66,8 +58,7 @@ class Authorization:
         def checked(ctx: RequestContext, request: Any) -> Slices[None] | None:
             if ctx.broker.authorizer is not None:
                 for rule in rules:
-                    if not ctx.is_authorized(rule.operation, rule.resource_type, _name(rule.resource_type, request)):
-                        raise _refusal(rule)
+                    _require(ctx, rule, request)
             return handle(ctx, request)
 
         return checked
@@ -116,6 +107,16 @@ def _name(kind: ResourceType, request: Any) -> str:
     return name
 
 
-def _refusal(rule: Rule) -> KafkaError:
-    assert rule.error is not None
-    return KafkaError(rule.error, f"The client needs {rule.operation.name} on {rule.resource_type.name}.")
+def require_cluster(ctx: RequestContext, request: Any, operation: AclOperation) -> None:
+    """Raise KafkaError if the client may not do the operation on the cluster. For handlers that check something before
+    that."""
+    error = ErrorCode.cluster_authorization_failed
+    _require(ctx, Rule(ResourceType.CLUSTER, operation, error, "request"), request)
+
+
+def _require(ctx: RequestContext, rule: Rule, request: Any) -> None:
+    kind, operation, error, _ = rule
+    if not ctx.is_authorized(operation, kind, _name(kind, request)):
+        ctx.refusal = f"Request {type(request).__name__} needs {operation.name} permission."
+        assert error is not None
+        raise KafkaError(error, ctx.refusal)

@@ -49,6 +49,7 @@ class RequestContext:
     connection     counts the connections, from 1; `peer` names the other side, for logs
     listener       the listener of its connection; `principal` is the authenticated user
     probe          the listeners for events; `trail` is what those of its connection tell
+    refusal        why the client may not send the request at all, for the response; empty if it may
 
     It drops its connection after the response, because the context may live longer: a delayed operation stays on watch
     lists until they are visited.
@@ -56,7 +57,7 @@ class RequestContext:
 
     __slots__ = (
         "_connection", "_request_bytes", "_sockets", "_throttle_time_ms", "_throttled", "api_version", "broker",
-        "client_id", "connection", "correlation_id", "now", "peer", "probe", "trail",
+        "client_id", "connection", "correlation_id", "now", "peer", "probe", "refusal", "trail",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +83,7 @@ class RequestContext:
         self.peer = connection.peer
         self.probe = probe
         self.trail = connection.trail
+        self.refusal = ""
         self._sockets = sockets
         self._connection: Connection | None = connection
         self._request_bytes = request_bytes

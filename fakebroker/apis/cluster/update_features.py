@@ -41,7 +41,7 @@ def _respond(ctx: RequestContext, **values: Any) -> None:
 
 
 def error_response(ctx: RequestContext, request: UpdateFeaturesRequest, code: ErrorCode) -> None:
-    _respond(ctx, error_code=code)
+    _respond(ctx, error_code=code, error_message=ctx.refusal or None)
 
 
 @registry.api(

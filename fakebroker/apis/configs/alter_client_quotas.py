@@ -19,6 +19,7 @@ from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.core.hash_order import grown_capacity, in_slots
 from fakebroker.core.quota.quotas_image import ClientQuotaEntity
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -38,7 +39,7 @@ def _respond(ctx: RequestContext, entries: Each[dict[str, Any]]) -> Slices[None]
 
 
 def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code: ErrorCode) -> Slices[None]:
-    error = KafkaError(code, "")
+    error = KafkaError(code, ERROR_TEXTS.get(code, ""))
     return _respond(ctx, Each(_entry, [(_entity(entry), error) for entry in request.entries]))
 
 

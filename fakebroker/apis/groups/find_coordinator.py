@@ -20,11 +20,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import ERROR_TEXTS, in_handler
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.core.controller.auto_creation import creatable_topic
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError

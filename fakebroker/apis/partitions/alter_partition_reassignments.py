@@ -53,7 +53,7 @@ def _respond(
 
 
 def error_response(ctx: RequestContext, request: AlterPartitionReassignmentsRequest, code: ErrorCode) -> Slices[None]:
-    error = KafkaError(code, "")
+    error = KafkaError(code, ctx.refusal)
     results: _Results = [
         (topic.name, [(partition.partition_index, error) for partition in topic.partitions]) for topic in request.topics
     ]

@@ -16,11 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import ERROR_TEXTS, in_handler
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import LEADER, PARTITION, reads
 from fakebroker.core.log.producer_state import ProducerStateManager
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode

@@ -19,6 +19,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, PASSED_ON, because, reads
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -41,7 +42,7 @@ def _respond(
 ) -> Slices[None]:
     values = {
         "error_code": code,
-        "error_message": "",
+        "error_message": ERROR_TEXTS.get(code, ""),
         "topics": topics,
         "nodes": nodes,
     }

@@ -45,7 +45,7 @@ def _respond(ctx: RequestContext, code: ErrorCode, results: _Results) -> Slices[
 
 
 def error_response(ctx: RequestContext, request: ElectLeadersRequest, code: ErrorCode) -> Slices[None]:
-    return _failed(ctx, request, KafkaError(code, ""))
+    return _failed(ctx, request, KafkaError(code, ctx.refusal))
 
 
 def _failed(ctx: RequestContext, request: ElectLeadersRequest, error: KafkaError) -> Slices[None]:

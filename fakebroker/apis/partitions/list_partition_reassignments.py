@@ -41,7 +41,7 @@ def error_response(ctx: RequestContext, request: ListPartitionReassignmentsReque
         {"name": topic.name, "partitions": [{"partition_index": index} for index in topic.partition_indexes]}
         for topic in request.topics or ()
     ]
-    return _respond(ctx, code, "", topics)
+    return _respond(ctx, code, ctx.refusal, topics)
 
 
 @registry.api(

@@ -33,7 +33,7 @@ def _respond(ctx: RequestContext, code: ErrorCode, message: str | None) -> None:
 
 
 def error_response(ctx: RequestContext, request: UnregisterBrokerRequest, code: ErrorCode) -> None:
-    _respond(ctx, code, None)
+    _respond(ctx, code, ctx.refusal or None)
 
 
 @registry.api(

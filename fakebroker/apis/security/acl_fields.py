@@ -16,13 +16,6 @@ from fakebroker.core.security.acl_binding import (
     ResourceType,
 )
 
-_UNKNOWN = 0
-
-
-def is_unknown(*codes: int) -> bool:
-    """Return True if one of the codes is 0: Kafka cannot read such a request."""
-    return _UNKNOWN in codes
-
 
 def binding_of(creation: Any) -> AclBinding:
     """Return the binding of an entry of CreateAcls."""

@@ -36,7 +36,7 @@ def _respond(ctx: RequestContext, results: list[tuple[str, KafkaError | None]]) 
 def error_response(ctx: RequestContext, request: AlterUserScramCredentialsRequest, code: ErrorCode) -> Slices[None]:
     users = dict.fromkeys(each.name for each in request.deletions)
     users |= dict.fromkeys(each.name for each in request.upsertions)
-    return _respond(ctx, [(user, KafkaError(code, "")) for user in users])
+    return _respond(ctx, [(user, KafkaError(code, ctx.refusal)) for user in users])
 
 
 @registry.api(

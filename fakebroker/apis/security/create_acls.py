@@ -15,10 +15,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import in_handler
+from fakebroker.apis.authorization import in_handler, require_cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import ACLS, CHANGED, changes
-from fakebroker.apis.security.acl_fields import binding_of, is_unknown
+from fakebroker.apis.security.acl_fields import binding_of
 from fakebroker.core.security.acl_binding import AclOperation
 from fakebroker.core.security.acl_control import AclControl
 from fakebroker.protocol.build import Each, build_lazily
@@ -39,7 +39,7 @@ def _respond(ctx: RequestContext, results: Sequence[KafkaError | None]) -> Slice
 
 
 def error_response(ctx: RequestContext, request: CreateAclsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, [KafkaError(code, "")] * len(request.creations))
+    return _respond(ctx, [KafkaError(code, ctx.refusal)] * len(request.creations))
 
 
 @registry.api(
@@ -52,7 +52,7 @@ def error_response(ctx: RequestContext, request: CreateAclsRequest, code: ErrorC
 )
 def handle(ctx: RequestContext, request: CreateAclsRequest) -> Slices[None] | None:
     for acl in request.creations:
-        if is_unknown(acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type):
+        if 0 in (acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type):
             ctx.close("CreateAcls: an entry contains UNKNOWN elements")
             return None
     return _create(ctx, request)
@@ -64,8 +64,7 @@ def _create(ctx: RequestContext, request: CreateAclsRequest) -> Slices[None]:
         disabled = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured.")
         yield from _respond(ctx, [disabled] * len(request.creations))
         return
-    if not ctx.is_authorized_for_cluster(AclOperation.ALTER):
-        raise KafkaError(ErrorCode.cluster_authorization_failed, "")
+    require_cluster(ctx, request, AclOperation.ALTER)
     bindings = yield from made_of(request.creations, binding_of)
     errors = yield from AclControl(authorizer).create_acls(bindings)
     yield from _respond(ctx, errors)

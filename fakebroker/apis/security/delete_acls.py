@@ -15,10 +15,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import in_handler
+from fakebroker.apis.authorization import in_handler, require_cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import ACLS, CHANGED, changes
-from fakebroker.apis.security.acl_fields import filter_of, is_unknown
+from fakebroker.apis.security.acl_fields import filter_of
 from fakebroker.core.security.acl_binding import AclBinding, AclOperation
 from fakebroker.core.security.acl_control import AclControl
 from fakebroker.protocol.build import Each, build_lazily
@@ -39,7 +39,7 @@ def _respond(ctx: RequestContext, results: Sequence[list[AclBinding] | KafkaErro
 
 
 def error_response(ctx: RequestContext, request: DeleteAclsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, [KafkaError(code, "")] * len(request.filters))
+    return _respond(ctx, [KafkaError(code, ctx.refusal)] * len(request.filters))
 
 
 @registry.api(
@@ -52,7 +52,7 @@ def error_response(ctx: RequestContext, request: DeleteAclsRequest, code: ErrorC
 )
 def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Slices[None] | None:
     for each in request.filters:
-        if is_unknown(each.resource_type_filter, each.pattern_type_filter, each.operation, each.permission_type):
+        if 0 in (each.resource_type_filter, each.pattern_type_filter, each.operation, each.permission_type):
             ctx.close("DeleteAcls: a filter contains UNKNOWN elements")
             return None
     return _delete(ctx, request)
@@ -64,8 +64,7 @@ def _delete(ctx: RequestContext, request: DeleteAclsRequest) -> Slices[None]:
         disabled = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured.")
         yield from _respond(ctx, [disabled] * len(request.filters))
         return
-    if not ctx.is_authorized_for_cluster(AclOperation.ALTER):
-        raise KafkaError(ErrorCode.cluster_authorization_failed, "")
+    require_cluster(ctx, request, AclOperation.ALTER)
     filters = yield from made_of(request.filters, filter_of)
     results = yield from AclControl(authorizer).delete_acls(filters)
     yield from _respond(ctx, results)

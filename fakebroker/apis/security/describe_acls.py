@@ -13,15 +13,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import in_handler
+from fakebroker.apis.authorization import in_handler, require_cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import UNANSWERED, because, reads
-from fakebroker.apis.security.acl_fields import filter_of, is_unknown
+from fakebroker.apis.security.acl_fields import filter_of
 from fakebroker.core.security.acl_binding import AclBinding, AclOperation, PatternType, ResourceType
 from fakebroker.core.security.acl_control import matching
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
 
@@ -41,7 +40,7 @@ def _respond(ctx: RequestContext, **values: Any) -> Slices[None]:
 
 
 def error_response(ctx: RequestContext, request: DescribeAclsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, error_code=code)
+    return _respond(ctx, error_code=code, error_message=ctx.refusal or None)
 
 
 @registry.api(
@@ -56,7 +55,7 @@ def error_response(ctx: RequestContext, request: DescribeAclsRequest, code: Erro
 )
 def handle(ctx: RequestContext, request: DescribeAclsRequest) -> Slices[None] | None:
     types = request.resource_type_filter, request.pattern_type_filter
-    if is_unknown(*types, request.operation, request.permission_type):
+    if 0 in (*types, request.operation, request.permission_type):
         ctx.close("DescribeAcls: the filter contains UNKNOWN elements")
         return None
     return _describe(ctx, request)
@@ -68,8 +67,7 @@ def _describe(ctx: RequestContext, request: DescribeAclsRequest) -> Slices[None]
         message = "No Authorizer is configured on the broker"
         yield from _respond(ctx, error_code=ErrorCode.security_disabled, error_message=message)
         return
-    if not ctx.is_authorized_for_cluster(AclOperation.DESCRIBE):
-        raise KafkaError(ErrorCode.cluster_authorization_failed, "")
+    require_cluster(ctx, request, AclOperation.DESCRIBE)
     found = yield from matching(authorizer, filter_of(request))
     patterns: _Patterns = {}
     for number, binding in enumerate(found, 1):

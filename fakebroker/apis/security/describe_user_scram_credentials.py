@@ -38,7 +38,9 @@ def _respond(ctx: RequestContext, **values: Any) -> Slices[None]:
 
 
 def error_response(ctx: RequestContext, request: DescribeUserScramCredentialsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, error_code=code, error_message=None)
+    """Respond as Kafka: the users of the request have the error as well, but no names."""
+    failed = {"user": "", "error_code": code, "error_message": None, "credential_infos": ()}
+    return _respond(ctx, error_code=code, error_message=None, results=Each(lambda _: failed, request.users or ()))
 
 
 @registry.api(

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import ERROR_TEXTS, in_handler
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, TOPIC_ADMIN, UNANSWERED, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError

@@ -41,6 +41,7 @@ from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.topics import MAX_RECORDS_PER_USER_OP
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.acl_binding import CLUSTER_NAME, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -151,7 +152,7 @@ class ConfigurationControl:
         for number, index in enumerate(left):
             resource = changes[index][0]
             try:
-                self._refuse_unauthorized(resource)
+                self._refuse_unauthorized(resource, at_controller=True)
                 before = self._texts(resource)
                 after = self._checked(resource, (yield from change(index, before)))
                 is_broker = resource.kind == BROKER
@@ -175,8 +176,9 @@ class ConfigurationControl:
                 yield
         return results
 
-    def _refuse_unauthorized(self, resource: ConfigResource) -> None:
-        """Raise KafkaError if the client may not alter the resource. Those of brokers belong to the cluster."""
+    def _refuse_unauthorized(self, resource: ConfigResource, at_controller: bool = False) -> None:
+        """Raise KafkaError if the client may not alter the resource. Those of brokers belong to the cluster. Only the
+        controller's error has a text."""
         if resource.kind == TOPIC:
             is_authorized = self._is_authorized(ResourceType.TOPIC, resource.name)
         elif resource.kind == GROUP:
@@ -184,7 +186,8 @@ class ConfigurationControl:
         else:
             is_authorized = self._is_authorized(ResourceType.CLUSTER, CLUSTER_NAME)
         if not is_authorized:
-            raise KafkaError(unauthorized(resource.kind), "")
+            code = unauthorized(resource.kind)
+            raise KafkaError(code, ERROR_TEXTS[code] if at_controller else "")
 
     def _texts(self, resource: ConfigResource) -> Mapping[str, str]:
         """Return the settings of a resource; none, if it does not exist."""
