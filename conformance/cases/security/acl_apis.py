@@ -1,4 +1,4 @@
-"""CreateAcls, DescribeAcls, DeleteAcls with an authorizer, the decisions that follow, and changes while requests wait."""
+"""The APIs of ACLs with an authorizer, the decisions that follow, and changes while requests wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance import session_steps
 from conformance.acl_steps import CLIENT, acl, acl_case, admin, create_acls, host_of
 from conformance.frames import batch, fetch, produce, request
 from conformance.scenario import Case, CatchUp, Send, Settle, Step, Topic
-from conformance.session_steps import ONE
+from conformance.session_steps import ONE, Partitions
 
 _DESCRIBE_ACLS, _DELETE_ACLS, _DESCRIBE_TOPICS, _DESCRIBE_TRANSACTIONS = 29, 31, 75, 65
 _VERSIONS = (1, 2, 3)
@@ -48,18 +48,13 @@ _GOOD = _read("acl-bad", principal="User:acl-bad", host="acl-bad")
 _BAD: tuple[dict[str, Any], ...] = (
     _GOOD,
     _GOOD,
-    _GOOD | {"resource_type": 1},
     _GOOD | {"resource_type": _UNKNOWN_CODE},
     _GOOD | {"resource_type": 4},
     _GOOD | {"resource_type": 4, "resource_name": ""},
     _GOOD | {"resource_name": ""},
-    _GOOD | {"resource_pattern_type": 1},
-    _GOOD | {"resource_pattern_type": 2},
     _GOOD | {"resource_pattern_type": _UNKNOWN_CODE},
-    _GOOD | {"operation": 1},
     _GOOD | {"operation": 15},
     _GOOD | {"operation": 16},
-    _GOOD | {"permission_type": 1},
     _GOOD | {"permission_type": _UNKNOWN_CODE},
     _GOOD | {"principal": ""},
     _GOOD | {"principal": "acl-bad"},
@@ -70,10 +65,17 @@ _BAD: tuple[dict[str, Any], ...] = (
     _GOOD | {"host": "*x"},
     _GOOD | {"resource_name": "not a topic's name / at all"},
 )
+_INDEFINITE = (
+    ("resource-type", "resource_type", 1),
+    ("pattern-type", "resource_pattern_type", 1),
+    ("pattern-type-match", "resource_pattern_type", 2),
+    ("operation", "operation", 1),
+    ("permission", "permission_type", 1),
+)
 _NETWORKS = (
     "10.0.0.0/8", "10.0.0.0/0", "10.0.0.0/32", "10.0.0.0/33", "10.0.0/8", "10.0.0.256/8", "/", "10.0.0.0/", "/8",
-    "10.0.0.0/8/8", "10.0.0.0/-1", "010.0.0.0/8", "2001:db8::/32", "2001:db8::/129", "2001:db8::/x", "::/0", "1::2::3/8",
-    "10.0.0.0/255.0.0.0", " 10.0.0.0/8",
+    "10.0.0.0/8/8", "10.0.0.0/-1", "010.0.0.0/8", "2001:db8::/32", "2001:db8::/129", "2001:db8::/x", "::/0",
+    "1::2::3/8", "10.0.0.0/255.0.0.0", " 10.0.0.0/8",
 )  # fmt: skip
 
 _OF_FILTERS = (
@@ -134,6 +136,15 @@ _MANAGED = [
             _describe(principal_filter=f"User:acl-network-{number}"),
         )
         for number, host in enumerate(_NETWORKS)
+    ),
+    *(
+        _managed(
+            f"create-any-{what}",
+            "the constructors of ResourcePattern and AccessControlEntry fail",
+            create_acls(_GOOD, _GOOD | {field: code}),
+            _describe(host_filter="acl-bad"),
+        )
+        for what, field, code in _INDEFINITE
     ),
     _managed("create-nothing", "an empty list", create_acls()),
     *(
@@ -262,7 +273,7 @@ def _parked_fetch() -> Case:
 def _session() -> Case:
     name, topic = "acl-changes/fetch-session", Topic("acl-session", partitions=2)
     host = host_of(name)
-    wanted = {topic.name: {0: 0, 1: 0}}
+    wanted: Partitions = {topic.name: {0: 0, 1: 0}}
     return acl_case(
         name,
         "each request of a session is checked again (handleFetchRequest)",

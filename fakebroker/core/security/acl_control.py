@@ -29,7 +29,8 @@ from fakebroker.protocol.slices import Slices
 _MAX_RECORDS: Final = 10_000
 _CREATED_OF_A_SLICE: Final = 64
 _MATCHED_OF_A_SLICE: Final = 256
-_NOT_CONCRETE: Final = (0, 1)  # UNKNOWN, ANY
+_ANY: Final = 1  # of each kind
+_NOT_CONCRETE: Final = (0, _ANY)  # UNKNOWN, ANY
 
 
 @final
@@ -41,10 +42,13 @@ class AclControl:
 
     def create_acls(self, bindings: Sequence[AclBinding]) -> Slices[list[KafkaError | None]]:
         """Create the valid bindings. Return the error of each, in order. More new ones than a batch of the metadata log
-        takes: none is created, and all that are valid themselves have the error."""
+        takes: none is created, and all that are valid themselves have the error. Raise KafkaError for an entry that is
+        none of one resource or operation: Kafka fails on it before it looks at the others."""
         errors: list[KafkaError | None] = []
         new: dict[AclBinding, None] = {}
         for number, binding in enumerate(bindings, 1):
+            if _is_indefinite(binding):
+                raise KafkaError(ErrorCode.unknown_server_error, f"{binding} is a filter.")
             error = _request_error(binding) or _binding_error(binding)
             errors.append(error)
             if error is None and binding not in self._authorizer:
@@ -100,6 +104,14 @@ def matching(authorizer: StandardAuthorizer, wanted: AclBindingFilter) -> Slices
         if number % _MATCHED_OF_A_SLICE == 0:
             yield
     return found
+
+
+def _is_indefinite(binding: AclBinding) -> bool:
+    """Return True if Kafka's classes of bindings do not accept the values."""
+    return _ANY in (binding.resource_type, binding.operation, binding.permission_type) or binding.pattern_type in (
+        PatternType.ANY,
+        PatternType.MATCH,
+    )
 
 
 def _request_error(binding: AclBinding) -> KafkaError | None:

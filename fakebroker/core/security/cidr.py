@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 _IPV4: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})/(\d{1,2})", re.ASCII)
@@ -19,8 +19,7 @@ _IPV4: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})/(\d{1,2})
 def validate(pattern: str) -> None:
     """Raise ValueError, with Kafka's reason, if the text is no network."""
     if ":" in pattern:
-        if _network(pattern) is None:
-            raise ValueError(f"Could not parse [{pattern}]")
+        _validate_ipv6(pattern)
         return
     found = _IPV4.fullmatch(pattern)
     if found is None:
@@ -33,10 +32,23 @@ def validate(pattern: str) -> None:
         raise ValueError(f"Value [{bits}] not in range [0,32]")
 
 
+def _validate_ipv6(pattern: str) -> None:
+    address, _, bits = pattern.partition("/")
+    if not (bits.isascii() and bits.isdecimal()):
+        raise ValueError(f"Could not parse [{pattern}] - invalid prefix length")
+    if int(bits) > 128:
+        raise ValueError(f"Could not parse [{pattern}] - prefix length must be between 0 and 128")
+    try:
+        IPv6Address(address)
+    except ValueError:
+        raise ValueError(f"Could not parse [{address}]") from None
+
+
 def is_in_range(host: str, pattern: str) -> bool:
-    """Return True if the address is in the network. Anything else than a network contains no address."""
+    """Return True if the address is in the network. Anything else than a network contains none; a client without an
+    address is in none."""
     network = _network(pattern)
-    return network is not None and ip_address(host) in network
+    return network is not None and bool(host) and ip_address(host) in network
 
 
 @lru_cache(maxsize=4096)

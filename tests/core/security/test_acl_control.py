@@ -37,13 +37,12 @@ def authorizer() -> StandardAuthorizer:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"resource_type": ResourceType.ANY}, "Invalid resourceType ANY"),
         ({"resource_type": ResourceType(99)}, "Invalid resourceType UNKNOWN"),
         ({"resource_type": ResourceType.CLUSTER}, "The only valid name for the CLUSTER resource is kafka-cluster"),
         ({"resource_name": ""}, "Invalid empty resource name"),
-        ({"pattern_type": PatternType.MATCH}, "Invalid patternType MATCH"),
-        ({"operation": AclOperation.ANY}, "Invalid operation ANY"),
-        ({"permission_type": AclPermissionType.ANY}, "Invalid permissionType ANY"),
+        ({"pattern_type": PatternType(99)}, "Invalid patternType UNKNOWN"),
+        ({"operation": AclOperation(99)}, "Invalid operation UNKNOWN"),
+        ({"permission_type": AclPermissionType(99)}, "Invalid permissionType UNKNOWN"),
         (
             {"principal": "alice"},
             "Could not parse principal from `alice` (no colon is present separating the principal type from the "
@@ -64,6 +63,26 @@ def test_an_invalid_binding_is_refused_and_the_others_are_created(
     assert (error.code, error.message) == (ErrorCode.invalid_request, message)
     assert none is None
     assert authorizer.bindings() == [GOOD]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"resource_type": ResourceType.ANY},
+        {"pattern_type": PatternType.MATCH},
+        {"pattern_type": PatternType.ANY},
+        {"operation": AclOperation.ANY},
+        {"permission_type": AclPermissionType.ANY},
+    ],
+)
+def test_a_filter_instead_of_a_binding_fails_the_whole_request(
+    authorizer: StandardAuthorizer, change: dict[str, object]
+) -> None:
+    with pytest.raises(KafkaError) as failure:
+        finish(AclControl(authorizer).create_acls([GOOD, GOOD._replace(**change)]))  # type: ignore[arg-type]
+
+    assert failure.value.code is ErrorCode.unknown_server_error
+    assert not authorizer.bindings()
 
 
 def test_a_binding_that_exists_is_created_again_without_an_error(authorizer: StandardAuthorizer) -> None:

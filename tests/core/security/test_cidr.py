@@ -21,6 +21,7 @@ from fakebroker.core.security.cidr import is_in_range, validate
         ("0:0:0:0:0:0:0:1", "127.0.0.0/8", False),
         ("127.0.0.1", "::/0", False),
         ("10.1.2.3", "nonsense/8", False),
+        ("", "0.0.0.0/0", False),
     ],
 )
 def test_an_address_is_in_a_network(host: str, pattern: str, expected: bool) -> None:
@@ -39,8 +40,9 @@ def test_a_network_is_valid(pattern: str) -> None:
         ("/", "Could not parse"),
         ("10.0.0.256/8", "Value \\[256\\] not in range"),
         ("10.0.0.0/33", "Value \\[33\\] not in range"),
-        ("2001:db8::/129", "Could not parse"),
-        ("2001:db8::/x", "Could not parse"),
+        ("2001:db8::/129", "prefix length must be between 0 and 128"),
+        ("2001:db8::/x", "invalid prefix length"),
+        ("1::2::3/8", r"Could not parse \[1::2::3\]"),
     ],
 )
 def test_another_text_is_refused_with_the_reason(pattern: str, reason: str) -> None:
