@@ -11,6 +11,7 @@ from conformance.awaited_groups import await_coordinator, await_group
 from conformance.dying.awaited import await_partition
 from conformance.random_ids import RandomIds
 from conformance.scenario import (
+    LOOPBACK,
     AwaitCoordinator,
     AwaitGroup,
     AwaitIsr,
@@ -129,12 +130,12 @@ class _Run:
     def do(self, step: Step) -> None:
         target = self._target
         match step:
-            case Send(parts, conn, broker):
+            case Send(parts, conn, broker, host):
                 data = b"".join(parts)
                 for stand_in, real in self._ids.values():
                     data = data.replace(stand_in.bytes, real.bytes)
                 data = self._producer_ids.real(self._session_ids.real(self._random_ids.real(data)))
-                self._client(conn, broker).send(data, target.now_s())
+                self._client(conn, broker, host).send(data, target.now_s())
             case Settle(conn, within_ms):
                 self._settle(conn, within_ms)
             case Listen(for_ms, conn):
@@ -206,10 +207,10 @@ class _Run:
         batches = tuple(self._producer_ids.state_records(transactional_id, list(log.batches)))
         return Log(f"{log.partition}:{transactional_id}", log.error, 0, len(batches), len(batches), batches)
 
-    def _client(self, name: str, broker: int = 1) -> _Client:
+    def _client(self, name: str, broker: int = 1, host: str = LOOPBACK) -> _Client:
         client = self._clients.get(name)
         if client is None:
-            client = self._clients[name] = _Client(self._target.connect(broker))
+            client = self._clients[name] = _Client(self._target.connect(broker, host))
         return client
 
     def _settle(self, name: str, within_ms: int) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import UUID
 
+LOOPBACK = "127.0.0.1"
+
 
 @dataclass(frozen=True)
 class Topic:
@@ -41,11 +43,13 @@ def placeholder(topic: str) -> UUID:
 
 @dataclass(frozen=True)
 class Send:
-    """Frames go out on a connection in one write. The connection is opened, to a broker, at its first use."""
+    """Frames go out on a connection in one write. The connection is opened, to a broker, at its first use; `host` is
+    the address of the client then, 127.x.y.z, by which ACLs tell clients apart."""
 
     frames: tuple[bytes, ...]
     conn: str = "a"
     broker: int = 1
+    host: str = LOOPBACK
 
 
 @dataclass(frozen=True)
@@ -309,8 +313,8 @@ class Case:
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
              three that shrink the ISR fast, "deaths": three that die, "racks": three in racks a, b and c
              that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
-             may be short, "small-groups": such a broker with groups of two that wait for others at first, or
-             "compacts": one that cleans its logs
+             may be short, "small-groups": such a broker with groups of two that wait for others at first,
+             "compacts": one that cleans its logs, or "acls": one with an authorizer
     timed    responses with a promised time
     """
 

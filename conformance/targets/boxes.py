@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fakebroker.core.controller.authorizer import STANDARD_AUTHORIZER
+
 _COMMON = {
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",  # leaders are where a case puts them
@@ -136,6 +138,18 @@ BOXES = {
         },
     ),
     "compacts": Box(1, _COMMON | _CLEANS, _CLEANS_SMALL),
+    # Everything is allowed until the first case gives ACLs to the harness (conformance/acl_steps.py).
+    "acls": Box(
+        1,
+        _TRANSACTIONS
+        | _ALONE
+        | {
+            "auto.create.topics.enable": "true",
+            "authorizer.class.name": STANDARD_AUTHORIZER,
+            "allow.everyone.if.no.acl.found": "true",
+            "group.consumer.assignment.interval.ms": "0",
+        },
+    ),
     "transactions": Box(1, _TRANSACTIONS | _ALONE),
     "transactions-1": Box(1, _TRANSACTIONS | _ALONE, features={"transaction.version": 1}),
     "transactions-0": Box(1, _TRANSACTIONS | _ALONE, features={"transaction.version": 0}),

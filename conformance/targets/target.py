@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from conformance import frames
-from conformance.scenario import Topic
+from conformance.scenario import LOOPBACK, Topic
 from conformance.targets.admin import LIMIT_S, Admin, check
 from conformance.targets.boxes import BOXES, Box
 from conformance.targets.kafka_box import KafkaBox, kafka_version
@@ -30,7 +30,7 @@ class Target(Protocol):
     version: str
 
     def now_s(self) -> float: ...
-    def connect(self, broker: int) -> Connection: ...
+    def connect(self, broker: int, host: str = LOOPBACK) -> Connection: ...
     def pause(self, ms: int) -> None: ...
     def create_topics(self, topics: Sequence[Topic]) -> None: ...
     def topic_ids(self, names: Sequence[str]) -> dict[str, UUID]: ...
@@ -76,8 +76,8 @@ class _OverTheWire:
     def now_s(self) -> float:
         return time.monotonic()
 
-    def connect(self, broker: int) -> Connection:
-        return SocketConnection(self.endpoints[broker])
+    def connect(self, broker: int, host: str = LOOPBACK) -> Connection:
+        return SocketConnection(self.endpoints[broker], host)
 
     def pause(self, ms: int) -> None:
         time.sleep(ms / 1000)

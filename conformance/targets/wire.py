@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from conformance.scenario import LOOPBACK
 from conformance.targets.described import KEY as DESCRIBE_TRANSACTIONS
 from conformance.targets.described import described_transactions
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
@@ -51,12 +52,12 @@ class Connection(Protocol):
 
 
 class SocketConnection:
-    """A blocking socket and a thread that reads it."""
+    """A blocking socket and a thread that reads it. `host` is the client's own address."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], host: str = LOOPBACK) -> None:
         self.arrivals: list[Arrival] = []
         self.closed = False
-        self._socket = socket.create_connection(address, timeout=_CONNECT_LIMIT_S)
+        self._socket = socket.create_connection(address, _CONNECT_LIMIT_S, (host, 0))
         self._socket.settimeout(None)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._changed = threading.Condition()

@@ -13,6 +13,7 @@ from conformance.transcripts.rule import (
     near,
     only_kafka,
     same_but_for_clocks,
+    same_refusal,
 )
 from fakebroker.apis import registry
 from fakebroker.apis.features import supported_features
@@ -156,6 +157,13 @@ RULES: tuple[Rule, ...] = (
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", both_texts),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "authorization/create-*", both_random_ids),
+    Rule(
+        "Kafka prints its Java object of a request that is not allowed; ours says which API it was",
+        "*.error_message",
+        "authorization/*",
+        same_refusal,
+    ),
     Rule(
         "an id that a stream has made up may be one that one of the clusters had given",
         "*.batches[*].producer_id",

@@ -30,6 +30,10 @@ SORTED_BY = {
     "results_by_partition": ("partition_index",),
     "transaction_states": ("transactional_id",),
     "markers": ("producer_id",),
+    # DescribeAcls, DeleteAcls: the order of a hash table.
+    "resources": ("resource_type", "resource_name", "pattern_type"),
+    "acls": ("principal", "host", "operation", "permission_type"),
+    "matching_acls": ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation"),
     # ConsumerGroupDescribe and ConsumerGroupHeartbeat: the order of hashes of random ids.
     "topic_partitions": ("topic_name", "topic_id"),
 }

@@ -66,3 +66,9 @@ def both_or_none(kafka: Any, ours: Any) -> bool:
 
 def only_kafka(kafka: Any, ours: Any) -> bool:
     return isinstance(kafka, dict) and ours == "(absent)"
+
+
+def same_refusal(kafka: Any, ours: Any) -> bool:
+    """Two texts of a request that is not allowed, with the same missing permission."""
+    needs = [str(text).rpartition(" needs ") for text in (kafka, ours)]
+    return all(before.startswith("Request ") for before, _, _ in needs) and needs[0][2] == needs[1][2]

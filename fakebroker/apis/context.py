@@ -8,7 +8,7 @@ Source   clients/.../common/requests/RequestContext.java; core/.../server/Reques
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, final
 
 from fakebroker.core.broker.broker import Broker
@@ -20,6 +20,8 @@ from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.security.acl_binding import CLUSTER_NAME, AclOperation, ResourceType
+from fakebroker.core.security.authorized_operations import SUPPORTED_OPERATIONS, operation_bits
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
 from fakebroker.core.security.java_address import java_address
 from fakebroker.core.transactions.service import TransactionService
@@ -47,6 +49,7 @@ class RequestContext:
     connection     counts the connections, from 1; `peer` names the other side, for logs
     listener       the listener of its connection; `principal` is the authenticated user
     probe          the listeners for events; `trail` is what those of its connection tell
+    refusal        why the client may not send the request at all, for the response; empty if it may
 
     It drops its connection after the response, because the context may live longer: a delayed operation stays on watch
     lists until they are visited.
@@ -54,7 +57,7 @@ class RequestContext:
 
     __slots__ = (
         "_connection", "_request_bytes", "_sockets", "_throttle_time_ms", "_throttled", "api_version", "broker",
-        "client_id", "connection", "correlation_id", "now", "peer", "probe", "trail",
+        "client_id", "connection", "correlation_id", "now", "peer", "probe", "refusal", "trail",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +83,7 @@ class RequestContext:
         self.peer = connection.peer
         self.probe = probe
         self.trail = connection.trail
+        self.refusal = ""
         self._sockets = sockets
         self._connection: Connection | None = connection
         self._request_bytes = request_bytes
@@ -136,6 +140,37 @@ class RequestContext:
     @property
     def principal(self) -> KafkaPrincipal:
         return self._asking.principal
+
+    # What the client may do, until the response. Without an authorizer it may do everything.
+
+    def is_authorized(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        """Return True if the client may do the operation on this resource."""
+        authorizer = self.broker.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.authorize(self.principal, java_address(self._asking.address), operation, kind, name)
+
+    def is_authorized_for_cluster(self, operation: AclOperation) -> bool:
+        return self.is_authorized(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def is_authorized_by_type(self, operation: AclOperation, kind: ResourceType) -> bool:
+        """Return True if the client may do the operation on any resource of the type."""
+        authorizer = self.broker.authorizer
+        if authorizer is None:
+            return True
+        host = java_address(self._asking.address)
+        return authorizer.authorize_by_resource_type(self.principal, host, operation, kind)
+
+    def authorized_names(self, operation: AclOperation, kind: ResourceType, names: Iterable[str]) -> frozenset[str]:
+        """Return those of the names on which the client may do the operation."""
+        return frozenset(name for name in frozenset(names) if self.is_authorized(operation, kind, name))
+
+    def authorized_operations(self, kind: ResourceType, name: str) -> int:
+        """Return the operations that the client may do on the resource, as bits."""
+        supported = SUPPORTED_OPERATIONS[kind]
+        if self.broker.authorizer is None:
+            return operation_bits(supported)
+        return operation_bits(each for each in supported if self.is_authorized(each, kind, name))
 
     @property
     def software(self) -> tuple[str, str]:

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 {standard}
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.protocol.build import build
@@ -59,7 +60,15 @@ def error_response(ctx: RequestContext, request: {request_class}, code: ErrorCod
 
 
 # write me: reads, changes or appends; the parts of a request; each error that Kafka has, and its place (apis/errors.py)
-@registry.api(KEY, {lowest}, {highest}, error_response=error_response, errors=reads("", ""))
+# write me: the permissions that a client needs (apis/authorization.py)
+@registry.api(
+    KEY,
+    {lowest},
+    {highest},
+    error_response=error_response,
+    authorization=nothing("write me"),
+    errors=reads("", ""),
+)
 def handle(ctx: RequestContext, request: {request_class}) -> None:
     # write me: if a client can name many things in it, or be told many, this is a generator (docs/adding-an-api.md)
     raise NotImplementedError("write me: {name} is not served yet")

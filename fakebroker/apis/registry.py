@@ -12,6 +12,7 @@ from pkgutil import walk_packages
 from typing import Any, Final, final
 
 import fakebroker.apis
+from fakebroker.apis.authorization import Authorization, Handler
 from fakebroker.apis.context import RequestContext, Throttled
 from fakebroker.core.faults.table import Errors
 from fakebroker.protocol.build import with_throttle_time
@@ -20,8 +21,7 @@ from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, decode_request, decode_request_in_slices, versions
 from fakebroker.protocol.slices import Slices
 
-# Each handler has its own class of requests, hence Any. A handler of large requests returns slices.
-Handler = Callable[[RequestContext, Any], Slices[None] | None]
+# Each handler has its own class of requests, hence Any in Handler. A handler of large requests returns slices.
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], Slices[None] | None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
 DecodeByHand = Callable[[int, bytes | LargeFrame, int], Any | None]
@@ -30,7 +30,12 @@ DecodeInSlices = Callable[[int, bytes | LargeFrame, int, int], Slices[Any]]
 # Frames of this size or more are decoded in slices. Smaller ones have so few elements that they take 1 ms or two.
 SLICED_FRAME_BYTES: Final = 4_096
 
-NOT_APIS = {"errors", "new", "stub_fields"}  # tools for adding an API; other modules without an API may be here too
+NOT_APIS = {
+    "authorization",
+    "errors",
+    "new",
+    "stub_fields",
+}  # tools for adding an API; other modules without an API may be here too
 
 
 @final
@@ -40,6 +45,8 @@ class Api:
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
     `is_advertised` is False where Kafka serves an API without advertising it.
     `errors` are those that faults may return (errors.py declares them).
+    `authorization` are the permissions that a client needs (authorization.py declares them); `handle` checks those of
+    the whole request first.
     `error_response` responds to a request after its handler failed, as Kafka's `getErrorResponse` does.
     `throttled` returns a response with a throttle time in milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
@@ -48,8 +55,8 @@ class Api:
     """
 
     __slots__ = (
-        "advertised_min_version", "decode", "decode_by_hand", "decode_in_slices", "error_response", "errors",
-        "handle", "is_advertised", "key", "max_version", "min_version", "name", "throttled",
+        "advertised_min_version", "authorization", "decode", "decode_by_hand", "decode_in_slices", "error_response",
+        "errors", "handle", "is_advertised", "key", "max_version", "min_version", "name", "throttled",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +68,7 @@ class Api:
         advertised_min_version: int,
         handle: Handler,
         errors: Errors,
+        authorization: Authorization,
         error_response: ErrorResponse,
         throttled: Throttled,
         decode: Decode,
@@ -75,6 +83,7 @@ class Api:
         self.advertised_min_version = advertised_min_version
         self.handle = handle
         self.errors = errors
+        self.authorization = authorization
         self.error_response = error_response
         self.throttled = throttled
         self.decode = decode
@@ -95,6 +104,7 @@ def api(
     max_version: int,
     *,
     errors: Errors,
+    authorization: Authorization,
     error_response: ErrorResponse,
     advertised_min_version: int | None = None,
     is_advertised: bool = True,
@@ -118,8 +128,9 @@ def api(
             min_version,
             max_version,
             advertised,
-            handle,
+            authorization.guard(handle),
             errors,
+            authorization,
             error_response,
             throttled,
             decode or partial(_decode, key),

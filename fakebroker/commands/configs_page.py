@@ -34,7 +34,7 @@ class Row(NamedTuple):
     default       as text; None if Kafka has none
     dynamic       when it may be altered: read-only, per-broker, cluster-wide; settings of other kinds always: dynamic
     honoured_by   the module that uses it; None: it is checked, kept and shown, without effect
-    is_kafkas     True if Kafka has it
+    is_kafkas     True if Kafka's table of settings has it
     """
 
     kind: str
@@ -71,6 +71,6 @@ def print_table(kind: str | None = None, honoured: bool = False) -> None:
     width = get_terminal_size().columns if sys.stdout.isatty() else _PIPED_COLUMNS
     lines = []
     for row in rows(kind, honoured):
-        doc = row.doc if row.is_kafkas else f"{row.doc} (not Kafka's)"
+        doc = row.doc if row.is_kafkas else f"{row.doc} (not in Kafka's own table)"
         lines.append((row.kind, row.name, row.type, row.default or "", row.dynamic, row.honoured_by or KEPT, doc))
     print(table(_COLUMNS, lines, width, whole=["name"]), end="")

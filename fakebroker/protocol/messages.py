@@ -193,7 +193,7 @@ def _table(kind: type[RequestPayload | ResponsePayload]) -> Struct:
 def _check_names(api_key: int, values: object) -> None:
     """Raise ValueError for a name that no version has, at any depth."""
     if isinstance(values, Mapping):
-        if unknown := values.keys() - _names(api_key):
+        if unknown := values.keys() - field_names(api_key):
             raise ValueError(f"no version of {api_name(api_key)} has a field {min(unknown)!r}.")
         values = values.values()
     elif not isinstance(values, list | tuple):
@@ -203,7 +203,8 @@ def _check_names(api_key: int, values: object) -> None:
 
 
 @cache
-def _names(api_key: int) -> frozenset[str]:
+def field_names(api_key: int) -> frozenset[str]:
+    """Return the names of the fields of all versions of a request, at any depth."""
     kinds = [request_type(api_key, version) for version in versions(api_key)]
     return frozenset(name for kind in kinds for name in names_of(_table(kind)))
 

@@ -66,6 +66,7 @@ def error_response(ctx: RequestContext, request: ShareGroupDescribeRequest, code
     1,
     1,
     error_response=error_response,
+    authorization=in_handler("GROUP DESCRIBE GROUP_AUTHORIZATION_FAILED group"),
     errors=reads(
         "group",
         f"{GROUP} GROUP_ID_NOT_FOUND INVALID_REQUEST",

@@ -18,6 +18,7 @@ from support.requests import API_VERSIONS, api_versions
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.errors import reads
 from fakebroker.network.effects import Send
 from fakebroker.protocol.error_code import ErrorCode
@@ -32,6 +33,7 @@ ENDS = [
     case for case, (api, version) in zip(SERVED, served(), strict=True) if version in (api.min_version, api.max_version)
 ]
 LONGEST_WAIT_MS = 1000
+NOTHING, NO_ERRORS = nothing("a test"), reads("", "")
 
 
 def simulation() -> tuple[Simulation, SimulatedClient]:
@@ -150,18 +152,31 @@ def test_every_name_a_handler_builds_with_is_a_field_of_some_version(api: regist
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_an_api_is_registered_once(api: registry.Api) -> None:
     with pytest.raises(ValueError, match=f"API key {api.key} is registered twice"):
-        registry.api(api.key, api.min_version, api.max_version, errors=api.errors, error_response=api.error_response)
+        registry.api(
+            api.key,
+            api.min_version,
+            api.max_version,
+            errors=api.errors,
+            authorization=api.authorization,
+            error_response=api.error_response,
+        )
 
 
 @pytest.mark.parametrize(("lowest", "highest"), [(2, 1), (0, 99), (-1, 0)])
 def test_unknown_versions_are_not_registered(lowest: int, highest: int) -> None:
     with pytest.raises(ValueError, match="Vote cannot be served as"):
-        registry.api(52, lowest, highest, errors=reads("", ""), error_response=lambda *_: None)
+        registry.api(52, lowest, highest, authorization=NOTHING, errors=NO_ERRORS, error_response=lambda *_: None)
 
 
 def test_an_unknown_key_is_not_registered() -> None:
     with pytest.raises(ValueError, match=r"UNKNOWN\(999\) cannot be served"):
-        registry.api(999, 0, 0, errors=reads("", ""), error_response=lambda *_: None)
+        registry.api(999, 0, 0, authorization=NOTHING, errors=NO_ERRORS, error_response=lambda *_: None)
+
+
+def test_an_api_without_a_declared_authorization_is_not_registered() -> None:
+    register: Any = registry.api
+    with pytest.raises(TypeError, match="authorization"):
+        register(52, 0, 0, errors=NO_ERRORS, error_response=lambda *_: None)
 
 
 def test_what_was_refused_is_not_listed() -> None:

@@ -14,6 +14,7 @@ PARTS = (
     "advertised_min_version",
     "handle",
     "errors",
+    "authorization",
     "error_response",
     "throttled",
     "decode",

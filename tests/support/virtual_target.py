@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from conformance.scenario import Topic
+from conformance.scenario import LOOPBACK, Topic
 from conformance.targets.boxes import Box
 from conformance.targets.wire import Arrival
 from fakebroker.apis.features import supported_features
@@ -69,10 +69,10 @@ class VirtualTarget:
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000
 
-    def connect(self, broker: int) -> VirtualConnection:
+    def connect(self, broker: int, host: str = LOOPBACK) -> VirtualConnection:
         if broker not in self.simulation.listening:
             raise ConnectionRefusedError(f"broker {broker} does not listen")
-        return VirtualConnection(self.simulation, self.simulation.connect(broker, "127.0.0.1"))
+        return VirtualConnection(self.simulation, self.simulation.connect(broker, host))
 
     def pause(self, ms: int) -> None:
         self.simulation.advance(ms)

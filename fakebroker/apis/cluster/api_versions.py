@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.apis.features import supported_features
@@ -55,6 +56,7 @@ def error_response(ctx: RequestContext, request: ApiVersionsRequest, code: Error
     0,
     5,
     error_response=error_response,
+    authorization=nothing("Any client may ask, before it is authenticated."),
     errors=reads("", "UNSUPPORTED_VERSION INVALID_REQUEST REBOOTSTRAP_REQUIRED CLUSTER_AUTHORIZATION_FAILED"),
 )
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:

@@ -5,7 +5,6 @@ Behaviour      Returns the cluster, its controller and the running brokers, as s
                UNSUPPORTED_ENDPOINT_TYPE; nothing else is filled in then.
 Version notes  v1 request endpoint_type, response endpoint_type (KIP-919: controllers serve it too); v2 request
                include_fenced_brokers, response brokers.is_fenced (KIP-1073): brokers that are registered and stopped.
-Not done       The cluster's operations are not looked up: all are allowed.
 Source         core/.../server/KafkaApis.scala handleDescribeCluster; AuthHelper.scala computeDescribeClusterResponse;
                clients/.../admin/EndpointType.java
 """
@@ -16,9 +15,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
+from fakebroker.apis.authorized_cluster import cluster_operations
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import UNANSWERED, because, reads
-from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
+from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -54,6 +55,7 @@ def error_response(ctx: RequestContext, request: DescribeClusterRequest, code: E
     0,
     2,
     error_response=error_response,
+    authorization=in_handler("CLUSTER DESCRIBE - operations"),
     errors=reads(
         "",
         "CLUSTER_AUTHORIZATION_FAILED MISMATCHED_ENDPOINT_TYPE UNSUPPORTED_ENDPOINT_TYPE INVALID_REQUEST",
@@ -83,7 +85,7 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> None:
             controller_id=ctx.metadata.controller_id,
             brokers=_brokers(ctx, ctx.api_version >= 2 and request.include_fenced_brokers),
             cluster_authorized_operations=(
-                CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
+                cluster_operations(ctx) if request.include_cluster_authorized_operations else NOT_REQUESTED
             ),
         )
 

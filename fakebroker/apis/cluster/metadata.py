@@ -3,10 +3,11 @@
 Behaviour      Returns the running brokers, and the requested topics or all (null; in v0: an empty list). If any topic
                is requested by id, names are ignored. An unknown topic is created if broker and request allow it, and
                gets UNKNOWN_TOPIC_OR_PARTITION this once, as in a KRaft cluster, whatever the outcome: the client
-               retries. An invalid name: INVALID_TOPIC_EXCEPTION. The response has the unknown ids first, then the known
-               topics, then the unknown names, each once. A partition without a leader: LEADER_NOT_AVAILABLE, leader -1.
-               Replicas and ISR include stopped brokers, except in v0. That has no list of offline replicas, so it
-               leaves them out and sets REPLICA_NOT_AVAILABLE.
+               retries. A topic that the client may not describe: TOPIC_AUTHORIZATION_FAILED; it is left out where all
+               are requested. An invalid name: INVALID_TOPIC_EXCEPTION. The response has the unknown ids first, then the
+               known topics, then the unknown names, each once, and refused ones last. A partition without a leader:
+               LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR include stopped brokers, except in v0. That has no list
+               of offline replicas, so it leaves them out and sets REPLICA_NOT_AVAILABLE.
                The set of topics is fixed first, and each topic is encoded at its turn. One that is deleted in between
                is encoded as it last was. Kafka uses an immutable image.
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
@@ -28,13 +29,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
+from fakebroker.apis.authorized_cluster import cluster_operations
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import KNOWN, because, reads
 from fakebroker.core.controller.auto_creation import creatable_topic
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic, Topic
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.answers.metadata_answer import MetadataAnswer
 from fakebroker.protocol.build import Each, build_lazily
@@ -88,6 +92,12 @@ def _remembered(version: int, body: bytes) -> RequestPayload:
     13,
     error_response=error_response,
     decode=read_metadata_request,
+    authorization=in_handler(
+        "TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED topic",
+        "CLUSTER CREATE - topic",
+        "TOPIC CREATE TOPIC_AUTHORIZATION_FAILED topic",
+        "CLUSTER DESCRIBE - operations",
+    ),
     errors=reads(
         "topic topic_id",
         "LEADER_NOT_AVAILABLE UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID INVALID_TOPIC_EXCEPTION "
@@ -102,21 +112,30 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
     unknown_ids: list[UUID] = []
     known: list[Topic] = []
     missing: list[str] = []
+    refused: list[UUID | str] = []
+    names_all = request.topics is None or (ctx.api_version == 0 and not request.topics)
     for id_ in ids:
         if (topic := ctx.metadata.topic_by_id(id_)) is None:
             unknown_ids.append(id_)
-        else:
+        elif ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             known.append(topic)
-        if (len(known) + len(unknown_ids)) % _LOOKUPS_OF_A_SLICE == 0:
+        else:
+            refused.append(id_)
+        if (len(known) + len(unknown_ids) + len(refused)) % _LOOKUPS_OF_A_SLICE == 0:
             yield
-    for name in names:
-        if (topic := ctx.metadata.topic(name)) is None:
+    for number, name in enumerate(names, 1):
+        if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            if not names_all:
+                refused.append(name)
+        elif (topic := ctx.metadata.topic(name)) is None:
             missing.append(name)
         else:
             known.append(topic)
-        if (len(known) + len(missing)) % _LOOKUPS_OF_A_SLICE == 0:
+        if number % _LOOKUPS_OF_A_SLICE == 0:
             yield
+    not_creatable: list[str] = []
     if ctx.controller.config.auto_create_topics_enable and getattr(request, "allow_auto_topic_creation", True):
+        missing, not_creatable = yield from _creatable(ctx, missing)
         yield from _create(ctx, missing)
     wants_cluster_operations = getattr(request, "include_cluster_authorized_operations", False)
     wants_topic_operations = getattr(request, "include_topic_authorized_operations", False)
@@ -129,13 +148,15 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
         metadata.alive_brokers(ctx.listener),
         metadata.cluster_id,
         metadata.controller_id,
-        len(asked_for),
+        len(asked_for) + len(not_creatable) + len(refused),
     )
     told = 0
-    operations = TOPIC_OPERATIONS if wants_topic_operations else NOT_REQUESTED
     for topic_asked in asked_for:
+        operations = _operations(ctx, topic_asked) if wants_topic_operations else NOT_REQUESTED
         partitions = _tell_topic(answer, topic_asked, operations)
         told += 1
+        if wants_topic_operations and ctx.broker.authorizer is not None:  # some 30 us each
+            yield
         for partition in partitions:
             _tell_partition(answer, ctx.api_version, metadata, partition)
             told += 1
@@ -143,7 +164,9 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
                 yield
         if told % _TOLD_IN_A_SLICE == 0:
             yield
-    ctx.respond_frame(answer.whole(CLUSTER_OPERATIONS if wants_cluster_operations else NOT_REQUESTED))
+    _tell_refused(answer, not_creatable, refused)
+    operations = cluster_operations(ctx) if wants_cluster_operations else NOT_REQUESTED
+    ctx.respond_frame(answer.whole(operations))
 
 
 def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[Iterable[UUID], Iterable[str]]]:
@@ -175,6 +198,26 @@ def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[It
     return (), names
 
 
+def _creatable(ctx: RequestContext, names: list[str]) -> Slices[tuple[list[str], list[str]]]:
+    """Return the names of topics that the client may create, and the others."""
+    if ctx.broker.authorizer is None or ctx.is_authorized_for_cluster(AclOperation.CREATE):
+        return names, []
+    creatable: list[str] = []
+    others: list[str] = []
+    for number, name in enumerate(names, 1):
+        is_creatable = ctx.is_authorized(AclOperation.CREATE, ResourceType.TOPIC, name)
+        (creatable if is_creatable else others).append(name)
+        if number % _LOOKUPS_OF_A_SLICE == 0:
+            yield
+    return creatable, others
+
+
+def _operations(ctx: RequestContext, topic: UUID | Topic | str) -> int:
+    if isinstance(topic, UUID):
+        return NOT_REQUESTED
+    return ctx.authorized_operations(ResourceType.TOPIC, topic.name if isinstance(topic, Topic) else topic)
+
+
 def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
     """Send one CreateTopics request to the controller. The outcome is ignored."""
     new: list[NewTopic] = []
@@ -203,6 +246,18 @@ def _tell_topic(answer: MetadataAnswer, topic: UUID | Topic | str, operations: i
     code = ErrorCode.unknown_topic_or_partition if valid else ErrorCode.invalid_topic_exception
     answer.topic(code, topic, None, topic_name.is_internal(topic), 0, operations)
     return ()
+
+
+def _tell_refused(answer: MetadataAnswer, not_creatable: Sequence[str], refused: Sequence[UUID | str]) -> None:
+    """Add the topics that the client may not create, then those that it may not see."""
+    code = ErrorCode.topic_authorization_failed
+    for name in not_creatable:
+        answer.topic(code, name, None, topic_name.is_internal(name), 0, NOT_REQUESTED)
+    for topic in refused:
+        if isinstance(topic, UUID):
+            answer.topic(code, None, topic, False, 0, NOT_REQUESTED)
+        else:
+            answer.topic(code, topic, None, False, 0, NOT_REQUESTED)
 
 
 def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Behaviour      Sets levels of features, all or none: an error of one fails the whole request. `validate_only` changes
                nothing.
 Version notes  v1 upgrade type instead of allow_downgrade, validate_only (KIP-778); v2 no results of single features.
-Not done       A level has no effect: it is stored, and ApiVersions returns it. Authorization.
+Not done       A level has no effect: it is stored, and ApiVersions returns it.
 Source         metadata/.../controller/FeatureControlManager.java; clients/.../requests/UpdateFeaturesResponse.java
 """
 
@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CONTROLLER, KNOWN, UNANSWERED, because, changes
 from fakebroker.apis.features import supported_features
@@ -40,7 +41,7 @@ def _respond(ctx: RequestContext, **values: Any) -> None:
 
 
 def error_response(ctx: RequestContext, request: UpdateFeaturesRequest, code: ErrorCode) -> None:
-    _respond(ctx, error_code=code)
+    _respond(ctx, error_code=code, error_message=ctx.refusal or None)
 
 
 @registry.api(
@@ -48,6 +49,7 @@ def error_response(ctx: RequestContext, request: UpdateFeaturesRequest, code: Er
     0,
     2,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes(
         "",
         before=f"{CONTROLLER} FEATURE_UPDATE_FAILED INVALID_UPDATE_VERSION INVALID_REQUEST",

@@ -4,7 +4,7 @@ Behaviour      Sets or removes the quotas of each entity independently. An entit
                first entry says, and gets an error. `validate_only` changes nothing. Quotas apply from the next request
                on. The response is in the order of Kafka's hash table.
 Version notes  v1 flexible.
-Not done       Authorization. core/quota/client_quotas.py lists the quotas that are enforced.
+Not done       core/quota/client_quotas.py lists the quotas that are enforced.
 Source         metadata/.../controller/ClientQuotaControlManager.java; ControllerApis.scala handleAlterClientQuotas
 """
 
@@ -14,10 +14,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.core.hash_order import grown_capacity, in_slots
 from fakebroker.core.quota.quotas_image import ClientQuotaEntity
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -37,12 +39,17 @@ def _respond(ctx: RequestContext, entries: Each[dict[str, Any]]) -> Slices[None]
 
 
 def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code: ErrorCode) -> Slices[None]:
-    error = KafkaError(code, "")
+    error = KafkaError(code, ERROR_TEXTS.get(code, ""))
     return _respond(ctx, Each(_entry, [(_entity(entry), error) for entry in request.entries]))
 
 
 @registry.api(
-    KEY, 0, 1, error_response=error_response, errors=changes("", before=f"{CONTROLLER} INVALID_REQUEST", after=CHANGED)
+    KEY,
+    0,
+    1,
+    error_response=error_response,
+    authorization=cluster("ALTER_CONFIGS"),
+    errors=changes("", before=f"{CONTROLLER} INVALID_REQUEST", after=CHANGED),
 )
 def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Slices[None]:
     alterations = []

@@ -3,7 +3,7 @@
 Behaviour      Works as IncrementalAlterConfigs, but the request lists all settings of a resource: a setting that is not
                listed is reset to its default.
 Version notes  v2 flexible.
-Not done       Authorization. Policies. Kafka 4.4 never responds to a request that names a resource twice. Here both
+Not done       Policies. Kafka 4.4 never responds to a request that names a resource twice. Here both
                entries are refused, as by IncrementalAlterConfigs.
 Source         core/.../server/KafkaApis.scala handleAlterConfigsRequest; the rest in
                core/controller/configuration_control.py
@@ -12,13 +12,16 @@ Source         core/.../server/KafkaApis.scala handleAlterConfigsRequest; the re
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONFIGS, changes
 from fakebroker.core.config.config_resource import Alteration, ConfigResource, OpType
 from fakebroker.core.controller.configuration_control import ConfigurationControl
+from fakebroker.core.security.acl_binding import AclOperation
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -42,9 +45,26 @@ def error_response(ctx: RequestContext, request: AlterConfigsRequest, code: Erro
     return _respond(ctx, Each(_answer, [(resource, error) for resource in request.resources]))
 
 
-@registry.api(KEY, 0, 2, error_response=error_response, errors=changes("resource", before=CONFIGS, after=CHANGED))
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    authorization=in_handler(
+        "CLUSTER ALTER_CONFIGS CLUSTER_AUTHORIZATION_FAILED resource",
+        "TOPIC ALTER_CONFIGS TOPIC_AUTHORIZATION_FAILED resource",
+        "GROUP ALTER_CONFIGS GROUP_AUTHORIZATION_FAILED resource",
+    ),
+    errors=changes("resource", before=CONFIGS, after=CHANGED),
+)
 def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Slices[None]:
-    control = ConfigurationControl(ctx.controller, ctx.broker.broker_id, ctx.broker.loggers, request.validate_only)
+    control = ConfigurationControl(
+        ctx.controller,
+        ctx.broker.broker_id,
+        ctx.broker.loggers,
+        request.validate_only,
+        partial(ctx.is_authorized, AclOperation.ALTER_CONFIGS),
+    )
     changes: list[tuple[ConfigResource, list[Alteration]]] = []
     for resource in request.resources:
         alterations = yield from made_of(resource.configs, lambda each: Alteration(each.name, OpType.SET, each.value))

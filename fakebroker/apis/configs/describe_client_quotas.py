@@ -4,7 +4,6 @@ Behaviour      Returns the entities that have all the requested kinds, with thei
                with further kinds. Entities and quotas are in the order of Kafka's hash tables. An invalid filter fails
                the whole request.
 Version notes  v1 flexible.
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleDescribeClientQuotasRequest;
                metadata/.../image/ClientQuotasImage.java describe
 """
@@ -15,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.core.quota.client_quotas import Filter
@@ -45,6 +45,7 @@ def error_response(ctx: RequestContext, request: DescribeClientQuotasRequest, co
     0,
     1,
     error_response=error_response,
+    authorization=cluster("DESCRIBE_CONFIGS"),
     errors=reads("", "CLUSTER_AUTHORIZATION_FAILED INVALID_REQUEST UNSUPPORTED_VERSION"),
 )
 def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Slices[None]:

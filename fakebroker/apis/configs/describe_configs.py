@@ -6,7 +6,7 @@ Behaviour      Returns for each resource, in the order of the request, all setti
                type of resource: INVALID_REQUEST for all.
 Version notes  v1 synonyms and sources (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
 Not done       Kafka's own documentation: ours has a few words for each setting. Settings are sorted by name; Kafka has
-               the order of a hash table. The levels of loggers other than `root`. Authorization.
+               the order of a hash table. The levels of loggers other than `root`.
 Source         core/.../server/ConfigHelper.scala; clients/.../requests/DescribeConfigsRequest.java @ 4.4
 """
 
@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CONFIGS, UNANSWERED, because, reads
 from fakebroker.core.config.config_helper import (
@@ -33,11 +34,15 @@ from fakebroker.core.config.config_resource import (
     BROKER,
     BROKER_LOGGER,
     CLIENT_METRICS,
+    GROUP,
     RESOURCE_TYPES,
     TOPIC,
     int_of,
 )
 from fakebroker.core.config.listener_endpoints import Endpoint
+from fakebroker.core.controller.configuration_control import unauthorized
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
 KEY = 32
+_RESOURCES_OF_A_SLICE = 128
 _MESSAGES = {
     ErrorCode.invalid_request: (
         "This most likely occurs because of a request being malformed by the client library or the message was sent to "
@@ -72,12 +78,42 @@ def error_response(ctx: RequestContext, request: DescribeConfigsRequest, code: E
     1,
     4,
     error_response=error_response,
+    authorization=in_handler(
+        "CLUSTER DESCRIBE_CONFIGS CLUSTER_AUTHORIZATION_FAILED resource",
+        "TOPIC DESCRIBE_CONFIGS TOPIC_AUTHORIZATION_FAILED resource",
+        "GROUP DESCRIBE_CONFIGS GROUP_AUTHORIZATION_FAILED resource",
+    ),
     errors=reads("resource", CONFIGS, unseen=because(INVALID_CONFIG=UNANSWERED, POLICY_VIOLATION=UNANSWERED)),
 )
 def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> Slices[None]:
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
         raise KafkaError(ErrorCode.invalid_request, "Unexpected resource type")
-    yield from _respond(ctx, Each(partial(_described, ctx, request), request.resources))
+    described = partial(_described, ctx, request)
+    if ctx.broker.authorizer is None:
+        yield from _respond(ctx, Each(described, request.resources))
+        return
+    authorized: list[DescribeConfigsResource] = []
+    refused: list[DescribeConfigsResource] = []
+    for number, resource in enumerate(request.resources, 1):
+        (authorized if _is_authorized(ctx, resource) else refused).append(resource)
+        if number % _RESOURCES_OF_A_SLICE == 0:
+            yield
+    results = [partial(described, resource) for resource in authorized]
+    results += [partial(_refused, resource) for resource in refused]
+    yield from _respond(ctx, Each(lambda result: result(), results))
+
+
+def _is_authorized(ctx: RequestContext, resource: DescribeConfigsResource) -> bool:
+    if resource.resource_type == TOPIC:
+        return ctx.is_authorized(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, resource.resource_name)
+    if resource.resource_type == GROUP:
+        return ctx.is_authorized(AclOperation.DESCRIBE_CONFIGS, ResourceType.GROUP, resource.resource_name)
+    return ctx.is_authorized_for_cluster(AclOperation.DESCRIBE_CONFIGS)
+
+
+def _refused(resource: DescribeConfigsResource) -> dict[str, Any]:
+    code = unauthorized(resource.resource_type)
+    return _result(resource, (), code, ERROR_TEXTS[code])
 
 
 def _described(

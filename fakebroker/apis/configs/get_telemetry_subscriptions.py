@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import UNANSWERED, because, changes
 from fakebroker.apis.telemetry_clients import client_metadata
@@ -54,6 +55,7 @@ def error_response(ctx: RequestContext, request: GetTelemetrySubscriptionsReques
     0,
     error_response=error_response,
     is_advertised=False,
+    authorization=nothing("Each client may push its own metrics."),
     errors=changes(
         "",
         before="INVALID_REQUEST UNSUPPORTED_VERSION THROTTLING_QUOTA_EXCEEDED",

@@ -4,7 +4,6 @@ Behaviour      v0: the subscriptions to clients' metrics. v1: resources of the r
                and subscriptions with settings, running brokers, topics. An unknown type: UNSUPPORTED_VERSION, and
                nothing else.
 Version notes  v1 types of resources (KIP-1142).
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleListConfigResources @ 4.4
 """
 
@@ -14,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.core.config.config_resource import (
@@ -45,7 +45,12 @@ def error_response(ctx: RequestContext, request: ListConfigResourcesRequest, cod
 
 
 @registry.api(
-    KEY, 0, 1, error_response=error_response, errors=reads("", "CLUSTER_AUTHORIZATION_FAILED UNSUPPORTED_VERSION")
+    KEY,
+    0,
+    1,
+    error_response=error_response,
+    authorization=cluster("DESCRIBE_CONFIGS"),
+    errors=reads("", "CLUSTER_AUTHORIZATION_FAILED UNSUPPORTED_VERSION"),
 )
 def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> Slices[None]:
     kinds = set(request.resource_types or RESOURCE_TYPES) if ctx.api_version >= 1 else {CLIENT_METRICS}

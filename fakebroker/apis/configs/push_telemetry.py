@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import because, changes
 from fakebroker.apis.telemetry_clients import client_metadata
@@ -42,6 +43,7 @@ def error_response(ctx: RequestContext, request: PushTelemetryRequest, code: Err
     0,
     error_response=error_response,
     is_advertised=False,
+    authorization=nothing("Each client may push its own metrics."),
     errors=changes(
         "",
         before="INVALID_REQUEST INVALID_RECORD UNKNOWN_SUBSCRIPTION_ID TELEMETRY_TOO_LARGE "

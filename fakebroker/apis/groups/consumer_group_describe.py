@@ -1,10 +1,11 @@
 """ConsumerGroupDescribe (API key 69), versions 0-1.
 
 Behaviour      Returns of each group its state, its epochs and its members with their current and target assignment, as
-               of the committed records. An unknown group, or one of another type: GROUP_ID_NOT_FOUND. Empty ids come
-               first in the response, then the groups of each partition of __consumer_offsets.
+               of the committed records. An unknown group, or one of another type: GROUP_ID_NOT_FOUND. Groups that
+               the client may not describe come first in the response, then empty ids, then the groups of each partition
+               of __consumer_offsets. A group with an assigned topic that the client may not describe:
+               TOPIC_AUTHORIZATION_FAILED.
 Version notes  v1: of each member whether it uses the classic protocol (KIP-1099).
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleConsumerGroupDescribe;
                group-coordinator/.../GroupCoordinatorService.java consumerGroupDescribe @ 4.4.
 """
@@ -17,12 +18,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, UNANSWERED, because, reads
 from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMember, NamedPartitions
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.core.hash_order import partition_order
-from fakebroker.core.security.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -41,15 +44,15 @@ _GROUPS_OF_A_SLICE: Final = 32
 _Found = tuple[str, "DescribedGroup | KafkaError"]
 
 
-def _respond(ctx: RequestContext, groups: Sequence[_Found], operations: int) -> Slices[None]:
-    values = {"throttle_time": timedelta(0), "groups": Each(partial(_group, operations), groups)}
+def _respond(ctx: RequestContext, groups: Sequence[_Found], wants_operations: bool) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "groups": Each(partial(_group, ctx, wants_operations), groups)}
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: ConsumerGroupDescribeRequest, code: ErrorCode) -> Slices[None]:
     """Respond with the same error for each group."""
     error = KafkaError(code, "")
-    return _respond(ctx, [(group_id, error) for group_id in request.group_ids], NOT_REQUESTED)
+    return _respond(ctx, [(group_id, error) for group_id in request.group_ids], False)
 
 
 @registry.api(
@@ -57,6 +60,9 @@ def error_response(ctx: RequestContext, request: ConsumerGroupDescribeRequest, c
     0,
     1,
     error_response=error_response,
+    authorization=in_handler(
+        "GROUP DESCRIBE GROUP_AUTHORIZATION_FAILED group", "TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED group"
+    ),
     errors=reads(
         "group",
         f"{GROUP} GROUP_ID_NOT_FOUND INVALID_REQUEST UNSUPPORTED_VERSION TOPIC_AUTHORIZATION_FAILED",
@@ -67,11 +73,14 @@ def error_response(ctx: RequestContext, request: ConsumerGroupDescribeRequest, c
 def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices[None]:
     if "consumer" not in ctx.controller.config.group_coordinator_rebalance_protocols:
         raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
+    refused: list[_Found] = []
     found: list[_Found] = []
     by_partition: dict[int, list[str]] = {}
     group_ids: tuple[str, ...] = request.group_ids
     for number, group_id in enumerate(group_ids, 1):
-        if group_id:
+        if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
+            refused.append((group_id, KafkaError(ErrorCode.group_authorization_failed, "")))
+        elif group_id:
             by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
         else:
             found.append((group_id, KafkaError(ErrorCode.invalid_group_id, "")))
@@ -87,8 +96,30 @@ def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices
             )
             if len(found) % _GROUPS_OF_A_SLICE == 0:
                 yield
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
-    yield from _respond(ctx, found, operations)
+    if ctx.broker.authorizer is not None:
+        found = yield from _with_topics_authorized(ctx, found)
+    yield from _respond(ctx, refused + found, request.include_authorized_operations)
+
+
+def _with_topics_authorized(ctx: RequestContext, found: list[_Found]) -> Slices[list[_Found]]:
+    """Replace the groups with an assigned topic that the client may not describe by an error."""
+    error = KafkaError(
+        ErrorCode.topic_authorization_failed,
+        "The group has described topic(s) that the client is not authorized to describe.",
+    )
+    decisions: dict[str, bool] = {}
+    checked: list[_Found] = []
+    for group_id, group in found:
+        is_authorized = True
+        for member in () if isinstance(group, KafkaError) else group.members:
+            for topic in (*member.assignment, *member.target):
+                name = topic.topic_name
+                if name not in decisions:
+                    decisions[name] = ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+                is_authorized = is_authorized and decisions[name]
+            yield
+        checked.append((group_id, group if is_authorized else error))
+    return checked
 
 
 def _describe(group_id: str, shard: GroupCoordinatorShard, committed_offset: int) -> DescribedGroup:
@@ -104,10 +135,10 @@ def _noted(found: list[_Found], group_id: str) -> Callable[[DescribedGroup | Kaf
     return note
 
 
-def _group(operations: int, group: _Found) -> dict[str, Any]:
+def _group(ctx: RequestContext, wants_operations: bool, group: _Found) -> dict[str, Any]:
     group_id, found = group
     if isinstance(found, KafkaError):
-        is_told_why = found.code is ErrorCode.group_id_not_found
+        is_told_why = found.code in (ErrorCode.group_id_not_found, ErrorCode.topic_authorization_failed)
         return {
             "error_code": found.code,
             "error_message": found.message if is_told_why else None,
@@ -128,7 +159,9 @@ def _group(operations: int, group: _Found) -> dict[str, Any]:
         "assignment_epoch": found.assignment_epoch,
         "assignor_name": found.assignor,
         "members": Each(_member, found.members),
-        "authorized_operations": operations,
+        "authorized_operations": (
+            ctx.authorized_operations(ResourceType.GROUP, group_id) if wants_operations else NOT_REQUESTED
+        ),
     }
 
 

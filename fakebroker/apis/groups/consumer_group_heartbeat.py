@@ -6,7 +6,6 @@ Behaviour      A member of a consumer group (KIP-848) joins, sends a heartbeat, 
                group's coordinator, and the response follows once its records are committed. A group of an earlier life
                of the cluster: UNKNOWN_MEMBER_ID until it is created again, so its members join again.
 Version notes  v1: a pattern in RE2 syntax (KIP-848), and the client makes its own member id (KIP-1082).
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleConsumerGroupHeartbeat;
                group-coordinator/.../GroupCoordinatorService.java consumerGroupHeartbeat @ 4.4.
 """
@@ -18,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, appends, because
 from fakebroker.core.groups.consumer.heartbeats import validate_heartbeat
 from fakebroker.core.groups.consumer.messages import HeartbeatAnswer, HeartbeatRequest
 from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -77,6 +78,9 @@ def error_response(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, 
     0,
     1,
     error_response=error_response,
+    authorization=in_handler(
+        "GROUP READ GROUP_AUTHORIZATION_FAILED request", "TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED request"
+    ),
     errors=appends(
         "group member",
         before=f"{GROUP} UNKNOWN_MEMBER_ID FENCED_MEMBER_EPOCH FENCED_INSTANCE_ID UNRELEASED_INSTANCE_ID "
@@ -88,7 +92,7 @@ def error_response(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, 
 )
 def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slices[None] | None:
     names, owned = request.subscribed_topic_names, request.topic_partitions
-    if len(names or ()) > MANY or len(owned or ()) > MANY:
+    if len(names or ()) > MANY or len(owned or ()) > MANY or ctx.broker.authorizer is not None:
         return _handle_in_slices(ctx, request)
     held = None if owned is None else list(map(_owned, owned))
     _handle(ctx, request, None if names is None else frozenset(names), held)
@@ -96,6 +100,11 @@ def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slice
 
 
 def _handle_in_slices(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slices[None]:
+    _refuse_unserved(ctx)
+    refusal = yield from _refusal(ctx, request)
+    if refusal is not None:
+        _respond(ctx, error_code=refusal)
+        return
     names, owned = request.subscribed_topic_names, request.topic_partitions
     known = None if names is None else (yield from names_in_slices(names))
     held: list[TopicPartitions] | None = None
@@ -108,6 +117,25 @@ def _handle_in_slices(ctx: RequestContext, request: ConsumerGroupHeartbeatReques
     _handle(ctx, request, known, held)
 
 
+def _refuse_unserved(ctx: RequestContext) -> None:
+    if "consumer" not in ctx.controller.config.group_coordinator_rebalance_protocols:
+        raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
+
+
+def _refusal(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Slices[ErrorCode | None]:
+    """Return the error of a client that may not read the group, or not describe one of the topics."""
+    if not ctx.is_authorized(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return ErrorCode.group_authorization_failed
+    if ctx.broker.authorizer is None:
+        return None
+    for number, name in enumerate(request.subscribed_topic_names or (), 1):
+        if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            return ErrorCode.topic_authorization_failed
+        if number % _OF_A_SLICE == 0:
+            yield
+    return None
+
+
 def _owned(topic: Any) -> TopicPartitions:
     return TopicPartitions(topic.topic_id or _ZERO_ID, topic.partitions)
 
@@ -118,12 +146,10 @@ def _handle(
     names: Names | None,
     owned: list[TopicPartitions] | None,
 ) -> None:
-    config = ctx.controller.config
-    if "consumer" not in config.group_coordinator_rebalance_protocols:
-        raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
+    _refuse_unserved(ctx)
     asked = _as_asked(ctx, request, names, owned)
     try:
-        validate_heartbeat(asked, config.group_consumer_assignors)
+        validate_heartbeat(asked, ctx.controller.config.group_consumer_assignors)
     except KafkaError as error:
         _respond(ctx, error_code=error.code, error_message=error.message)
         return

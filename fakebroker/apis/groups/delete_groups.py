@@ -5,7 +5,6 @@ Behaviour      Deletes empty groups of any type with all their offsets. A group 
                __consumer_offsets are deleted together. Kafka first checks for share groups by an empty write, which
                waits for all earlier writes. If that fails, nothing is deleted.
 Version notes  v2 flexible; v3 error message, which is null for all groups that are served here.
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleDeleteGroupsRequest; GroupCoordinatorService.java deleteGroups,
                deleteShareGroups; GroupCoordinatorShard.java deleteGroups @ 4.4
 """
@@ -17,10 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, appends
 from fakebroker.apis.later import Later
 from fakebroker.core.groups.deletion import DeletedGroup, delete_groups, share_groups_deleted
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -51,11 +52,16 @@ def error_response(ctx: RequestContext, request: DeleteGroupsRequest, code: Erro
     0,
     3,
     error_response=error_response,
+    authorization=in_handler("GROUP DELETE GROUP_AUTHORIZATION_FAILED group"),
     errors=appends("group", before=f"{GROUP} GROUP_ID_NOT_FOUND NON_EMPTY_GROUP"),
 )
 def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
     by_partition: dict[int, list[str]] = {}
+    refused: list[DeletedGroup] = []
     for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):
+        if not ctx.is_authorized(AclOperation.DELETE, ResourceType.GROUP, group_id):
+            refused.append(DeletedGroup(group_id, ErrorCode.group_authorization_failed))
+            continue
         by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
         if number % _GROUPS_OF_A_SLICE == 0:
             yield
@@ -69,7 +75,7 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
             response = [DeletedGroup(group_id, response.code) for group_id in group_ids]
         results += response
         if waiting == 0:
-            later(results)
+            later(results + refused)
 
     def asked(group_ids: list[str], response: KafkaError | None) -> None:
         if isinstance(response, KafkaError):
@@ -83,7 +89,7 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
         ctx, partial(_message, ctx.api_version), lambda code: _message(ctx.api_version, [])
     )
     if not by_partition:
-        later(results)
+        later(refused)
     for group_ids in by_partition.values():
         ctx.groups.write("delete-share-groups", group_ids[0], share_groups_deleted, partial(asked, group_ids))
         yield

@@ -4,7 +4,6 @@ Behaviour      Returns classic groups, each as of the committed offset: state an
                assignment while the group is stable. An unknown group, or one of another type, is Dead.
 Version notes  v3 authorized operations (KIP-430); v4 instance ids; v5 flexible; v6 an unknown group is
                GROUP_ID_NOT_FOUND, with a message (KIP-1043).
-Not done       Authorization: all operations are allowed.
 Source         core/.../server/KafkaApis.scala handleDescribeGroupsRequest; GroupCoordinatorService.java describeGroups;
                GroupMetadataManager.java describeGroups @ 4.2
 """
@@ -16,11 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, reads
 from fakebroker.core.groups.classic.messages import DescribedGroup, DescribedMember
 from fakebroker.core.groups.shard import GroupCoordinatorShard
-from fakebroker.core.security.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -33,22 +34,31 @@ if TYPE_CHECKING:
 KEY = 15
 
 
-def _respond(ctx: RequestContext, operations: int, groups: list[DescribedGroup]) -> Slices[None]:
-    values = {"throttle_time": timedelta(0), "groups": Each(partial(_answer, operations), groups)}
+def _respond(ctx: RequestContext, wants_operations: bool, groups: list[DescribedGroup]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "groups": Each(partial(_answer, ctx, wants_operations), groups)}
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: DescribeGroupsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, NOT_REQUESTED, [DescribedGroup(code, group_id) for group_id in request.groups])
+    return _respond(ctx, False, [DescribedGroup(code, group_id) for group_id in request.groups])
 
 
 @registry.api(
-    KEY, 0, 6, error_response=error_response, errors=reads("group", f"{GROUP} GROUP_ID_NOT_FOUND", not_parts="members")
+    KEY,
+    0,
+    6,
+    error_response=error_response,
+    authorization=in_handler("GROUP DESCRIBE GROUP_AUTHORIZATION_FAILED group"),
+    errors=reads("group", f"{GROUP} GROUP_ID_NOT_FOUND", not_parts="members"),
 )
 def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Slices[None]:
+    refused: list[DescribedGroup] = []
     groups: list[DescribedGroup] = []
     is_missing_told = ctx.api_version >= 6
     for group_id in request.groups:
+        if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
+            refused.append(DescribedGroup(ErrorCode.group_authorization_failed, group_id))
+            continue
         found: list[DescribedGroup | KafkaError] = []
         ctx.groups.read(
             "describe-groups",
@@ -61,15 +71,17 @@ def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Slices[None]:
         described = found[0]
         groups.append(DescribedGroup(described.code, group_id) if isinstance(described, KafkaError) else described)
         yield
-    wanted = getattr(request, "include_authorized_operations", False)
-    yield from _respond(ctx, GROUP_OPERATIONS if wanted else NOT_REQUESTED, groups)
+    yield from _respond(ctx, getattr(request, "include_authorized_operations", False), refused + groups)
 
 
 def _describe(group_id: str, is_missing_told: bool, shard: GroupCoordinatorShard, offset: int) -> DescribedGroup:
     return shard.classic.describe(group_id, offset, is_missing_told)
 
 
-def _answer(operations: int, group: DescribedGroup) -> dict[str, Any]:
+def _answer(ctx: RequestContext, wants_operations: bool, group: DescribedGroup) -> dict[str, Any]:
+    operations = NOT_REQUESTED
+    if wants_operations and group.error_code is ErrorCode.none:
+        operations = ctx.authorized_operations(ResourceType.GROUP, group.group_id)
     return {
         "error_code": group.error_code,
         "error_message": group.error_message,
@@ -78,7 +90,7 @@ def _answer(operations: int, group: DescribedGroup) -> dict[str, Any]:
         "protocol_type": group.protocol_type,
         "protocol_data": group.protocol_data,
         "members": Each(_member, group.members),
-        "authorized_operations": operations if group.error_code is ErrorCode.none else NOT_REQUESTED,
+        "authorized_operations": operations,
     }
 
 

@@ -20,9 +20,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.core.controller.auto_creation import creatable_topic
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
@@ -39,8 +42,13 @@ _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _BATCHED_SINCE: Final = 4
 _SHARE_SINCE: Final = 6
 _KEYS_OF_A_SLICE: Final = 128
+_UNAUTHORIZED: Final = {
+    _GROUP: ErrorCode.group_authorization_failed,
+    _TRANSACTION: ErrorCode.transactional_id_authorization_failed,
+}
 _NO_NODE: Final[dict[str, Any]] = {"node_id": -1, "host": "", "port": -1}
 _MESSAGES: Final = {
+    **ERROR_TEXTS,
     ErrorCode.coordinator_not_available: "The coordinator is not available.",
     ErrorCode.invalid_request: (
         "This most likely occurs because of a request being malformed by the client library or the message was sent to "
@@ -73,6 +81,11 @@ def error_response(ctx: RequestContext, request: FindCoordinatorRequest, code: E
     0,
     6,
     error_response=error_response,
+    authorization=in_handler(
+        "GROUP DESCRIBE GROUP_AUTHORIZATION_FAILED key",
+        "TRANSACTIONAL_ID DESCRIBE TRANSACTIONAL_ID_AUTHORIZATION_FAILED key",
+        "CLUSTER CLUSTER_ACTION CLUSTER_AUTHORIZATION_FAILED request",
+    ),
     errors=reads(
         "group transactional_id",
         "COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE GROUP_AUTHORIZATION_FAILED INVALID_REQUEST "
@@ -83,7 +96,9 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]
     key_type = request.key_type if ctx.api_version >= 1 else _GROUP
     found: list[dict[str, Any]] = []
     for number, key in enumerate(_keys(ctx, request), 1):
-        if key_type == _GROUP:
+        if not _is_authorized(ctx, key_type, key):
+            found.append(_found(key, _UNAUTHORIZED[key_type]))
+        elif key_type == _GROUP:
             index = ctx.groups.partition_for(key)
             found.append((yield from _coordinator(ctx, key, GROUP_METADATA_TOPIC_NAME, index)))
         elif key_type == _TRANSACTION:
@@ -100,6 +115,19 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]
     if ctx.api_version < _BATCHED_SINCE:
         found[0]["error_message"] = _text(found[0]["error_code"])
     yield from _respond(ctx, found)
+
+
+def _is_authorized(ctx: RequestContext, key_type: int, key: str) -> bool:
+    """Return True if the client may look up this coordinator. Raise KafkaError for one of a share group: only brokers
+    look those up."""
+    if key_type == _GROUP:
+        return ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.GROUP, key)
+    if key_type == _TRANSACTION:
+        return ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
+    is_for_brokers = key_type == _SHARE and ctx.api_version >= _SHARE_SINCE
+    if is_for_brokers and not ctx.is_authorized_for_cluster(AclOperation.CLUSTER_ACTION):
+        raise KafkaError(ErrorCode.cluster_authorization_failed, "")
+    return True
 
 
 def _coordinator(ctx: RequestContext, key: str, topic: str, index: int) -> Slices[dict[str, Any]]:

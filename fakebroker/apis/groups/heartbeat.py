@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GENERATION, changes
 from fakebroker.core.groups.classic.messages import HeartbeatRequest
@@ -41,6 +42,7 @@ def error_response(ctx: RequestContext, request: HeartbeatRequest, code: ErrorCo
     error_response=error_response,
     decode=partial(read, KEY, read_heartbeat, heartbeat_of_kio),
     decode_in_slices=partial(read_in_slices, KEY, heartbeat_of_kio),
+    authorization=group("READ"),
     errors=changes("group member", before=_ERRORS, after="REBALANCE_IN_PROGRESS"),
 )
 def handle(ctx: RequestContext, request: HeartbeatRequest) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from functools import partial
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import KNOWN, LOST_WRITE, MEMBER, MOMENT, appends, because
 from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest
@@ -61,6 +62,7 @@ def error_response(ctx: RequestContext, request: JoinGroupRequest, code: ErrorCo
     decode=partial(read, KEY, read_join_group, join_group_of_kio),
     decode_in_slices=partial(read_in_slices, KEY, join_group_of_kio),
     decode_by_hand=read_join_group,
+    authorization=group("READ"),
     errors=appends(
         "group member",
         before=f"{MEMBER} INVALID_SESSION_TIMEOUT INCONSISTENT_GROUP_PROTOCOL GROUP_MAX_SIZE_REACHED "

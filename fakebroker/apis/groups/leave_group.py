@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import MEMBER, appends
 from fakebroker.apis.later import Later
@@ -54,7 +55,9 @@ def error_response(ctx: RequestContext, request: LeaveGroupRequest, code: ErrorC
     ctx.respond(_message(ctx.api_version, LeaveAnswer(code)))
 
 
-@registry.api(KEY, 0, 5, error_response=error_response, errors=appends("group member", before=MEMBER))
+@registry.api(
+    KEY, 0, 5, error_response=error_response, authorization=group("READ"), errors=appends("group member", before=MEMBER)
+)
 def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Slices[None]:
     members: list[LeavingMember] = []
     if ctx.api_version < 3:

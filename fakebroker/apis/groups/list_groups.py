@@ -14,10 +14,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import COORDINATOR, reads
 from fakebroker.core.groups.coordinator import operation_error
 from fakebroker.core.groups.group import ListedGroup
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from kio.schema.list_groups.v5.request import ListGroupsRequest
 
 KEY = 16
+_GROUPS_OF_A_SLICE = 128
 
 
 def _respond(ctx: RequestContext, code: ErrorCode, groups: list[ListedGroup]) -> Slices[None]:
@@ -39,8 +42,16 @@ def error_response(ctx: RequestContext, request: ListGroupsRequest, code: ErrorC
     return _respond(ctx, code, [])
 
 
-@registry.api(KEY, 0, 5, error_response=error_response, errors=reads("", f"{COORDINATOR} CLUSTER_AUTHORIZATION_FAILED"))
+@registry.api(
+    KEY,
+    0,
+    5,
+    error_response=error_response,
+    authorization=in_handler("CLUSTER DESCRIBE - group", "GROUP DESCRIBE - group"),
+    errors=reads("", f"{COORDINATOR} CLUSTER_AUTHORIZATION_FAILED"),
+)
 def handle(ctx: RequestContext, request: ListGroupsRequest) -> Slices[None]:
+    is_all_allowed = ctx.broker.authorizer is None or ctx.is_authorized_for_cluster(AclOperation.DESCRIBE)
     states = getattr(request, "states_filter", ())
     types = getattr(request, "types_filter", ())
     found: list[list[ListedGroup] | KafkaError] = []
@@ -62,7 +73,20 @@ def handle(ctx: RequestContext, request: ListGroupsRequest) -> Slices[None]:
             yield from _respond(ctx, operation_error(each).code, [])
             return
         yield
+    if not is_all_allowed:
+        groups = yield from _authorized(ctx, groups)
     yield from _respond(ctx, ErrorCode.none, groups)
+
+
+def _authorized(ctx: RequestContext, groups: list[ListedGroup]) -> Slices[list[ListedGroup]]:
+    """Return the groups that the client may describe."""
+    authorized: list[ListedGroup] = []
+    for number, group in enumerate(groups, 1):
+        if ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
+            authorized.append(group)
+        if number % _GROUPS_OF_A_SLICE == 0:
+            yield
+    return authorized
 
 
 def _answer(group: ListedGroup) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group, in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GENERATION, PARTITION_BY_ID, appends
 from fakebroker.apis.groups.topics_to_commit import (
@@ -61,6 +62,7 @@ def error_response(ctx: RequestContext, request: OffsetCommitRequest, code: Erro
     2,
     10,
     error_response=error_response,
+    authorization=group("READ").and_(in_handler("TOPIC READ TOPIC_AUTHORIZATION_FAILED partition")),
     errors=appends(
         f"group member {PARTITION_BY_ID}",
         before=f"{GENERATION} GROUP_ID_NOT_FOUND STALE_MEMBER_EPOCH FENCED_MEMBER_EPOCH REBALANCE_IN_PROGRESS "

@@ -16,11 +16,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group, in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, PARTITION, appends
 from fakebroker.apis.groups.topics_to_commit import CommitErrors, partition_answer
 from fakebroker.apis.later import Later
 from fakebroker.core.groups.offsets.messages import ZERO_ID, TopicErrors, TopicPartitions
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -53,6 +55,7 @@ def error_response(ctx: RequestContext, request: OffsetDeleteRequest, code: Erro
     0,
     0,
     error_response=error_response,
+    authorization=group("DELETE").and_(in_handler("TOPIC READ TOPIC_AUTHORIZATION_FAILED partition")),
     errors=appends(
         f"group {PARTITION}",
         before=f"{GROUP} GROUP_ID_NOT_FOUND NON_EMPTY_GROUP GROUP_SUBSCRIBED_TO_TOPIC UNKNOWN_TOPIC_OR_PARTITION "
@@ -70,8 +73,12 @@ def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Slices[None]:
             yield
         there: list[int] = []
         is_known = ctx.metadata.topic(topic.name) is not None
+        is_authorized = ctx.is_authorized(AclOperation.READ, ResourceType.TOPIC, topic.name)
         for each in topic.partitions:
-            if ctx.metadata.find_partition(topic.name, each.partition_index) is not None:
+            if not is_authorized:
+                code = ErrorCode.topic_authorization_failed
+                errors.of(topic.name, ZERO_ID).partitions.append((each.partition_index, code))
+            elif ctx.metadata.find_partition(topic.name, each.partition_index) is not None:
                 there.append(each.partition_index)
             else:
                 errors.of(topic.name, ZERO_ID).partitions.append(
@@ -82,7 +89,7 @@ def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Slices[None]:
                 yield
         if there:
             known.append(TopicPartitions(topic.name, there))
-        elif not is_known:
+        elif not is_known or not is_authorized:
             errors.of(topic.name, ZERO_ID)
     yield from errors.merge(known)
     if not request.group_id:

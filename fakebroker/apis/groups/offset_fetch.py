@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, PARTITION_BY_ID, UNANSWERED, because, reads
 from fakebroker.apis.later import Later
@@ -30,6 +31,7 @@ from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.timeline import LATEST
 from fakebroker.core.groups.offsets.messages import ZERO_ID, FetchedOffset, FetchedTopic, OffsetFetch, TopicToFetch
 from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -119,6 +121,9 @@ def error_response(ctx: RequestContext, request: OffsetFetchRequest, code: Error
     1,
     10,
     error_response=error_response,
+    authorization=in_handler(
+        "GROUP DESCRIBE GROUP_AUTHORIZATION_FAILED group", "TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED partition"
+    ),
     errors=reads(
         f"group {PARTITION_BY_ID}",
         f"{GROUP} GROUP_ID_NOT_FOUND UNKNOWN_MEMBER_ID STALE_MEMBER_EPOCH UNSTABLE_OFFSET_COMMIT "
@@ -153,6 +158,9 @@ def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Slices[None]:
 
 def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable[[_Group], None]) -> Slices[None]:
     version = ctx.api_version
+    if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
+        then(_group_error(version, group, ErrorCode.group_authorization_failed))
+        return
     by_id = version >= _TOPIC_IDS_SINCE
     unknown: list[FetchedTopic] = []
     topics: list[TopicToFetch] | None = None
@@ -161,16 +169,22 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
         for number, each in enumerate(group.topics, 1):
             topic = _topic_to_fetch(each)
             found = ctx.metadata.topic_by_id(topic.topic_id) if by_id else None
+            if found is not None:
+                topic = topic._replace(name=found.name)
             if by_id and found is None:
                 unknown.append(_failed(topic, ErrorCode.unknown_topic_id))
+            elif not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+                unknown.append(_failed(topic, ErrorCode.topic_authorization_failed))
             else:
-                topics.append(topic if found is None else topic._replace(name=found.name))
+                topics.append(topic)
             if number % _TOPICS_OF_A_SLICE == 0:
                 yield
     asked = OffsetFetch(group.group_id, getattr(group, "member_id", None), getattr(group, "member_epoch", -1), topics)
 
     def fetch(shard: GroupCoordinatorShard, epoch: int) -> Slices[list[FetchedTopic]]:
         offsets = shard.offsets.fetch(asked, epoch)
+        if topics is None and ctx.broker.authorizer is not None:
+            offsets = _authorized(ctx, offsets)
         return _with_ids(ctx, offsets) if topics is None and by_id else offsets
 
     def fetch_stable(shard: GroupCoordinatorShard) -> Slices[CoordinatorResult[list[FetchedTopic]]]:
@@ -189,6 +203,17 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
         ctx.groups.write_in_slices("fetch-offsets", asked.group_id, fetch_stable, fetched)
     else:
         ctx.groups.read_in_slices("fetch-offsets", asked.group_id, fetch, fetched)
+
+
+def _authorized(ctx: RequestContext, topics: Slices[list[FetchedTopic]]) -> Slices[list[FetchedTopic]]:
+    """Return the topics that the client may describe."""
+    found: list[FetchedTopic] = []
+    for number, topic in enumerate((yield from topics), 1):
+        if ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            found.append(topic)
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    return found
 
 
 def _with_ids(ctx: RequestContext, topics: Slices[list[FetchedTopic]]) -> Slices[list[FetchedTopic]]:

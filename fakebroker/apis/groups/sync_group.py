@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GENERATION, TAKEN_BACK, appends
 from fakebroker.core.groups.classic.messages import SyncAnswer, SyncRequest
@@ -52,6 +53,7 @@ def error_response(ctx: RequestContext, request: SyncRequest, code: ErrorCode) -
     decode=partial(read, KEY, read_sync_group, sync_group_of_kio),
     decode_in_slices=partial(read_in_slices, KEY, sync_group_of_kio),
     decode_by_hand=read_sync_group,
+    authorization=group("READ"),
     errors=appends(
         "group member",
         before=f"{GENERATION} REBALANCE_IN_PROGRESS INCONSISTENT_GROUP_PROTOCOL",

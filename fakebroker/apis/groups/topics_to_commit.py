@@ -1,4 +1,4 @@
-"""Shared parts of OffsetCommit and TxnOffsetCommit: which partitions exist, and the response by topics.
+"""Shared parts of OffsetCommit and TxnOffsetCommit: which partitions may be committed, and the response by topics.
 
 Source   core/.../server/KafkaApis.scala handleOffsetCommitRequest, handleTxnOffsetCommitRequest;
          OffsetCommitResponse.java Builder, TxnOffsetCommitResponse.java Builder @ 4.4
@@ -14,6 +14,7 @@ from uuid import UUID
 
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.groups.offsets.messages import ZERO_ID, OffsetToCommit, TopicErrors, TopicToCommit
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
@@ -86,7 +87,7 @@ def _merged(told: Told, topic: _Topic) -> TopicErrors:
 def topics_to_commit(
     ctx: RequestContext, topics: Iterable[Any], by_id: bool, errors: CommitErrors
 ) -> Slices[list[TopicToCommit]]:
-    """Return the existing partitions of a request; add the others to the errors."""
+    """Return the existing partitions of a request that the client may read; add the others to the errors."""
     known: list[TopicToCommit] = []
     looked_at = 0
     for topic in topics:
@@ -109,8 +110,15 @@ def topics_to_commit(
             found = ctx.metadata.topic(name)
             topic_id = ZERO_ID if found is None else found.topic_id  # the record has the id, whichever version commits
         there: list[OffsetToCommit] = []
+        is_authorized = ctx.is_authorized(AclOperation.READ, ResourceType.TOPIC, name)
+        if not is_authorized:
+            errors.of(name, topic_id)
         for each in topic.partitions:
-            if ctx.metadata.find_partition(name, each.partition_index) is None:
+            if not is_authorized:
+                errors.of(name, topic_id).partitions.append(
+                    (each.partition_index, ErrorCode.topic_authorization_failed)
+                )
+            elif ctx.metadata.find_partition(name, each.partition_index) is None:
                 errors.of(name, topic_id).partitions.append(
                     (each.partition_index, ErrorCode.unknown_topic_or_partition)
                 )

@@ -17,6 +17,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, PARTITION, changes
 from fakebroker.apis.no_time import has_no_time
@@ -52,7 +53,7 @@ def _respond(
 
 
 def error_response(ctx: RequestContext, request: AlterPartitionReassignmentsRequest, code: ErrorCode) -> Slices[None]:
-    error = KafkaError(code, "")
+    error = KafkaError(code, ctx.refusal)
     results: _Results = [
         (topic.name, [(partition.partition_index, error) for partition in topic.partitions]) for topic in request.topics
     ]
@@ -64,6 +65,7 @@ def error_response(ctx: RequestContext, request: AlterPartitionReassignmentsRequ
     0,
     1,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes(
         PARTITION,
         before=f"{CONTROLLER} INVALID_REPLICA_ASSIGNMENT INVALID_REPLICATION_FACTOR UNKNOWN_TOPIC_OR_PARTITION "

@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, UNANSWERED, because, changes
 from fakebroker.core.broker.log_dirs import alter_replica_log_dir
@@ -53,6 +54,7 @@ def error_response(ctx: RequestContext, request: AlterReplicaLogDirsRequest, cod
     1,
     2,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes(
         PARTITION,
         before="CLUSTER_AUTHORIZATION_FAILED LOG_DIR_NOT_FOUND KAFKA_STORAGE_ERROR UNKNOWN_TOPIC_OR_PARTITION "

@@ -17,10 +17,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, KNOWN, TOPIC_ADMIN, UNANSWERED, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.partition_creation import NewPartitions
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -53,6 +55,7 @@ def _failed(ctx: RequestContext, request: CreatePartitionsRequest, error: KafkaE
     0,
     3,
     error_response=error_response,
+    authorization=in_handler("TOPIC ALTER TOPIC_AUTHORIZATION_FAILED topic"),
     errors=changes(
         "topic",
         before=f"{TOPIC_ADMIN} UNKNOWN_TOPIC_OR_PARTITION INVALID_PARTITIONS INVALID_REPLICA_ASSIGNMENT "
@@ -80,6 +83,15 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None
     results: list[tuple[str, KafkaError | None]] = []
     for name in repeated:
         results.append((name, KafkaError(ErrorCode.invalid_request, "Duplicate topic name.")))
+        del asked[name]
+    refused: list[str] = []
+    for number, name in enumerate(asked if ctx.broker.authorizer is not None else (), 1):
+        if not ctx.is_authorized(AclOperation.ALTER, ResourceType.TOPIC, name):
+            refused.append(name)
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    for name in refused:
+        results.append((name, KafkaError(ErrorCode.topic_authorization_failed, "")))
         del asked[name]
     if asked and has_no_time(request.timeout):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)

@@ -18,11 +18,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, UNANSWERED, because, changes
 from fakebroker.apis.later import Later
 from fakebroker.core.replication.delete_records import INVALID_LOW_WATERMARK, DeletedRecords
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 KEY = 21
 _PARTITIONS_OF_A_SLICE: Final = 256
+_TOPICS_OF_A_SLICE: Final = 256
 
 
 def error_response(ctx: RequestContext, request: DeleteRecordsRequest, code: ErrorCode) -> Slices[None]:
@@ -57,6 +60,7 @@ def _failed(version: int, request: DeleteRecordsRequest, code: ErrorCode) -> Res
     0,
     2,
     error_response=error_response,
+    authorization=in_handler("TOPIC DELETE TOPIC_AUTHORIZATION_FAILED partition"),
     errors=changes(
         PARTITION,
         before="NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION OFFSET_OUT_OF_RANGE POLICY_VIOLATION "
@@ -67,7 +71,16 @@ def _failed(version: int, request: DeleteRecordsRequest, code: ErrorCode) -> Res
 )
 def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
     asked: dict[TopicPartition, int] = {}
-    for topic in request.topics:
+    refused: dict[str, list[int]] = {}
+    for number, topic in enumerate(request.topics, 1):
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+        is_guarded = ctx.broker.authorizer is not None
+        if is_guarded and not ctx.is_authorized(AclOperation.DELETE, ResourceType.TOPIC, topic.name):
+            indexes = [each.partition_index for each in topic.partitions]
+            refused[topic.name] = list(dict.fromkeys([*refused.get(topic.name, ()), *indexes]))
+            yield
+            continue
         for partition in topic.partitions:
             asked[TopicPartition(topic.name, partition.partition_index)] = partition.offset
             if len(asked) % _PARTITIONS_OF_A_SLICE == 0:
@@ -81,7 +94,7 @@ def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
             yield
     later: Later[Sequence[DeletedRecords]] = Later(
         ctx,
-        lambda results: _answer(ctx.api_version, places, results),
+        lambda results: _answer(ctx.api_version, places, results, refused),
         lambda code: _failed(ctx.api_version, request, code),
     )
     timeout_ms = request.timeout // timedelta(milliseconds=1)
@@ -89,15 +102,23 @@ def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
     yield from later.answer()
 
 
-def _answer(version: int, places: dict[str, list[int]], results: Sequence[DeletedRecords]) -> ResponsePayload:
+def _answer(
+    version: int, places: dict[str, list[int]], results: Sequence[DeletedRecords], refused: dict[str, list[int]]
+) -> ResponsePayload:
+    """Return the results of the topics in `places`, then those of the refused ones."""
+
     def partition(place: int) -> dict[str, Any]:
         result = results[place]
         return _partition(result.topic_partition.partition, result.error_code, result.low_watermark)
 
-    def topic(named: tuple[str, list[int]]) -> dict[str, Any]:
-        return {"name": named[0], "partitions": Each(partition, named[1])}
+    def refusal(index: int) -> dict[str, Any]:
+        return _partition(index, ErrorCode.topic_authorization_failed)
 
-    values = {"throttle_time": timedelta(0), "topics": Each(topic, places.items())}
+    def topic(named: tuple[str, list[int]]) -> dict[str, Any]:
+        name, numbers = named
+        return {"name": name, "partitions": Each(refusal if name in refused else partition, numbers)}
+
+    values = {"throttle_time": timedelta(0), "topics": Each(topic, [*places.items(), *refused.items()])}
     return build_lazily(response_type(KEY, version), values)
 
 

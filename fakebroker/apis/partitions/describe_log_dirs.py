@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, UNANSWERED, because, reads
 from fakebroker.core.broker.log_dirs import all_log_dirs
@@ -53,6 +54,7 @@ def error_response(ctx: RequestContext, request: DescribeLogDirsRequest, code: E
     1,
     5,
     error_response=error_response,
+    authorization=cluster("DESCRIBE"),
     errors=reads(
         PARTITION,
         "CLUSTER_AUTHORIZATION_FAILED KAFKA_STORAGE_ERROR LOG_DIR_NOT_FOUND",

@@ -16,9 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import LEADER, PARTITION, reads
 from fakebroker.core.log.producer_state import ProducerStateManager
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -49,7 +52,14 @@ def error_response(ctx: RequestContext, request: DescribeProducersRequest, code:
     return _respond(ctx, request, lambda topic, index: _failed(index, code))
 
 
-@registry.api(KEY, 0, 0, error_response=error_response, errors=reads(PARTITION, f"{LEADER} INVALID_TOPIC_EXCEPTION"))
+@registry.api(
+    KEY,
+    0,
+    0,
+    error_response=error_response,
+    authorization=in_handler("TOPIC READ TOPIC_AUTHORIZATION_FAILED partition"),
+    errors=reads(PARTITION, f"{LEADER} INVALID_TOPIC_EXCEPTION"),
+)
 def handle(ctx: RequestContext, request: DescribeProducersRequest) -> Slices[None]:
     return _respond(ctx, request, partial(_answer, ctx))
 
@@ -59,6 +69,9 @@ def _answer(ctx: RequestContext, topic: TopicRequest, index: int) -> dict[str, A
         topic_name.validate(topic.name)
     except KafkaError as error:
         return _failed(index, error.code, error.message)
+    if not ctx.is_authorized(AclOperation.READ, ResourceType.TOPIC, topic.name):
+        code = ErrorCode.topic_authorization_failed
+        return _failed(index, code, ERROR_TEXTS[code])
     if ctx.metadata.topic(topic.name) is None:
         return _failed(index, ErrorCode.unknown_topic_or_partition, _UNKNOWN)
     partition = ctx.metadata.find_partition(topic.name, index)

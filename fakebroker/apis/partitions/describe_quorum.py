@@ -16,8 +16,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, PASSED_ON, because, reads
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -40,7 +42,7 @@ def _respond(
 ) -> Slices[None]:
     values = {
         "error_code": code,
-        "error_message": "",
+        "error_message": ERROR_TEXTS.get(code, ""),
         "topics": topics,
         "nodes": nodes,
     }
@@ -56,6 +58,7 @@ def error_response(ctx: RequestContext, request: DescribeQuorumRequest, code: Er
     0,
     2,
     error_response=error_response,
+    authorization=cluster("DESCRIBE"),
     errors=reads(
         PARTITION,
         "CLUSTER_AUTHORIZATION_FAILED UNKNOWN_TOPIC_OR_PARTITION NOT_LEADER_OR_FOLLOWER BROKER_NOT_AVAILABLE",

@@ -17,12 +17,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.security.authorized_operations import NOT_REQUESTED, TOPIC_OPERATIONS
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 KEY = 75
 _NAMES_OF_A_SLICE = 512
+_NEVER_INTERNAL = (ErrorCode.invalid_request, ErrorCode.topic_authorization_failed)
 
 
 def _respond(ctx: RequestContext, topics: list[dict[str, Any]], next_cursor: dict[str, Any] | None) -> Slices[None]:
@@ -51,6 +54,7 @@ def error_response(ctx: RequestContext, request: DescribeTopicPartitionsRequest,
     0,
     0,
     error_response=error_response,
+    authorization=in_handler("TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED topic"),
     errors=reads(
         "topic",
         "UNKNOWN_TOPIC_OR_PARTITION TOPIC_AUTHORIZATION_FAILED INVALID_TOPIC_EXCEPTION INVALID_REQUEST",
@@ -77,7 +81,14 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
     remaining = max(min(ctx.controller.config.max_request_partition_size_limit, request.response_partition_limit), 1)
     answers: list[dict[str, Any]] = []
     next_cursor: dict[str, Any] | None = None
+    refused: list[dict[str, Any]] = []
     for number, name in enumerate(sorted(names), 1):
+        if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            if not wants_all:
+                refused.append(_without_partitions(name, ErrorCode.topic_authorization_failed, NOT_REQUESTED))
+            if number % _NAMES_OF_A_SLICE == 0:
+                yield
+            continue
         if remaining == 0:
             next_cursor = {"topic_name": name, "partition_index": 0}
             break
@@ -85,7 +96,7 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
         if topic is not None:
             start = cursor.partition_index if cursor is not None and name == first_name else 0
             end = min(len(topic.partitions), start + remaining)
-            answers.append(_known(ctx.metadata, topic, topic.partitions[start:end]))
+            answers.append(_known(ctx, topic, topic.partitions[start:end]))
             if end < len(topic.partitions):
                 next_cursor = {"topic_name": name, "partition_index": end}
                 break
@@ -93,20 +104,21 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
         elif not wants_all:
             is_valid = topic_name.is_valid(name)
             code = ErrorCode.unknown_topic_or_partition if is_valid else ErrorCode.invalid_topic_exception
-            answers.append(_without_partitions(name, code, TOPIC_OPERATIONS))
+            operations = ctx.authorized_operations(ResourceType.TOPIC, name)
+            answers.append(_without_partitions(name, code, operations))
         if number % _NAMES_OF_A_SLICE == 0:
             yield
-    yield from _respond(ctx, answers, next_cursor)
+    yield from _respond(ctx, answers + refused, next_cursor)
 
 
-def _known(metadata: MetadataCache, topic: Topic, partitions: list[Partition]) -> dict[str, Any]:
+def _known(ctx: RequestContext, topic: Topic, partitions: list[Partition]) -> dict[str, Any]:
     return {
         "error_code": ErrorCode.none,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic_name.is_internal(topic.name),
-        "partitions": Each(partial(_partition, metadata), partitions),
-        "topic_authorized_operations": TOPIC_OPERATIONS,
+        "partitions": Each(partial(_partition, ctx.metadata), partitions),
+        "topic_authorized_operations": ctx.authorized_operations(ResourceType.TOPIC, topic.name),
     }
 
 
@@ -130,7 +142,7 @@ def _without_partitions(name: str, code: ErrorCode, operations: int) -> dict[str
         "error_code": code,
         "name": name,
         "topic_id": None,
-        "is_internal": topic_name.is_internal(name) and code != ErrorCode.invalid_request,
+        "is_internal": topic_name.is_internal(name) and code not in _NEVER_INTERNAL,
         "partitions": (),
         "topic_authorized_operations": operations,
     }

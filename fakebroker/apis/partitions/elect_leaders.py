@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, PARTITION, because, changes
 from fakebroker.apis.no_time import has_no_time
@@ -44,7 +45,7 @@ def _respond(ctx: RequestContext, code: ErrorCode, results: _Results) -> Slices[
 
 
 def error_response(ctx: RequestContext, request: ElectLeadersRequest, code: ErrorCode) -> Slices[None]:
-    return _failed(ctx, request, KafkaError(code, ""))
+    return _failed(ctx, request, KafkaError(code, ctx.refusal))
 
 
 def _failed(ctx: RequestContext, request: ElectLeadersRequest, error: KafkaError) -> Slices[None]:
@@ -59,6 +60,7 @@ def _failed(ctx: RequestContext, request: ElectLeadersRequest, error: KafkaError
     0,
     2,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes(
         PARTITION,
         before=f"{CONTROLLER} ELECTION_NOT_NEEDED PREFERRED_LEADER_NOT_AVAILABLE ELIGIBLE_LEADERS_NOT_AVAILABLE "

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CONTROLLER, PARTITION, reads
 from fakebroker.core.replication.partition import Partition
@@ -40,10 +41,12 @@ def error_response(ctx: RequestContext, request: ListPartitionReassignmentsReque
         {"name": topic.name, "partitions": [{"partition_index": index} for index in topic.partition_indexes]}
         for topic in request.topics or ()
     ]
-    return _respond(ctx, code, "", topics)
+    return _respond(ctx, code, ctx.refusal, topics)
 
 
-@registry.api(KEY, 0, 0, error_response=error_response, errors=reads(PARTITION, CONTROLLER))
+@registry.api(
+    KEY, 0, 0, error_response=error_response, authorization=cluster("DESCRIBE"), errors=reads(PARTITION, CONTROLLER)
+)
 def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> Slices[None]:
     topics: list[dict[str, Any]] = []
     seen = 0

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.protocol.build import build
@@ -32,7 +33,7 @@ def _respond(ctx: RequestContext, code: ErrorCode, message: str | None) -> None:
 
 
 def error_response(ctx: RequestContext, request: UnregisterBrokerRequest, code: ErrorCode) -> None:
-    _respond(ctx, code, None)
+    _respond(ctx, code, ctx.refusal or None)
 
 
 @registry.api(
@@ -40,6 +41,7 @@ def error_response(ctx: RequestContext, request: UnregisterBrokerRequest, code: 
     0,
     0,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes("", before=f"{CONTROLLER} BROKER_ID_NOT_REGISTERED", after=CHANGED),
 )
 def handle(ctx: RequestContext, request: UnregisterBrokerRequest) -> None:

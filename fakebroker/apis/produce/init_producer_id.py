@@ -15,8 +15,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import COORDINATOR, SLOW, TAKEN_BACK, UNANSWERED, appends, because
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -51,6 +53,11 @@ def error_response(ctx: RequestContext, request: InitProducerIdRequest, code: Er
     0,
     5,
     error_response=error_response,
+    authorization=in_handler(
+        "TRANSACTIONAL_ID WRITE TRANSACTIONAL_ID_AUTHORIZATION_FAILED request",
+        "CLUSTER IDEMPOTENT_WRITE CLUSTER_AUTHORIZATION_FAILED request",
+        "TOPIC WRITE CLUSTER_AUTHORIZATION_FAILED request",
+    ),
     errors=appends(
         "transactional_id",
         before=f"{COORDINATOR} CLUSTER_AUTHORIZATION_FAILED TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_REQUEST "
@@ -61,6 +68,10 @@ def error_response(ctx: RequestContext, request: InitProducerIdRequest, code: Er
     ),
 )
 def handle(ctx: RequestContext, request: InitProducerIdRequest) -> None:
+    refusal = _refusal(ctx, request.transactional_id)
+    if refusal is not None:
+        _respond(ctx, refusal)
+        return
     one_of_two = ctx.api_version >= _EXPECTED_SINCE and (request.producer_id == -1) != (request.producer_epoch == -1)
     if one_of_two or request.transactional_id == "":
         _respond(ctx, ErrorCode.invalid_request)
@@ -76,3 +87,16 @@ def handle(ctx: RequestContext, request: InitProducerIdRequest) -> None:
             expected,
             lambda code, given: _respond(ctx, code, *given),
         )
+
+
+def _refusal(ctx: RequestContext, transactional_id: str | None) -> ErrorCode | None:
+    """Return the error of a client that needs a permission. Without a transactional id one to write any topic does."""
+    if transactional_id is not None:
+        if ctx.is_authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            return None
+        return ErrorCode.transactional_id_authorization_failed
+    if ctx.is_authorized_for_cluster(AclOperation.IDEMPOTENT_WRITE):
+        return None
+    if ctx.is_authorized_by_type(AclOperation.WRITE, ResourceType.TOPIC):
+        return None
+    return ErrorCode.cluster_authorization_failed

@@ -19,12 +19,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import AUTHORIZER, MOMENT, PARTITION_BY_ID, UNANSWERED, appends, because
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
 from fakebroker.apis.produce.verification import resume, verify
 from fakebroker.core.journal.events import Produce
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.plain_batch import is_plain_in_transaction
@@ -64,6 +66,10 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
     decode=read_produce_request,
     decode_by_hand=read_by_hand,
     decode_in_slices=read_produce_request_in_slices,
+    authorization=in_handler(
+        "TRANSACTIONAL_ID WRITE TRANSACTIONAL_ID_AUTHORIZATION_FAILED request",
+        "TOPIC WRITE TOPIC_AUTHORIZATION_FAILED partition",
+    ),
     errors=appends(
         f"{PARTITION_BY_ID} transactional_id",
         before="NOT_ENOUGH_REPLICAS NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID "
@@ -83,6 +89,8 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
     ),
 )
 def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
+    if ctx.broker.authorizer is not None:
+        return begin(_handle_in_slices(ctx, request))
     if not _is_usual(request):
         if _is_usual_transaction(request):
             _handle_in_transaction(ctx, request)
@@ -192,7 +200,7 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    if transactional and request.transactional_id is None:
+    if transactional and not _is_transactional_id_authorized(ctx, request.transactional_id):
         answer.all_failed(request, ErrorCode.transactional_id_authorization_failed)
         return
     entries: dict[Partition, PartitionProduceData] = {}
@@ -201,8 +209,11 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         if seen % _PARTITIONS_OF_A_SLICE == 0:
             yield
         name = answer.topic_name(topic)
+        is_authorized = name is None or ctx.is_authorized(AclOperation.WRITE, ResourceType.TOPIC, name)
         for data in topic.partition_data:
-            if not _sort(ctx, request, answer, topic, name, data, entries):
+            if not is_authorized:
+                answer.failed(topic, data.index, ErrorCode.topic_authorization_failed)
+            elif not _sort(ctx, request, answer, topic, name, data, entries):
                 return
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
@@ -220,6 +231,12 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         entries,
         answer.complete,
         lambda: ctx.now,
+    )
+
+
+def _is_transactional_id_authorized(ctx: RequestContext, transactional_id: str | None) -> bool:
+    return transactional_id is not None and ctx.is_authorized(
+        AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
     )
 
 

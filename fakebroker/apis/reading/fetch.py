@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import DISK, EPOCH, KNOWN, LEADER, MOMENT, PARTITION_BY_ID, because, reads
 from fakebroker.apis.reading.fetch_answer import FetchAnswer, respond_error
@@ -27,6 +28,7 @@ from fakebroker.core.fetch_sessions.manager import FIRST_VERSION_WITH_IDS
 from fakebroker.core.fetch_sessions.session import CachedPartition, Key
 from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.reads import PARTITIONS_OF_A_SLICE
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -41,6 +43,7 @@ _NOBODY: Final[list[Key]] = []  # never changed, like the next one
 _NO_RESULTS: Final[list[PartitionFetchResponse]] = []
 _UNKNOWN_ID: Final = ErrorCode.unknown_topic_id
 _UNKNOWN: Final = ErrorCode.unknown_topic_or_partition
+_UNAUTHORIZED: Final = ErrorCode.topic_authorization_failed
 _INCONSISTENT: Final = ErrorCode.inconsistent_topic_id
 
 
@@ -56,6 +59,9 @@ def error_response(ctx: RequestContext, request: FetchRequest, code: ErrorCode) 
     decode=read_fetch_request,
     decode_in_slices=read_fetch_request_in_slices,
     decode_by_hand=read_by_hand,
+    authorization=in_handler(
+        "CLUSTER CLUSTER_ACTION TOPIC_AUTHORIZATION_FAILED partition", "TOPIC READ TOPIC_AUTHORIZATION_FAILED partition"
+    ),
     errors=reads(
         PARTITION_BY_ID,
         f"{LEADER} {EPOCH} OFFSET_OUT_OF_RANGE UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID FETCH_SESSION_ID_NOT_FOUND "
@@ -168,20 +174,24 @@ def _forgotten(ctx: RequestContext, request: FetchRequest) -> list[Key]:
 class _Finding:
     """The look-up of a context's partitions: `wanted` are those to read, the others go to the `answer` as errors."""
 
-    __slots__ = ("_by_id", "_ctx", "_is_from_follower", "_request", "answer", "wanted")
+    __slots__ = ("_authorized", "_by_id", "_ctx", "_is_from_follower", "_request", "answer", "wanted")
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, context: FetchContext) -> None:
         self._ctx = ctx
         self._request = request
         self._by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
         self._is_from_follower = request.replica_id >= 0
+        # The decisions so far, by name; None if everything is allowed.
+        self._authorized: dict[str, bool] | None = None if ctx.broker.authorizer is None else {}
         self.answer = FetchAnswer(ctx, request, context)
         self.wanted: list[FetchPartition] = []
 
     def find(self, cached: CachedPartition) -> None:
         metadata, answer = self._ctx.metadata, self.answer
         found = _find(metadata, cached) if self._by_id else _find_by_name(metadata, cached)
-        if found is not None:
+        if self._authorized is not None and not self._is_authorized(self._authorized, cached.name):
+            answer.not_found(cached, _UNAUTHORIZED)
+        elif found is not None:
             self.wanted.append(found)
             answer.interesting.append(cached)
         elif cached.name is not None:
@@ -190,6 +200,20 @@ class _Finding:
             answer.not_found(cached, _UNKNOWN_ID)
         else:  # they come first: Kafka checks authorization by name in a later pass
             answer.nameless(cached, _UNKNOWN_ID)
+
+    def _is_authorized(self, decisions: dict[str, bool], name: str | None) -> bool:
+        """Return True if the client may read the topic. A consumer gets another error for an unknown id (None)."""
+        if name is None and not self._is_from_follower:
+            return True
+        key = "" if self._is_from_follower or name is None else name
+        decision = decisions.get(key)
+        if decision is None:
+            if self._is_from_follower:
+                decision = self._ctx.is_authorized_for_cluster(AclOperation.CLUSTER_ACTION)
+            else:
+                decision = self._ctx.is_authorized(AclOperation.READ, ResourceType.TOPIC, key)
+            decisions[key] = decision
+        return decision
 
     def params(self) -> FetchParams | None:
         """Return the parameters of the read; None if there is nothing to read."""

@@ -87,7 +87,7 @@ class FetchAnswer:
         self.is_complete = False
 
     def not_found(self, cached: CachedPartition, code: ErrorCode) -> None:
-        """Note a partition that does not exist."""
+        """Note a partition that does not exist, or that the client may not read."""
         if self._erroneous is None:
             self._erroneous = []
         self._erroneous.append((cached, code))

@@ -19,9 +19,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import EPOCH, LEADER, PARTITION, because, reads
 from fakebroker.core.replication.fetch import OffsetQuery, TimestampAndOffset
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -46,10 +48,11 @@ def _respond(ctx: RequestContext, topics: Each[dict[str, Any]]) -> Slices[None]:
 
 
 def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: ErrorCode) -> Slices[None]:
-    def failed(topic: ListOffsetsTopic) -> dict[str, Any]:
-        return {"name": topic.name, "partitions": Each(lambda p: _partition(p.partition_index, code), topic.partitions)}
+    return _respond(ctx, Each(lambda topic: _failed(topic, code), request.topics))
 
-    return _respond(ctx, Each(failed, request.topics))
+
+def _failed(topic: ListOffsetsTopic, code: ErrorCode) -> dict[str, Any]:
+    return {"name": topic.name, "partitions": Each(lambda p: _partition(p.partition_index, code), topic.partitions)}
 
 
 @registry.api(
@@ -57,6 +60,7 @@ def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: Error
     1,
     11,
     error_response=error_response,
+    authorization=in_handler("TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED partition"),
     errors=reads(
         PARTITION,
         f"{LEADER} {EPOCH} OFFSET_NOT_AVAILABLE LEADER_NOT_AVAILABLE UNSUPPORTED_FOR_MESSAGE_FORMAT "
@@ -84,7 +88,11 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
             if seen % _COUNTED_IN_A_SLICE == 0:
                 yield
     topics: dict[str, dict[int, dict[str, Any]]] = {}
+    refused: list[dict[str, Any]] = []
     for topic in request.topics:
+        if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            refused.append(_failed(topic, ErrorCode.topic_authorization_failed))
+            continue
         partitions = topics.setdefault(topic.name, {})
         seen += 1
         if seen % _PARTITIONS_OF_A_SLICE == 0:
@@ -97,7 +105,8 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    yield from _respond(ctx, Each(_topic, topics.items()))
+    answers = Each(_topic, topics.items())
+    yield from _respond(ctx, Each(dict, [*answers, *refused]) if refused else answers)
 
 
 def _topic(answered: tuple[str, dict[int, dict[str, Any]]]) -> dict[str, Any]:

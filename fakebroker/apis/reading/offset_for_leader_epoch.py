@@ -11,14 +11,16 @@ Source         core/.../server/KafkaApis.scala handleOffsetForLeaderEpochRequest
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import EPOCH, LEADER, PARTITION, reads
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -33,11 +35,12 @@ if TYPE_CHECKING:
     )
 
 KEY = 23
+_TOPICS_OF_A_SLICE = 128
 
 
 def _respond(
     ctx: RequestContext,
-    request: OffsetForLeaderEpochRequest,
+    topics: Sequence[OffsetForLeaderTopic],
     answer: Callable[[RequestContext, str, OffsetForLeaderPartition], dict[str, Any]],
 ) -> Slices[None]:
     """Respond with the result of `answer` for each partition."""
@@ -45,17 +48,46 @@ def _respond(
     def of_topic(topic: OffsetForLeaderTopic) -> dict[str, Any]:
         return {"topic": topic.topic, "partitions": Each(partial(answer, ctx, topic.topic), topic.partitions)}
 
-    values = {"throttle_time": timedelta(0), "topics": Each(of_topic, request.topics)}
+    values = {"throttle_time": timedelta(0), "topics": Each(of_topic, topics)}
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: OffsetForLeaderEpochRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, request, lambda ctx, topic, asked: _partition(asked.partition, code))
+    return _respond(ctx, request.topics, lambda ctx, topic, asked: _partition(asked.partition, code))
 
 
-@registry.api(KEY, 2, 4, error_response=error_response, errors=reads(PARTITION, f"{LEADER} {EPOCH}"))
+@registry.api(
+    KEY,
+    2,
+    4,
+    error_response=error_response,
+    authorization=in_handler("CLUSTER CLUSTER_ACTION - request", "TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED partition"),
+    errors=reads(PARTITION, f"{LEADER} {EPOCH}"),
+)
 def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Slices[None]:
-    return _respond(ctx, request, _answer)
+    if ctx.broker.authorizer is None or ctx.is_authorized_for_cluster(AclOperation.CLUSTER_ACTION):
+        return _respond(ctx, request.topics, _answer)
+    return _handle_in_part(ctx, request)
+
+
+def _handle_in_part(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Slices[None]:
+    """Respond for the topics that the client may describe, and with an error for the others, which come last."""
+    authorized: list[OffsetForLeaderTopic] = []
+    refused: dict[str, OffsetForLeaderTopic] = {}
+    for number, topic in enumerate(request.topics, 1):
+        if ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic):
+            authorized.append(topic)
+        else:
+            refused[topic.topic] = topic
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+
+    def answer(ctx: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> dict[str, Any]:
+        if topic in refused:
+            return _partition(asked.partition, ErrorCode.topic_authorization_failed)
+        return _answer(ctx, topic, asked)
+
+    yield from _respond(ctx, [*authorized, *refused.values()], answer)
 
 
 def _answer(ctx: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, CONTROLLER, changes
 from fakebroker.core.security.scram_credentials import ScramCredential
@@ -35,7 +36,7 @@ def _respond(ctx: RequestContext, results: list[tuple[str, KafkaError | None]]) 
 def error_response(ctx: RequestContext, request: AlterUserScramCredentialsRequest, code: ErrorCode) -> Slices[None]:
     users = dict.fromkeys(each.name for each in request.deletions)
     users |= dict.fromkeys(each.name for each in request.upsertions)
-    return _respond(ctx, [(user, KafkaError(code, "")) for user in users])
+    return _respond(ctx, [(user, KafkaError(code, ctx.refusal)) for user in users])
 
 
 @registry.api(
@@ -43,6 +44,7 @@ def error_response(ctx: RequestContext, request: AlterUserScramCredentialsReques
     0,
     0,
     error_response=error_response,
+    authorization=cluster("ALTER"),
     errors=changes(
         "",
         before=f"{CONTROLLER} RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL UNSUPPORTED_SASL_MECHANISM",

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, TOKEN, changes
 from fakebroker.protocol.build import build
@@ -51,6 +52,13 @@ def error_response(ctx: RequestContext, request: CreateDelegationTokenRequest, c
     _respond(ctx, request, code)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response, errors=changes("", before=TOKEN, after=CHANGED))
+@registry.api(
+    KEY,
+    1,
+    3,
+    error_response=error_response,
+    authorization=nothing("Clients over PLAINTEXT are refused before."),
+    errors=changes("", before=TOKEN, after=CHANGED),
+)
 def handle(ctx: RequestContext, request: CreateDelegationTokenRequest) -> None:
     _respond(ctx, request, ErrorCode.delegation_token_request_not_allowed)

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import TOKEN, reads
 from fakebroker.protocol.build import build
@@ -33,6 +34,13 @@ def error_response(ctx: RequestContext, request: DescribeDelegationTokenRequest,
     _respond(ctx, code)
 
 
-@registry.api(KEY, 1, 3, error_response=error_response, errors=reads("", TOKEN))
+@registry.api(
+    KEY,
+    1,
+    3,
+    error_response=error_response,
+    authorization=nothing("Clients over PLAINTEXT are refused before."),
+    errors=reads("", TOKEN),
+)
 def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None:
     _respond(ctx, ErrorCode.delegation_token_request_not_allowed)

@@ -2,7 +2,6 @@
 
 Behaviour      Returns the mechanisms of each requested user, or of all users, with their iterations, but no secrets. A
                user without any: RESOURCE_NOT_FOUND; a user that is named twice: DUPLICATE_RESOURCE.
-Not done       Authorization.
 Source         metadata/.../image/ScramImage.java describe; core/.../server/KafkaApis.scala
 """
 
@@ -13,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import cluster
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import UNANSWERED, because, reads
 from fakebroker.core.security.scram_credentials import ScramCredentials
@@ -38,7 +38,9 @@ def _respond(ctx: RequestContext, **values: Any) -> Slices[None]:
 
 
 def error_response(ctx: RequestContext, request: DescribeUserScramCredentialsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, error_code=code, error_message=None)
+    """Respond as Kafka: the users of the request have the error as well, but no names."""
+    failed = {"user": "", "error_code": code, "error_message": None, "credential_infos": ()}
+    return _respond(ctx, error_code=code, error_message=None, results=Each(lambda _: failed, request.users or ()))
 
 
 @registry.api(
@@ -46,6 +48,7 @@ def error_response(ctx: RequestContext, request: DescribeUserScramCredentialsReq
     0,
     0,
     error_response=error_response,
+    authorization=cluster("DESCRIBE"),
     errors=reads(
         "",
         "CLUSTER_AUTHORIZATION_FAILED RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNSUPPORTED_SASL_MECHANISM",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, TOKEN, changes
 from fakebroker.protocol.build import build
@@ -34,6 +35,13 @@ def error_response(ctx: RequestContext, request: ExpireDelegationTokenRequest, c
     _respond(ctx, code)
 
 
-@registry.api(KEY, 1, 2, error_response=error_response, errors=changes("", before=TOKEN, after=CHANGED))
+@registry.api(
+    KEY,
+    1,
+    2,
+    error_response=error_response,
+    authorization=nothing("Clients over PLAINTEXT are refused before."),
+    errors=changes("", before=TOKEN, after=CHANGED),
+)
 def handle(ctx: RequestContext, request: ExpireDelegationTokenRequest) -> None:
     _respond(ctx, ErrorCode.delegation_token_request_not_allowed)

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import SASL, because, changes
 from fakebroker.protocol.build import build
@@ -39,6 +40,7 @@ def error_response(ctx: RequestContext, request: SaslAuthenticateRequest, code: 
     0,
     2,
     error_response=error_response,
+    authorization=nothing("A client is not authenticated yet."),
     errors=changes(
         "", before="SASL_AUTHENTICATION_FAILED ILLEGAL_SASL_STATE", unseen=because(SASL_AUTHENTICATION_FAILED=SASL)
     ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import SASL, because, changes
 from fakebroker.protocol.build import build
@@ -36,6 +37,7 @@ def error_response(ctx: RequestContext, request: SaslHandshakeRequest, code: Err
     0,
     1,
     error_response=error_response,
+    authorization=nothing("A client is not authenticated yet."),
     errors=changes(
         "", before="UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE", unseen=because(UNSUPPORTED_SASL_MECHANISM=SASL)
     ),

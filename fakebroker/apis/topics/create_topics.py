@@ -15,13 +15,16 @@ Source         metadata/.../controller/ReplicationControlManager.java createTopi
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, KNOWN, TOPIC_ADMIN, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 KEY = 19
 _STRICT_SINCE = 6
+_UNAUTHORIZED = KafkaError(ErrorCode.topic_authorization_failed, "Authorization failed.")
 _TOPICS_OF_A_SLICE = 64  # topics of a request
 _ENTRIES_OF_A_SLICE = 512  # entries of a list of a topic
 _MESSAGE_CHARS = 1000  # messages may quote the request; a string before v5 ends at 32,767 bytes
@@ -53,6 +57,11 @@ def error_response(ctx: RequestContext, request: CreateTopicsRequest, code: Erro
     2,
     7,
     error_response=error_response,
+    authorization=in_handler(
+        "CLUSTER CREATE - topic",
+        "TOPIC CREATE TOPIC_AUTHORIZATION_FAILED topic",
+        "TOPIC DESCRIBE_CONFIGS TOPIC_AUTHORIZATION_FAILED configs",
+    ),
     errors=changes(
         "topic",
         before=f"{TOPIC_ADMIN} TOPIC_ALREADY_EXISTS INVALID_PARTITIONS INVALID_REPLICATION_FACTOR INVALID_CONFIG "
@@ -67,14 +76,22 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
         times[topic.name] = times.get(topic.name, 0) + 1
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
+    refused: set[str] = set()
+    if ctx.broker.authorizer is not None and not ctx.is_authorized_for_cluster(AclOperation.CREATE):
+        for number, name in enumerate(times, 1):
+            if not ctx.is_authorized(AclOperation.CREATE, ResourceType.TOPIC, name):
+                refused.add(name)
+            if number % _ENTRIES_OF_A_SLICE == 0:
+                yield
     if has_no_time(request.timeout) and any(
-        count == 1 and name != CLUSTER_METADATA_TOPIC_NAME for name, count in times.items()
+        count == 1 and name != CLUSTER_METADATA_TOPIC_NAME and name not in refused for name, count in times.items()
     ):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return
     asked: list[NewTopic] = []
     for topic in request.topics:
-        if times[topic.name] == 1:
+        is_tried = topic.name not in refused or topic.name == CLUSTER_METADATA_TOPIC_NAME
+        if times[topic.name] == 1 and is_tried:
             new = yield from _new_topic(topic)
             asked.append(new)
         if len(asked) % _TOPICS_OF_A_SLICE == 0:
@@ -88,7 +105,7 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
         code, message = error.code, error.message
         yield from _respond(ctx, Each(lambda topic: _failed(topic.name, code, message), request.topics))
         return
-    # Created or failed topics; then duplicate names; then `__cluster_metadata`, which is never created.
+    # Created or failed topics; duplicate names; refused ones and `__cluster_metadata`, which is never created.
     answers: list[tuple[str, Topic | KafkaError | None]] = []
     last: list[tuple[str, Topic | KafkaError | None]] = []
     for new, result in zip(asked, results, strict=True):
@@ -98,10 +115,12 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
     for number, (name, count) in enumerate(times.items(), 1):
         if count > 1:
             (last if name == CLUSTER_METADATA_TOPIC_NAME else answers).append((name, None))
+        elif name in refused and name != CLUSTER_METADATA_TOPIC_NAME:
+            last.append((name, _UNAUTHORIZED))
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
     ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
-    yield from _respond(ctx, Each(_answer, answers + last))
+    yield from _respond(ctx, Each(partial(_answer, ctx), answers + last))
 
 
 def _new_topic(asked: CreatableTopic) -> Slices[NewTopic]:
@@ -120,12 +139,17 @@ def _new_topic(asked: CreatableTopic) -> Slices[NewTopic]:
     return NewTopic(asked.name, asked.num_partitions, asked.replication_factor, assignments, configs)
 
 
-def _answer(named: tuple[str, Topic | KafkaError | None]) -> dict[str, Any]:
+def _answer(ctx: RequestContext, named: tuple[str, Topic | KafkaError | None]) -> dict[str, Any]:
     name, result = named
     if result is None:
         return _failed(name, ErrorCode.invalid_request, "Duplicate topic name.")
     if isinstance(result, KafkaError):
         return _failed(name, result.code, result.message)
+    if not ctx.is_authorized(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
+        return _failed(name, ErrorCode.none, None) | {
+            "topic_id": result.topic_id,
+            "topic_config_error_code": ErrorCode.topic_authorization_failed,
+        }
     return {
         "name": name,
         "topic_id": result.topic_id,

@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, TOPIC_ADMIN, UNANSWERED, because, changes
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 KEY = 20
 _STRICT_SINCE = 5
+_UNAUTHORIZED = ErrorCode.topic_authorization_failed
 _TOPICS_OF_A_SLICE = 256  # looked up; each deletion is a slice
 
 T = TypeVar("T", str, UUID)
@@ -64,6 +68,11 @@ def _asked(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, UUID | No
     1,
     6,
     error_response=error_response,
+    authorization=in_handler(
+        "CLUSTER DELETE - topic",
+        "TOPIC DESCRIBE TOPIC_AUTHORIZATION_FAILED topic",
+        "TOPIC DELETE TOPIC_AUTHORIZATION_FAILED topic",
+    ),
     errors=changes(
         "topic topic_id",
         before=f"{TOPIC_ADMIN} TOPIC_DELETION_DISABLED UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID",
@@ -107,18 +116,26 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return
     found: dict[UUID, Topic] = {}
+    has_cluster = ctx.broker.authorizer is None or ctx.is_authorized_for_cluster(AclOperation.DELETE)
     for number, known_id in enumerate(_once(ids), 1):
         topic = ctx.metadata.topic_by_id(known_id)
         if topic is None:
             responses.append(_result(None, known_id, ErrorCode.unknown_topic_id, _UNKNOWN_ID))
+        elif not has_cluster and not _may(ctx, AclOperation.DELETE, topic.name):
+            told = topic.name if _may(ctx, AclOperation.DESCRIBE, topic.name) else None
+            responses.append(_result(told, known_id, _UNAUTHORIZED, ERROR_TEXTS[_UNAUTHORIZED]))
         else:
             found[known_id] = topic
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
     for number, name in enumerate(_once(names), 1):
         topic = ctx.metadata.topic(name)
-        if topic is None:
+        if not has_cluster and not _may(ctx, AclOperation.DESCRIBE, name):
+            responses.append(_result(name, None, _UNAUTHORIZED, ERROR_TEXTS[_UNAUTHORIZED]))
+        elif topic is None:
             responses.append(_result(name, None, ErrorCode.unknown_topic_or_partition, _UNKNOWN_NAME))
+        elif not has_cluster and not _may(ctx, AclOperation.DELETE, name):
+            responses.append(_result(name, None, _UNAUTHORIZED, ERROR_TEXTS[_UNAUTHORIZED]))
         elif topic.topic_id in ids:
             found.pop(topic.topic_id, None)
             refuse(name, topic.topic_id, "The provided topic name maps to an ID that was already supplied.")
@@ -132,6 +149,10 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
         yield
     ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
     yield from _respond(ctx, responses)
+
+
+def _may(ctx: RequestContext, operation: AclOperation, name: str) -> bool:
+    return ctx.is_authorized(operation, ResourceType.TOPIC, name)
 
 
 def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -> Slices[dict[str, Any]]:

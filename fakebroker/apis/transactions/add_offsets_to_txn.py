@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group, transactional_id
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import TAKEN_BACK, TRANSACTION, UNANSWERED, appends, because
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
@@ -44,6 +45,7 @@ def error_response(ctx: RequestContext, request: AddOffsetsToTxnRequest, code: E
     0,
     4,
     error_response=error_response,
+    authorization=transactional_id("WRITE").and_(group("READ")),
     errors=appends(
         "transactional_id group",
         before=f"{TRANSACTION} GROUP_AUTHORIZATION_FAILED INVALID_REQUEST",

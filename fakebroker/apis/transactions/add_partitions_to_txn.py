@@ -16,8 +16,10 @@ from collections.abc import Callable
 from typing import Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import PARTITION, TAKEN_BACK, TRANSACTION, UNANSWERED, appends, because
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.answers.transaction_answers import (
     encode_add_partitions_in_slices,
@@ -91,6 +93,11 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
     error_response=error_response,
     decode=read_add_partitions,
     decode_in_slices=read_add_partitions_in_slices,
+    authorization=in_handler(
+        "TRANSACTIONAL_ID WRITE TRANSACTIONAL_ID_AUTHORIZATION_FAILED partition",
+        "TOPIC WRITE TOPIC_AUTHORIZATION_FAILED partition",
+        "CLUSTER CLUSTER_ACTION CLUSTER_AUTHORIZATION_FAILED request",
+    ),
     errors=appends(
         f"transactional_id {PARTITION}",
         before=f"{TRANSACTION} TOPIC_AUTHORIZATION_FAILED UNKNOWN_TOPIC_OR_PARTITION OPERATION_NOT_ATTEMPTED "
@@ -101,6 +108,8 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
 )
 def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] | None:
     asked = request.transactions
+    if ctx.broker.authorizer is not None and not _is_authorized(ctx, request):
+        return None
     is_small = _is_small(request)
     results: Results = []
 
@@ -123,6 +132,21 @@ def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] |
                     failed[partition] = code
             _ask(ctx, each, partitions, failed, answered)
     return None
+
+
+def _is_authorized(ctx: RequestContext, request: AddPartitionsRequest) -> bool:
+    """Return True if the request may go on; otherwise it has its response. Brokers need a permission for the cluster,
+    clients one for their transactional id, of which there is one before v4."""
+    if ctx.api_version >= BATCHED_SINCE:
+        if ctx.is_authorized_for_cluster(AclOperation.CLUSTER_ACTION):
+            return True
+        error_response(ctx, request, ErrorCode.cluster_authorization_failed)
+        return False
+    for each in request.transactions:
+        if not ctx.is_authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, each.transactional_id):
+            error_response(ctx, request, ErrorCode.transactional_id_authorization_failed)
+            return False
+    return True
 
 
 def _handle_in_slices(
@@ -180,10 +204,12 @@ def _ask(
 
 
 def _refused(ctx: RequestContext, partition: TopicPartition) -> ErrorCode:
-    """Return the error of a partition that cannot be added: a producer may not add internal topics, brokers may;
-    unknown partitions cannot be added."""
-    if ctx.api_version < BATCHED_SINCE and is_internal(partition.topic):
-        return ErrorCode.topic_authorization_failed
+    """Return the error of a partition that cannot be added: a producer may not add internal topics and those that it
+    may not write, brokers may; unknown partitions cannot be added."""
+    if ctx.api_version < BATCHED_SINCE:
+        topic = partition.topic
+        if is_internal(topic) or not ctx.is_authorized(AclOperation.WRITE, ResourceType.TOPIC, topic):
+            return ErrorCode.topic_authorization_failed
     is_there = ctx.metadata.find_partition(*partition) is not None
     return ErrorCode.none if is_there else ErrorCode.unknown_topic_or_partition
 

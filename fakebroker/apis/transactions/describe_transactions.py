@@ -11,8 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import COORDINATOR, reads
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -41,6 +43,9 @@ def error_response(ctx: RequestContext, request: DescribeTransactionsRequest, co
     0,
     0,
     error_response=error_response,
+    authorization=in_handler(
+        "TRANSACTIONAL_ID DESCRIBE TRANSACTIONAL_ID_AUTHORIZATION_FAILED transaction", "TOPIC DESCRIBE - topic"
+    ),
     errors=reads(
         "transactional_id",
         f"{COORDINATOR} TRANSACTIONAL_ID_NOT_FOUND TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_REQUEST",
@@ -52,6 +57,8 @@ def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Slices[
 
 
 def _described(ctx: RequestContext, transactional_id: str) -> dict[str, Any]:
+    if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return _failed(transactional_id, ErrorCode.transactional_id_authorization_failed)
     if not transactional_id:
         return _failed(transactional_id, ErrorCode.invalid_request)
     try:
@@ -67,7 +74,11 @@ def _described(ctx: RequestContext, transactional_id: str) -> dict[str, Any]:
         "transaction_start_time": _EPOCH + timedelta(milliseconds=now.start_ms),
         "producer_id": now.producer_id,
         "producer_epoch": now.producer_epoch,
-        "topics": [{"topic": topic, "partitions": partitions} for topic, partitions in now.by_topic],
+        "topics": [
+            {"topic": topic, "partitions": partitions}
+            for topic, partitions in now.by_topic
+            if ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+        ],
     }
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import transactional_id
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import TAKEN_BACK, TRANSACTION, UNANSWERED, appends, because
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
@@ -48,6 +49,7 @@ def error_response(ctx: RequestContext, request: EndTxnRequest, code: ErrorCode)
     error_response=error_response,
     decode=read_end_txn,
     decode_in_slices=read_end_txn_in_slices,
+    authorization=transactional_id("WRITE"),
     errors=appends(
         "transactional_id",
         before=f"{TRANSACTION} INVALID_REQUEST UNSUPPORTED_VERSION",

@@ -14,9 +14,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import COORDINATOR, reads
 from fakebroker.core.re2j import WORK_OF_A_SLICE
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.transactions.id_pattern import IdPattern
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.build import Each, build_lazily
@@ -52,7 +54,14 @@ def error_response(ctx: RequestContext, request: ListTransactionsRequest, code: 
     return _respond(ctx, code)
 
 
-@registry.api(KEY, 0, 2, error_response=error_response, errors=reads("", f"{COORDINATOR} INVALID_REGULAR_EXPRESSION"))
+@registry.api(
+    KEY,
+    0,
+    2,
+    error_response=error_response,
+    authorization=in_handler("TRANSACTIONAL_ID DESCRIBE - transaction"),
+    errors=reads("", f"{COORDINATOR} INVALID_REGULAR_EXPRESSION"),
+)
 def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None]:
     states = ctx.transactions.states
     if states.is_loading:
@@ -101,6 +110,7 @@ def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[lis
             or (request.state_filters and now.state not in wanted)
             or (longer_than_ms >= 0 and now_ms - now.start_ms <= longer_than_ms)
             or not ids.matches(transaction.transactional_id)
+            or not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
         ):
             continue
         found.append(

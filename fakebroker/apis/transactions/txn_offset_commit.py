@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import group, in_handler, transactional_id
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GENERATION, PARTITION_BY_ID, appends
 from fakebroker.apis.groups.topics_to_commit import (
@@ -65,6 +66,9 @@ def error_response(ctx: RequestContext, request: TxnOffsetCommitRequest, code: E
     0,
     6,
     error_response=error_response,
+    authorization=transactional_id("WRITE")
+    .and_(group("READ"))
+    .and_(in_handler("TOPIC READ TOPIC_AUTHORIZATION_FAILED partition")),
     errors=appends(
         f"transactional_id group member {PARTITION_BY_ID}",
         before=f"{GENERATION} TRANSACTIONAL_ID_AUTHORIZATION_FAILED INVALID_PRODUCER_EPOCH INVALID_TXN_STATE "

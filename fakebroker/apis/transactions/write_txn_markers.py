@@ -15,11 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import DISK, MOMENT, PARTITION, UNANSWERED, appends, because
+from fakebroker.core.security.acl_binding import AclOperation
 from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
@@ -74,6 +77,7 @@ def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: E
     1,
     2,
     error_response=error_response,
+    authorization=in_handler("CLUSTER ALTER - request", "CLUSTER CLUSTER_ACTION CLUSTER_AUTHORIZATION_FAILED request"),
     errors=appends(
         PARTITION,
         before="CLUSTER_AUTHORIZATION_FAILED CORRUPT_MESSAGE MESSAGE_TOO_LARGE RECORD_LIST_TOO_LARGE "
@@ -92,6 +96,10 @@ def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: E
     ),
 )
 def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Slices[None]:
+    if not (
+        ctx.is_authorized_for_cluster(AclOperation.ALTER) or ctx.is_authorized_for_cluster(AclOperation.CLUSTER_ACTION)
+    ):
+        raise KafkaError(ErrorCode.cluster_authorization_failed, "")
     results: dict[int, Errors] = {}
     waiting = len(request.markers)
 

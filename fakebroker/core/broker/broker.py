@@ -36,11 +36,12 @@ from fakebroker.core.transactions.service import TransactionService
 @final
 class Broker:
     """The parts of a broker, for the handlers of its requests. `controller` is that of the cluster, `metadata` this
-    broker's view of it. Once `is_stopped`, no work goes on: requests in hand get no response."""
+    broker's view of it. `authorizer` decides what clients may do; None allows everything. Once `is_stopped`, no work
+    goes on: requests in hand get no response."""
 
     __slots__ = (
-        "broker_id", "client_metrics", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped",
-        "loggers", "metadata", "producer_ids", "quotas", "replicas", "transactions",
+        "authorizer", "broker_id", "client_metrics", "client_quotas", "controller", "fetch_manager", "groups",
+        "is_stopped", "loggers", "metadata", "producer_ids", "quotas", "replicas", "transactions",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +69,7 @@ class Broker:
         self.broker_id = broker_id
         self.is_stopped = False
         self.controller = controller
+        self.authorizer = controller.authorizer
         self.metadata = controller.metadata.of_broker()
         self.replicas = ReplicaManager(broker_id, config, clock.now.mono_ms, followers, wakeups, probe)
         self.groups = GroupCoordinator(

@@ -49,7 +49,7 @@ class Setting(Generic[T]):
     doc           one line, without a full stop
     topic         for a broker's setting: the topic's setting with this one as its default
     unit          the size of one unit in units of the topic's setting
-    is_kafkas     True if Kafka has it
+    is_kafkas     True if Kafka's table of settings has it
     """
 
     __slots__ = (  # four hundred dicts fewer for the garbage collector: `make guard` shows the difference

@@ -40,6 +40,8 @@ from fakebroker.core.controller.alterations import (
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.topics import MAX_RECORDS_PER_USER_OP
 from fakebroker.core.errors import ConfigError
+from fakebroker.core.security.acl_binding import CLUSTER_NAME, ResourceType
+from fakebroker.core.security.error_texts import ERROR_TEXTS
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -50,6 +52,9 @@ _COUNTED_OF_A_SLICE: Final = 512
 _MIN_ISR: Final = "min.insync.replicas"
 _MAX_VALUE: Final = 2**15 - 1  # characters
 
+# True if the client may alter the settings of a resource of this type and name.
+IsAuthorized = Callable[[ResourceType, str], bool]
+
 # The change of a resource: its index in the request, its present settings -> its new settings. Raises KafkaError.
 Change = Callable[[int, Mapping[str, str]], Slices[dict[str, str]]]
 
@@ -57,11 +62,19 @@ Change = Callable[[int, Mapping[str, str]], Slices[dict[str, str]]]
 class ConfigurationControl:
     """One request to alter settings, at its broker."""
 
-    def __init__(self, controller: Controller, broker_id: int, loggers: BrokerLoggers, validate_only: bool) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        broker_id: int,
+        loggers: BrokerLoggers,
+        validate_only: bool,
+        is_authorized: IsAuthorized,
+    ) -> None:
         self._controller = controller
         self._broker_id = broker_id
         self._loggers = loggers
         self._validate_only = validate_only
+        self._is_authorized = is_authorized
 
     def incremental_alter_configs(
         self, changes: Sequence[tuple[ConfigResource, Sequence[Alteration]]]
@@ -99,6 +112,7 @@ class ConfigurationControl:
                     raise bad_request("Each resource must appear at most once.")
                 yield from refuse_malformed(asked)
                 if resource.kind == BROKER_LOGGER and is_incremental:
+                    self._refuse_unauthorized(resource)
                     self._loggers.alter(resource.name, self._broker_id, asked, self._validate_only)
                 else:
                     yield from self._check_at_broker(resource, asked, is_incremental)
@@ -114,6 +128,7 @@ class ConfigurationControl:
         self, resource: ConfigResource, asked: Sequence[Alteration], is_incremental: bool
     ) -> Slices[None]:
         if resource.kind == BROKER:
+            self._refuse_unauthorized(resource)
             if resource.name:
                 refuse_other_node(resource.name, self._broker_id)
             configs, broker_id = self._controller.broker_configs, _broker_id(resource)
@@ -137,6 +152,7 @@ class ConfigurationControl:
         for number, index in enumerate(left):
             resource = changes[index][0]
             try:
+                self._refuse_unauthorized(resource, at_controller=True)
                 before = self._texts(resource)
                 after = self._checked(resource, (yield from change(index, before)))
                 is_broker = resource.kind == BROKER
@@ -159,6 +175,19 @@ class ConfigurationControl:
             if number % _CHANGES_OF_A_SLICE == 0:
                 yield
         return results
+
+    def _refuse_unauthorized(self, resource: ConfigResource, at_controller: bool = False) -> None:
+        """Raise KafkaError if the client may not alter the resource. Those of brokers belong to the cluster. Only the
+        controller's error has a text."""
+        if resource.kind == TOPIC:
+            is_authorized = self._is_authorized(ResourceType.TOPIC, resource.name)
+        elif resource.kind == GROUP:
+            is_authorized = self._is_authorized(ResourceType.GROUP, resource.name)
+        else:
+            is_authorized = self._is_authorized(ResourceType.CLUSTER, CLUSTER_NAME)
+        if not is_authorized:
+            code = unauthorized(resource.kind)
+            raise KafkaError(code, ERROR_TEXTS[code] if at_controller else "")
 
     def _texts(self, resource: ConfigResource) -> Mapping[str, str]:
         """Return the settings of a resource; none, if it does not exist."""
@@ -220,6 +249,13 @@ class ConfigurationControl:
             controller.group_configs.set(name, texts)
         else:
             controller.client_metrics.set(name, texts)
+
+
+def unauthorized(kind: int) -> ErrorCode:
+    """Return the error of a client without a permission for the settings of such a resource."""
+    if kind == TOPIC:
+        return ErrorCode.topic_authorization_failed
+    return ErrorCode.group_authorization_failed if kind == GROUP else ErrorCode.cluster_authorization_failed
 
 
 def _broker_id(resource: ConfigResource) -> int | None:

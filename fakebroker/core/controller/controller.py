@@ -22,6 +22,7 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.alter_partition import AlterPartitionManager
+from fakebroker.core.controller.authorizer import authorizer_of
 from fakebroker.core.controller.cluster_control import ClusterControl
 from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
@@ -79,6 +80,7 @@ class Controller:
         self.group_configs = GroupConfigManager(lambda: self.config)
         self.client_metrics = ClientMetricsSubscriptions()
         self.scram_credentials = ScramCredentials()
+        self.authorizer = authorizer_of(config)
         self.features = FeatureControl()
         self.registry = registry
         self.metadata = metadata

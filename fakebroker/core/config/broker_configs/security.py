@@ -14,7 +14,23 @@ from fakebroker.core.config.setting import PER_BROKER, Setting, Strings, StrOrNo
 class SecurityConfigs:
     """Principals, certificates, delegation tokens."""
 
-    authorizer_class_name = Setting(STRING, "", doc="class of the authorizer")
+    authorizer_class_name = Setting(
+        STRING, "", by="core/controller/authorizer", doc="class of the authorizer; empty: everything is allowed"
+    )
+    super_users = Setting(
+        STRING,
+        "",
+        by="core/controller/authorizer",
+        doc="of StandardAuthorizer: who may do everything, with semicolons between",
+        is_kafkas=False,
+    )
+    allow_everyone_if_no_acl_found = Setting(
+        BOOLEAN,
+        False,
+        by="core/controller/authorizer",
+        doc="of StandardAuthorizer: whether a resource without any ACL is open to all",
+        is_kafkas=False,
+    )
     principal_builder_class = Setting(
         CLASS,
         "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
