@@ -34,7 +34,15 @@ ALLOWED: dict[str, set[str]] = {
         "mypy_extensions",
     },
     "fakebroker.protocol.declarations": {"fakebroker.protocol", "construct", "crc32c"},
-    "fakebroker.core": {"fakebroker.protocol", "fakebroker.spelling", "timingwheel", "librt", "mypy_extensions", "re2"},
+    "fakebroker.core": {
+        "fakebroker.protocol",
+        "fakebroker.spelling",
+        "joserfc",  # checks signed tokens; imported with the first one
+        "librt",
+        "mypy_extensions",
+        "re2",
+        "timingwheel",
+    },
     "fakebroker.producer": {"fakebroker.protocol", "timingwheel"},
     "fakebroker.producing": {"fakebroker.producer", "fakebroker.protocol"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},

@@ -22,6 +22,7 @@ from fakebroker.cluster.faults.engine import Faults
 from fakebroker.cluster.housekeeping import start_housekeeping
 from fakebroker.cluster.lives import Lives
 from fakebroker.cluster.reconfigurables import register_reconfigurables
+from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.journal.events import TimerFired
@@ -31,7 +32,7 @@ from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.security.identity import PLAINTEXT, Listener
+from fakebroker.core.security.identity import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
@@ -78,6 +79,7 @@ class Cluster(Lives):
         self.sockets = SocketServer(ids, self.config, timer, idle_deadlines, emit, self, self.probe, order)
         self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
+        self.sasl = Sasl(self, self.sockets, self._dispatcher, life.nonces())
         self.faults = Faults(self, self.sockets, self._dispatcher, emit)
         self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
@@ -99,6 +101,8 @@ class Cluster(Lives):
         connection = self.sockets.open(broker_id, peer, address, listener)
         if not self.takes_connections(broker_id):
             self.sockets.close(connection, f"broker {broker_id} has stopped")
+        elif listener.security_protocol in (SASL_PLAINTEXT, SASL_SSL):
+            self.sasl.begin(connection)
         if self.faults.at_connect:
             self.faults.connected(connection)
         self._handle_requests()

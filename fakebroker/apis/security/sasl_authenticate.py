@@ -1,10 +1,10 @@
 """SaslAuthenticate (API key 36), versions 0-2.
 
-Behaviour      The listener does not use SASL, so no client has to authenticate: ILLEGAL_SASL_STATE. The connection goes
-               on.
+Behaviour      Before a client of a listener with SASL is authenticated, cluster/sasl/authenticator.py responds. Any
+               other such request gets ILLEGAL_SASL_STATE, and the connection goes on.
 Version notes  v1 how long a session lasts (KIP-368); v2 flexible.
-Not done       SASL.
-Source         core/.../server/KafkaApis.scala handleSaslAuthenticateRequest
+Source         core/.../server/KafkaApis.scala handleSaslAuthenticateRequest; SaslServerAuthenticator.java
+               handleSaslToken
 """
 
 from __future__ import annotations
@@ -28,6 +28,17 @@ KEY = 36
 def _respond(ctx: RequestContext, **values: Any) -> None:
     defaults: dict[str, Any] = {"error_message": None, "auth_bytes": b"", "session_lifetime": timedelta(0)}
     ctx.respond(build(response_type(KEY, ctx.api_version), defaults | values))
+
+
+def respond_challenge(ctx: RequestContext, challenge: bytes, lifetime_ms: int) -> None:
+    """Respond with the challenge to a token. `lifetime_ms` is that of the session; 0 if it has no end, or has not
+    begun."""
+    _respond(ctx, error_code=ErrorCode.none, auth_bytes=challenge, session_lifetime=timedelta(milliseconds=lifetime_ms))
+
+
+def respond_failure(ctx: RequestContext, code: ErrorCode, message: str) -> None:
+    """Respond with the refusal of a token."""
+    _respond(ctx, error_code=code, error_message=message)
 
 
 def error_response(ctx: RequestContext, request: SaslAuthenticateRequest, code: ErrorCode) -> None:

@@ -1,7 +1,6 @@
 """The principal of a client, and the listener of its connection.
 
 Source   clients/.../common/security/auth/KafkaPrincipal.java; clients/.../common/network/ListenerName.java @ 4.0.
-Differs  One listener, without TLS or SASL, so every client is ANONYMOUS.
 """
 
 from __future__ import annotations
@@ -28,5 +27,11 @@ class Listener(NamedTuple):
     address: str = ""
 
 
-ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")
+USER: Final = "User"
+ANONYMOUS: Final = KafkaPrincipal(USER, "ANONYMOUS")
 PLAINTEXT: Final = Listener("PLAINTEXT", "PLAINTEXT")
+
+# Security protocols.
+SSL: Final = "SSL"
+SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+SASL_SSL: Final = "SASL_SSL"

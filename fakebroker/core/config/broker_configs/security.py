@@ -23,7 +23,10 @@ class SecurityConfigs:
     )
     security_providers = StrOrNone(STRING, None, doc="classes that provide security algorithms")
     connections_max_reauth_ms = Setting(
-        LONG, 0, doc="time after which a SASL connection must authenticate again; 0: never"
+        LONG,
+        0,
+        by="cluster/sasl/mechanisms",
+        doc="time after which a SASL connection must authenticate again; 0: never",
     )
     ssl_client_auth = Setting(
         STRING,
