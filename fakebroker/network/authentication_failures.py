@@ -1,4 +1,4 @@
-"""Connections whose client failed to authenticate: each is closed a little later, so that guessing takes long.
+"""Connections of clients that failed to authenticate: each is closed a little later, so that guessing takes long.
 
 Theory   The response that reports the failure waits too, and goes out just before the close. Until then the connection
          is not read.
