@@ -41,11 +41,13 @@ def placeholder(topic: str) -> UUID:
 
 @dataclass(frozen=True)
 class Send:
-    """Frames go out on a connection in one write. The connection is opened, to a broker, at its first use."""
+    """Frames go out on a connection in one write. The connection is opened, to a listener of a broker, at its first
+    use."""
 
     frames: tuple[bytes, ...]
     conn: str = "a"
     broker: int = 1
+    listener: str = "PLAINTEXT"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,30 @@ class Listen:
 
     for_ms: int
     conn: str = "a"
+
+
+@dataclass(frozen=True)
+class Hear:
+    """Note what arrives until there are so many answers, or the connection ends."""
+
+    answers: int
+    conn: str = "a"
+    within_ms: int = 10_000
+
+
+@dataclass(frozen=True)
+class SaslFinal:
+    """Send the client's final message of a SCRAM exchange, after the broker's first. A version of SaslAuthenticate, or
+    -1 for a token without a header. `spoil` replaces a pattern in the message."""
+
+    mechanism: str
+    user: str
+    password: str
+    version: int = 2
+    spoil: tuple[str, str] | None = None
+    extensions: str = ""
+    conn: str = "a"
+    correlation_id: int = 3
 
 
 @dataclass(frozen=True)
@@ -264,6 +290,8 @@ Step: TypeAlias = (
     Send
     | Settle
     | Listen
+    | Hear
+    | SaslFinal
     | Disconnect
     | Pause
     | Freeze
@@ -309,8 +337,9 @@ class Case:
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
              three that shrink the ISR fast, "deaths": three that die, "racks": three in racks a, b and c
              that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
-             may be short, "small-groups": such a broker with groups of two that wait for others at first, or
-             "compacts": one that cleans its logs
+             may be short, "small-groups": such a broker with groups of two that wait for others at first,
+             "compacts": one that cleans its logs, "sasl": one with a listener SASL_PLAINTEXT, or "sasl-sessions": such
+             a broker whose sessions end
     timed    responses with a promised time
     """
 

@@ -24,7 +24,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Heard:
-    """Responses on a connection that a step "settle" or "listen" noted. The connection then was "open", "closed" or
+    """Responses on a connection that a step "settle", "listen" or "hear" noted. The connection then was "open", "closed" or
     "silent"."""
 
     step: str

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
-from base64 import b64decode, b64encode
 from typing import Any
 
+from conformance.sasl.scram_exchange import HASHES, ScramExchange
 from fakebroker.core.security.identity import SASL_PLAINTEXT, Listener
 from fakebroker.protocol.messages import decode_response
 from support.requests import request
@@ -20,7 +19,6 @@ CONFIG = {
     "listener.name.sasl_plaintext.plain.sasl.jaas.config": USERS,
 }
 SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM, ILLEGAL_SASL_STATE = 58, 33, 34
-HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class SaslClient:
@@ -57,7 +55,7 @@ class SaslClient:
             return first
         last = self.authenticate(exchange.final(bytes(first.auth_bytes)))
         if last is not None and not last.error_code:
-            exchange.check(bytes(last.auth_bytes))
+            assert exchange.is_right(bytes(last.auth_bytes))
         return last
 
     def answers(self) -> bool:
@@ -71,39 +69,6 @@ class SaslClient:
     @property
     def principal(self) -> str:
         return str(self.client.connection.principal)
-
-
-class ScramExchange:
-    """The client's side of SCRAM."""
-
-    def __init__(self, mechanism: str, user: str, password: str, *, authzid: str = "", extensions: str = "") -> None:
-        self._hash = HASHES[mechanism]
-        self._password = password
-        self._bare = f"n={user},r=client-nonce{extensions}"
-        self._header = f"n,a={authzid}," if authzid else "n,,"
-        self._signed = ""
-        self._salted = b""
-
-    def first(self) -> bytes:
-        return (self._header + self._bare).encode()
-
-    def final(self, server_first: bytes) -> bytes:
-        fields = dict(pair.split("=", 1) for pair in server_first.decode().split(","))
-        salt, iterations = b64decode(fields["s"]), int(fields["i"])
-        self._salted = hashlib.pbkdf2_hmac(self._hash, self._password.encode(), salt, iterations)
-        without_proof = f"c=biws,r={fields['r']}"
-        self._signed = f"{self._bare},{server_first.decode()},{without_proof}"
-        client_key = self._hmac(self._salted, b"Client Key")
-        signature = self._hmac(hashlib.new(self._hash, client_key).digest(), self._signed.encode())
-        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-        return f"{without_proof},p={b64encode(proof).decode()}".encode()
-
-    def check(self, server_final: bytes) -> None:
-        signature = self._hmac(self._hmac(self._salted, b"Server Key"), self._signed.encode())
-        assert server_final == f"v={b64encode(signature).decode()}".encode()
-
-    def _hmac(self, key: bytes, data: bytes) -> bytes:
-        return hmac.digest(key, data, self._hash)
 
 
 def add_user(simulation: Simulation, name: str, password: str, mechanism: str = "SCRAM-SHA-256") -> None:

@@ -33,7 +33,8 @@ def _respond(ctx: RequestContext, **values: Any) -> None:
 def respond_challenge(ctx: RequestContext, challenge: bytes, lifetime_ms: int) -> None:
     """Respond with the challenge to a token. `lifetime_ms` is that of the session; 0 if it has no end, or has not
     begun."""
-    _respond(ctx, error_code=ErrorCode.none, auth_bytes=challenge, session_lifetime=timedelta(milliseconds=lifetime_ms))
+    lifetime = timedelta(milliseconds=lifetime_ms)
+    _respond(ctx, error_code=ErrorCode.none, error_message="", auth_bytes=challenge, session_lifetime=lifetime)
 
 
 def respond_failure(ctx: RequestContext, code: ErrorCode, message: str) -> None:

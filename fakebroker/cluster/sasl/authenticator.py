@@ -288,9 +288,14 @@ class SaslServerAuthenticator(Authenticator):
         self._services.sockets.send(self._connection, frame)
 
     def _fail(self, reason: str, code: ErrorCode, response: bytes | None = None) -> None:
-        """Refuse the client, after the delay of failures."""
-        self._on(SaslEvent.FAILED)
+        """Refuse the client, after the delay of failures. The handshake of a re-authentication is read as a request, so
+        its failure closes the connection at once and without a response."""
+        is_request = self.state is SaslState.REAUTH_PROCESS_HANDSHAKE
         self._tell("", kafka_name(code), reason)
+        if is_request:
+            self._close(reason)
+            return
+        self._on(SaslEvent.FAILED)
         self._services.sockets.close_failed(self._connection, f"failed authentication: {reason}", response)
 
     def _close(self, reason: str) -> None:

@@ -70,6 +70,12 @@ def test_another_mechanism_is_refused_with_the_next_token(simulation: Simulation
     )
 
 
+def test_an_unsupported_mechanism_of_a_renewal_has_no_response(client: SaslClient) -> None:
+    client.plain()
+    assert client.handshake("GSSAPI") is None
+    assert client.closed == "failed authentication: Unsupported SASL mechanism GSSAPI"
+
+
 def test_a_wrong_password_ends_the_connection(simulation: Simulation, client: SaslClient) -> None:
     client.plain()
     simulation.advance(2000)
