@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from conformance.scenario import AwaitIsr, Case, Listen, ReadLog, ReadTransactions, Send, Settle, Step, Topic
+from conformance.scenario import AwaitIsr, Case, Hear, Listen, ReadLog, ReadTransactions, Send, Settle, Step, Topic
 from conformance.targets.wire import plain
 from conformance.transcripts.golden import Golden, digest
 from conformance.transcripts.packed import packed

@@ -28,7 +28,11 @@ class Sasl:
         self._members = members
         controller = members.controller
         self.mechanisms = SaslMechanisms(
-            members.broker_configs, controller.scram_credentials, lambda mechanism, token_id: None, members, random
+            members.broker_configs,
+            controller.scram_credentials,
+            controller.delegation_tokens.credential,
+            members,
+            random,
         )
         self._services = SaslServices(
             sockets,

@@ -65,11 +65,23 @@ class SecurityConfigs:
         LIST, (), some_of(may_be_empty=True), mode=PER_BROKER, doc="cipher suites that are accepted; empty: all"
     )
     ssl_engine_factory_class = StrOrNone(CLASS, None, mode=PER_BROKER, doc="class that makes SSL engines")
-    delegation_token_secret_key = StrOrNone(PASSWORD, None, doc="key that signs delegation tokens")
-    delegation_token_max_lifetime_ms = Setting(LONG, 604_800_000, at_least(1), doc="longest life of a delegation token")
+    delegation_token_secret_key = StrOrNone(
+        PASSWORD, None, by="core/controller/controller", doc="key that signs delegation tokens"
+    )
+    delegation_token_max_lifetime_ms = Setting(
+        LONG, 604_800_000, at_least(1), by="core/controller/controller", doc="longest life of a delegation token"
+    )
     delegation_token_expiry_time_ms = Setting(
-        LONG, 86_400_000, at_least(1), doc="time after which a delegation token expires if it is not renewed"
+        LONG,
+        86_400_000,
+        at_least(1),
+        by="core/controller/controller",
+        doc="time after which a delegation token expires if it is not renewed",
     )
     delegation_token_expiry_check_interval_ms = Setting(
-        LONG, 3_600_000, at_least(1), doc="interval at which expired delegation tokens are removed"
+        LONG,
+        3_600_000,
+        at_least(1),
+        by="cluster/housekeeping",
+        doc="interval at which expired delegation tokens are removed",
     )

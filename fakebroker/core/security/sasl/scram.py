@@ -57,7 +57,8 @@ _TOKEN_AUTH: Final = "tokenauth"
 
 
 class Credential(NamedTuple):
-    """The credential against which a login is checked. `owner` is the principal's name, `expires_ms` the end of a delegation token."""
+    """The credential against which a login is checked. `owner` is the principal's name, `expires_ms` the end of a
+    delegation token."""
 
     keys: ScramKeys | None
     owner: str
