@@ -46,7 +46,6 @@ _JAAS = {
 }
 _SASL = _COMMON | {
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-    "delegation.token.secret.key": "secret",
     **{
         f"listener.name.sasl_plaintext.{mechanism}.sasl.jaas.config": f"org.apache.kafka.common.security.{module}"
         for mechanism, module in _JAAS.items()
@@ -186,7 +185,7 @@ BOXES = {
         3, _DYING | _PATIENT, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True
     ),
     "deaths-elr-rounds": Box(3, _DYING | _PATIENT, _DYING_FAST, controller_apart=True),
-    "sasl": Box(1, _SASL, listeners=("SASL_PLAINTEXT",)),
+    "sasl": Box(1, _SASL | {"delegation.token.secret.key": "secret"}, listeners=("SASL_PLAINTEXT",)),
     "sasl-sessions": Box(1, _SASL | {"connections.max.reauth.ms": "2500"}, listeners=("SASL_PLAINTEXT",)),
     "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),
 }

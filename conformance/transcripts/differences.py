@@ -33,6 +33,27 @@ RULES: tuple[Rule, ...] = (
         "sasl-oauth/*",
         lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000,
     ),
+    *(
+        Rule(
+            "the clocks are two: a token is made now",
+            f"*.says.{field}_timestamp",
+            "sasl-token/create-*",
+            both_wall_times,
+        )
+        for field in ("issue", "expiry", "max")
+    ),
+    Rule(
+        "each cluster gives ids of its own to tokens",
+        "*.says.token_id",
+        "sasl-token/create-*",
+        lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
+    ),
+    Rule(
+        "the HMAC of a token is that of its id",
+        "*.says.hmac",
+        "sasl-token/create-*",
+        lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
+    ),
     Rule(
         "a request that may not come now gets its error without Kafka's words for it",
         "*.says.error_message",

@@ -11,7 +11,7 @@ Source         core/.../server/KafkaApis.scala handleCreateTokenRequest;
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
@@ -24,7 +24,7 @@ from fakebroker.apis.security.token_requests import (
     milliseconds,
     time_of,
 )
-from fakebroker.core.security.identity import KafkaPrincipal
+from fakebroker.core.security.identity import USER, KafkaPrincipal
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -42,18 +42,23 @@ def _owner(ctx: RequestContext, request: CreateDelegationTokenRequest) -> KafkaP
     return ctx.principal
 
 
-def _respond(ctx: RequestContext, request: CreateDelegationTokenRequest, code: ErrorCode, **values: Any) -> None:
+def _respond(
+    ctx: RequestContext,
+    request: CreateDelegationTokenRequest,
+    code: ErrorCode,
+    unset: datetime = ERROR_TIME,
+    **values: Any,
+) -> None:
     owner, requester = _owner(ctx, request), ctx.principal
-    time = values.pop("time", ERROR_TIME)
     defaults: dict[str, Any] = {
         "error_code": code,
         "principal_type": owner.principal_type,
         "principal_name": owner.name,
         "token_requester_principal_type": requester.principal_type,
         "token_requester_principal_name": requester.name,
-        "issue_timestamp": time,
-        "expiry_timestamp": time,
-        "max_timestamp": time,
+        "issue_timestamp": unset,
+        "expiry_timestamp": unset,
+        "max_timestamp": unset,
         "token_id": "",
         "hmac": b"",
         "throttle_time": timedelta(0),
@@ -70,13 +75,16 @@ def handle(ctx: RequestContext, request: CreateDelegationTokenRequest) -> None:
     if not allow_token_requests(ctx):
         _respond(ctx, request, ErrorCode.delegation_token_request_not_allowed)
         return
+    if any(each.principal_type != USER for each in request.renewers):
+        _respond(ctx, request, ErrorCode.invalid_principal_type)
+        return
     renewers = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.renewers]
     lifetime_ms, now_ms = milliseconds(request.max_lifetime), ctx.now.wall_ms
     tokens = ctx.controller.delegation_tokens
     try:
         token = tokens.create(_owner(ctx, request), ctx.principal, renewers, lifetime_ms, now_ms)
     except KafkaError as error:
-        _respond(ctx, request, error.code, time=UNSET_TIME)
+        _respond(ctx, request, error.code, UNSET_TIME)
         return
     _respond(
         ctx,

@@ -20,7 +20,7 @@ from random import Random
 from typing import Final, final
 
 from fakebroker.core.clock import NEVER_MS
-from fakebroker.core.security.identity import USER, KafkaPrincipal
+from fakebroker.core.security.identity import KafkaPrincipal
 from fakebroker.core.security.sasl.scram import Credential
 from fakebroker.core.security.sasl.scram_formatter import (
     MECHANISMS,
@@ -91,8 +91,6 @@ class DelegationTokens:
     ) -> DelegationToken:
         """Make a token. A `max_lifetime_ms` that is not positive stands for the longest."""
         self._check_enabled()
-        if any(renewer.principal_type != USER for renewer in renewers):
-            raise KafkaError(ErrorCode.invalid_principal_type, "")
         lifetime_ms = self._max_lifetime_ms if max_lifetime_ms <= 0 else min(max_lifetime_ms, self._max_lifetime_ms)
         max_ms = _sum(now_ms, lifetime_ms)
         token_id = self._new_id()

@@ -18,6 +18,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.sasl.oauth_bearer import OAuthBearerToken, TokenRefused
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
@@ -36,7 +37,8 @@ class JwtRules(NamedTuple):
 
 
 def validate_signed(token: str, jwks: Mapping[str, Any], rules: JwtRules, now_ms: int) -> OAuthBearerToken:
-    """Check a signed token against a set of public keys (RFC 7517). Raise TokenRefused. Needs the extra `security`."""
+    """Check a signed token against a set of public keys (RFC 7517). Raise TokenRefused, or ConfigError
+    without the extra `security`."""
     token = token.strip()
     parts = token.split(".")
     if len(parts) != _PARTS or not all(part.strip() for part in parts):
@@ -53,9 +55,12 @@ def validate_signed(token: str, jwks: Mapping[str, Any], rules: JwtRules, now_ms
 
 def _verified(token: str, jwks: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the claims of a token with a valid signature."""
-    from joserfc import jws
-    from joserfc.errors import JoseError
-    from joserfc.jwk import KeySet
+    try:
+        from joserfc import jws
+        from joserfc.errors import JoseError
+        from joserfc.jwk import KeySet
+    except ImportError:
+        raise ConfigError("signed tokens need joserfc, which is in the extra `security` of fakebroker") from None
 
     try:
         found = jws.deserialize_compact(token, KeySet.import_key_set(dict(jwks)), algorithms=list(ALGORITHMS))  # type: ignore[arg-type]
