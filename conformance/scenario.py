@@ -339,7 +339,7 @@ class Case:
              that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
              may be short, "small-groups": such a broker with groups of two that wait for others at first,
              "compacts": one that cleans its logs, "sasl": one with a listener SASL_PLAINTEXT, or "sasl-sessions": such
-             a broker whose sessions end
+             a broker with sessions that end
     timed    responses with a promised time
     """
 

@@ -51,7 +51,7 @@ class FrameDecoder:
         self._max_request_bytes = max_request_bytes
 
     def set_limit(self, max_request_bytes: int) -> None:
-        """Set the limit for the next frames, also for one whose length is known already."""
+        """Set the limit for the next frames, also for one with a length that is known already."""
         self._max_request_bytes = max_request_bytes
 
     @property

@@ -26,7 +26,7 @@ from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import Lives
 from fakebroker.server.made.spec import ClusterSpec
-from fakebroker.server.oauth_in_hand import OAuth, TokenSigner, unsecured
+from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
@@ -304,7 +304,7 @@ class AsyncFakeCluster(Administration):
         claims = claims_at(driver.clock.stamp().wall_ms)
         if not is_signed:
             return unsecured(claims)
-        driver.cluster.sasl.mechanisms.jwks = self._signer.jwks
+        driver.cluster.sasl.mechanisms.verify = self._signer.verify
         return self._signer.sign(claims)
 
     @property

@@ -18,7 +18,7 @@ from fakebroker.server.faults_in_hand import hold_fault
 from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
-from fakebroker.server.oauth_in_hand import OAuth
+from fakebroker.server.oauth.tokens import OAuth
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.apis.errors import SASL, because, changes
+from fakebroker.apis.errors import changes
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -51,9 +51,7 @@ def error_response(ctx: RequestContext, request: SaslAuthenticateRequest, code: 
     0,
     2,
     error_response=error_response,
-    errors=changes(
-        "", before="SASL_AUTHENTICATION_FAILED ILLEGAL_SASL_STATE", unseen=because(SASL_AUTHENTICATION_FAILED=SASL)
-    ),
+    errors=changes("", before="SASL_AUTHENTICATION_FAILED ILLEGAL_SASL_STATE"),
 )
 def handle(ctx: RequestContext, request: SaslAuthenticateRequest) -> None:
     _respond(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.apis.errors import SASL, because, changes
+from fakebroker.apis.errors import changes
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -43,9 +43,7 @@ def error_response(ctx: RequestContext, request: SaslHandshakeRequest, code: Err
     0,
     1,
     error_response=error_response,
-    errors=changes(
-        "", before="UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE", unseen=because(UNSUPPORTED_SASL_MECHANISM=SASL)
-    ),
+    errors=changes("", before="UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE"),
 )
 def handle(ctx: RequestContext, request: SaslHandshakeRequest) -> None:
     _respond(ctx, ErrorCode.illegal_sasl_state)

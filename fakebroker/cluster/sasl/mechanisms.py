@@ -9,9 +9,9 @@ Differs  GSSAPI and mechanisms of plugins are not offered, even if they are enab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
-from typing import Any, Final, final
+from typing import Final, final
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -25,7 +25,7 @@ from fakebroker.core.security.sasl.plain import PlainSaslServer, authenticator_o
 from fakebroker.core.security.sasl.sasl_server import SaslServer
 from fakebroker.core.security.sasl.scram import Credential, ScramSaslServer
 from fakebroker.core.security.sasl.scram_formatter import MECHANISMS, random_text
-from fakebroker.core.security.sasl.signed_jwt import JwtRules, validate_signed
+from fakebroker.core.security.sasl.signed_jwt import JwtRules, Verify, no_keys, validate_signed
 from fakebroker.core.security.sasl.unsecured_jws import validate_unsecured
 from fakebroker.core.security.scram_credentials import ScramCredentials
 
@@ -41,7 +41,7 @@ class SaslMechanisms:
     """The mechanisms of all listeners.
 
     find_token  returns the credential of a delegation token, by mechanism and id of the token
-    jwks        the public keys with which signed tokens are checked (RFC 7517)
+    verify      verifies the signature of a token of OAUTHBEARER
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SaslMechanisms:
         self._find_token = find_token
         self._clock = clock
         self._random = random
-        self.jwks: Mapping[str, Any] = {"keys": []}
+        self.verify: Verify = no_keys
 
     def enabled(self, broker_id: int, listener: Listener) -> list[str]:
         """Return the mechanisms that a listener offers, in the order of Kafka's HashSet."""
@@ -103,4 +103,4 @@ class SaslMechanisms:
             config.sasl_oauthbearer_sub_claim_name,
             config.sasl_oauthbearer_clock_skew_seconds * 1000,
         )
-        return lambda token: validate_signed(token, self.jwks, rules, self._clock.now.wall_ms)
+        return lambda token: validate_signed(token, self.verify, rules, self._clock.now.wall_ms)

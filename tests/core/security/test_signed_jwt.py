@@ -14,7 +14,7 @@ from support.simulation import START_WALL_MS, Simulation
 
 from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
 from fakebroker.core.security.sasl.signed_jwt import JwtRules, validate_signed
-from fakebroker.server.oauth_in_hand import TokenSigner, unsecured
+from fakebroker.server.oauth.tokens import TokenSigner, unsecured
 
 NOW_S = START_WALL_MS // 1000
 HOUR_S = 3600
@@ -29,7 +29,7 @@ def claims(**others: Any) -> dict[str, Any]:
 
 
 def validate(token: str, **rules: Any) -> Any:
-    return validate_signed(token, SIGNER.jwks, JwtRules(**rules), START_WALL_MS)
+    return validate_signed(token, SIGNER.verify, JwtRules(**rules), START_WALL_MS)
 
 
 def text_of(value: object) -> str:
@@ -129,7 +129,7 @@ def test_attacks_are_refused_as_invalid_tokens(attack: str) -> None:
 def simulation() -> Simulation:
     settings = {f"{PREFIX}sasl.server.callback.handler.class": HANDLER, "connections.max.idle.ms": "-1"}
     simulation = Simulation(brokers=1, config=CONFIG | settings)
-    simulation.cluster.sasl.mechanisms.jwks = SIGNER.jwks
+    simulation.cluster.sasl.mechanisms.verify = SIGNER.verify
     return simulation
 
 

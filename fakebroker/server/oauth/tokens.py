@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.core.arguments import MAPPING_OR_NONE, STRING, WHOLE_NUMBER, require
+from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey
@@ -27,7 +28,8 @@ _HOUR_MS: Final = 3_600_000
 
 
 class TokenSigner:
-    """The key of a cluster, made with the first token. Needs the extra `security`."""
+    """The key of a cluster, made with the first token. A token has to be signed with it, by its own algorithm: neither
+    `alg: none` nor an HMAC with the public key as its secret is a signature."""
 
     def __init__(self) -> None:
         self._key: ECKey | None = None
@@ -49,6 +51,21 @@ class TokenSigner:
         from joserfc import jwt
 
         return jwt.encode({"alg": _ALGORITHM, "kid": _KEY_ID}, dict(claims), self.key)
+
+    def verify(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token with a valid signature. Raise TokenRefused."""
+        from joserfc import jws
+        from joserfc.errors import JoseError
+        from joserfc.jwk import KeySet
+
+        try:
+            found = jws.deserialize_compact(token, KeySet([self.key]), algorithms=[_ALGORITHM])
+            claims = json.loads(found.payload)
+        except (JoseError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+            raise TokenRefused(f"Could not validate the access token: {type(error).__name__} {error}") from None
+        if not isinstance(claims, dict):
+            raise TokenRefused("Could not validate the access token: its claims are no object")
+        return claims
 
 
 class OAuth:
