@@ -171,8 +171,10 @@ async def _serve(
             control.load()
     try:
         await cluster.start()
-    except ValueError as error:  # the cluster refuses the content of the scenario or of an option
+    except (ValueError, KafkaError) as error:  # the cluster refuses the content of the scenario or of an option
         return str(error)
+    except ModuleNotFoundError as error:
+        return error.msg
     except OSError as error:
         if error.filename is not None:
             return f"--journal {error.filename}: {error.strerror}"
@@ -225,7 +227,7 @@ async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: Cont
     """Start the control. Return the error, if it was requested explicitly."""
     port = spec.port
     if port is None:
-        port = 0 if cluster._arguments.place.port == 0 else DEFAULT_PORT
+        port = DEFAULT_PORT if any(place.port for place in cluster._arguments.places) else 0
     try:
         await control.start(port)
     except OSError as error:

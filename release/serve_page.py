@@ -36,6 +36,8 @@ and exit status 2. [Operating it](operating.md) describes signals, exit statuses
 """
 LINKS = {
     "--advertised-host": "addresses.md",
+    "--listener": "security.md#listeners",
+    "--certificates": "security.md#tls",
     "--life": "addresses.md#when-another-cluster-takes-the-address",
     "--followers": "replication.md",
     "--properties": "settings.md",

@@ -61,12 +61,19 @@ ALLOWED: dict[str, set[str]] = {
         "timingwheel",
     },
     "fakebroker.server.oauth": {"fakebroker.core", "joserfc"},
+    "fakebroker.server.tls": {
+        "fakebroker.server",
+        "fakebroker.core",
+        "fakebroker.extras",  # what is said where an extra is not installed
+        "cryptography",
+    },
     "fakebroker.server": {
         "fakebroker.server.oauth",
         "fakebroker.cluster",
         "fakebroker.network",
         "fakebroker.core",
         "fakebroker.protocol",
+        "fakebroker.server.tls",
         "fakebroker.spelling",
         "fakebroker.streams",
         "fakebroker.yaml_places",

@@ -41,7 +41,8 @@ from fakebroker.server.made.option_texts import TopicSpec
 OPTIONS = {
     "serve": [
         "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
-        "--advertised-port", "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
+        "--advertised-port", "--listener", "--certificates",
+        "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
         "--properties", "--defaults", "--quota", "--seed", "--life", "--schedule", "--ready-file", "--exit-with-parent",
         "--clock", "--scenario", "--fault", "--journal",
         "--control-port", "--no-control", "--control-host", "--control-token", "--toxiproxy-port",
@@ -531,7 +532,8 @@ def read(line: str) -> dict[str, Any]:
 DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
         "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
-        "advertised_host": None, "advertised_port": None, "topic": [], "auto_create_topics": None,
+        "advertised_host": None, "advertised_port": None, "listener": [], "certificates": None,
+        "topic": [], "auto_create_topics": None,
         "followers": None, "config": [],
         "properties": None, "defaults": None, "quota": [], "seed": None, "life": None, "schedule": None, "clock": None,
         "scenario": None, "fault": [],

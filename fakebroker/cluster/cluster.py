@@ -32,7 +32,11 @@ from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.security.identity import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, Listener
+<<<<<<< HEAD
+=======
+from fakebroker.core.security.identity import PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
+from fakebroker.core.security.ssl_principal_mapper import mapped_name
+>>>>>>> main
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
@@ -101,12 +105,24 @@ class Cluster(Lives):
         connection = self.sockets.open(broker_id, peer, address, listener)
         if not self.takes_connections(broker_id):
             self.sockets.close(connection, f"broker {broker_id} has stopped")
-        elif listener.security_protocol in (SASL_PLAINTEXT, SASL_SSL):
+        elif listener.has_sasl:
             self.sasl.begin(connection)
         if self.faults.at_connect:
             self.faults.connected(connection)
         self._handle_requests()
         return connection
+
+    def take_certificate(self, connection: Connection, distinguished_name: str, now: Now) -> None:
+        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL."""
+        self.now = now
+        if connection.listener.security_protocol != SSL:
+            return
+        name = mapped_name(self.config.ssl_principal_mapping_rules, distinguished_name)
+        if name is None:
+            reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
+            self.sockets.close(connection, reason)
+        else:
+            connection.principal = KafkaPrincipal(USER, name)
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
         """Return the buffer for the next bytes of the connection, to be passed to `receive`; None if any buffer will

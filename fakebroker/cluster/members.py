@@ -39,7 +39,7 @@ from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.wakeups import Wakeups
-from fakebroker.core.security.identity import PLAINTEXT, Listener
+from fakebroker.core.security.identity import Listener
 from fakebroker.core.transactions.service import TransactionService
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -199,19 +199,21 @@ class Members(HasNow):
         """Return True if it handles requests; a paused broker does not."""
         return broker_id in self.brokers
 
-    def set_endpoint(self, broker_id: int, host: str, port: int, listener: Listener = PLAINTEXT) -> None:
-        """Set the advertised address of a broker; it outlives restarts."""
+    def set_endpoint(self, broker_id: int, host: str, port: int, listener: Listener | None = None) -> None:
+        """Set the advertised address of a broker's listener (default: the first one); it outlives restarts."""
         self._check_known(broker_id)
-        self.registry[broker_id].set_endpoint(listener, host, port)
+        broker = self.registry[broker_id]
+        broker.set_endpoint(listener or broker.first_listener, host, port)
 
-    def set_bound(self, broker_id: int, host: str, port: int) -> None:
+    def set_bound(self, broker_id: int, host: str, port: int, listener: Listener) -> None:
         """Set the address where a broker listens."""
-        self.registry[broker_id].bound = host, port
+        self.registry[broker_id].set_bound(listener, host, port)
 
-    def endpoint(self, broker_id: int, listener: Listener = PLAINTEXT) -> NodeEndpoint:
-        """Return the advertised address of a broker, running or not."""
+    def endpoint(self, broker_id: int, listener: Listener | None = None) -> NodeEndpoint:
+        """Return the advertised address of a broker's listener (default: the first one), running or not."""
         self._check_known(broker_id)
-        return self.registry[broker_id].endpoint(listener)
+        broker = self.registry[broker_id]
+        return broker.endpoint(listener or broker.first_listener)
 
     def _check_known(self, broker_id: int) -> None:
         if broker_id not in self.registry.broker_ids:

@@ -114,7 +114,7 @@ def _of_the_cluster(options: Namespace) -> dict[str, Any]:
         if option.help:
             value = getattr(options, flag_of(name)[2:].replace("-", "_"))
             if value not in (None, []):
-                given[name] = dict(value) if option.is_repeated else value
+                given[name] = dict(value) if option.is_repeated and isinstance(value[0], tuple) else value
     return given
 
 
@@ -124,7 +124,7 @@ def run(options: Namespace) -> int:
     given = _of_the_cluster(options)
     if settings:
         given["config"] = settings
-    if options.scenario is None and "listeners" not in settings:
+    if options.scenario is None and "listeners" not in settings and "listeners" not in given:
         given.setdefault("port", PORT_OF_SERVE)
     with _lean_imports():
         from fakebroker.server.writing.log_handler import logging_to_stderr

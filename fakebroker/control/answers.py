@@ -75,10 +75,17 @@ class BrokerNow(BaseModel):
     connections: int
 
 
+class ListenerNow(BaseModel):
+    name: str
+    protocol: str
+    bootstrap_servers: str
+
+
 class ClusterNow(BaseModel):
     id: str | None
     cluster_id: str
     bootstrap_servers: str
+    listeners: list[ListenerNow]
     brokers: list[BrokerNow]
     clock: ClockNow
     topics: int
@@ -168,6 +175,10 @@ async def cluster_now(hosted: Hosted, lease_ms: int | None = None) -> ClusterNow
         id=hosted.cluster_id,
         cluster_id=core.metadata.cluster_id,
         bootstrap_servers=hosted.cluster.bootstrap_servers,
+        listeners=[
+            ListenerNow(name=name, protocol=protocol, bootstrap_servers=hosted.cluster.bootstrap(name))
+            for name, protocol, _ in hosted.cluster.listeners
+        ],
         brokers=brokers_now(hosted, counts.led),
         clock=clock_now(hosted),
         topics=len(core.metadata.topics()),

@@ -281,6 +281,11 @@ class NewCluster(Strict):
     config: dict[Name, Setting] = Field(default_factory=dict, description="settings of the brokers, by Kafka's names")
     features: dict[Name, int] = Field(default_factory=dict)
     racks: dict[BrokerId, Name] = Field(default_factory=dict, description="racks by broker id")
+    listeners: list[Name] | None = Field(
+        None,
+        max_length=20,
+        description="listeners of each broker, as PROTOCOL or NAME=PROTOCOL; one in plain text if null",
+    )
     defaults: Literal["fakebroker", "kafka", "test"] = "fakebroker"
     seed: int = Field(0, ge=0, le=2**53)
     life: Literal["new", "first"] = Field("new", description="first: all ids follow from the seed")

@@ -78,6 +78,7 @@ class Clusters:
                     features=new.features,
                     followers=new.followers,
                     config=settings(new.config),
+                    listeners=None if new.listeners is None else [_on_free_port(text) for text in new.listeners],
                     defaults=new.defaults,
                     seed=new.seed,
                     life=new.life,
@@ -85,7 +86,10 @@ class Clusters:
                     journal=0,
                 )
             hosted = Hosted(cluster, f"c{next(self._numbers)}")
-            await cluster.start()
+            try:
+                await cluster.start()
+            except ModuleNotFoundError as error:
+                raise ControlError(501, "NOT_INSTALLED", error.msg) from None
             try:
                 with given():
                     for topic in new.topics:
@@ -145,3 +149,10 @@ def topic_made(cluster: AsyncFakeCluster, new: NewTopic) -> Slices[None]:
 def settings(configs: Mapping[str, V | float]) -> dict[str, V | str]:
     """Return settings as the Python API takes them."""
     return {name: repr(value) if isinstance(value, float) else value for name, value in configs.items()}
+
+
+def _on_free_port(listener: str) -> str:
+    """Return the text of a listener without an address. Raises ValueError if it has one."""
+    if "://" in listener:
+        raise ValueError(f"a cluster of the control listens on free ports: leave out the address in {listener!r}")
+    return listener

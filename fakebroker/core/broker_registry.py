@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import final
 
-from fakebroker.core.security.identity import Listener
+from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -32,12 +32,11 @@ class RegisteredBroker:
     is_working               its process runs, and is not paused
     isolations               the number of causes that cut it off from the controller
     disk_write_ms            the duration of a write to its disk
-    bound                    host and port of its listener, if it listens; the address for clients may differ
     on_disk_full             None while there is room; else it is called at each attempt to write: the broker dies of it
     """
 
     __slots__ = (
-        "_endpoints", "bound", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_being_fenced",
+        "_bound", "_endpoints", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_being_fenced",
         "is_fenced", "is_working", "isolations", "on_disk_full", "rack",
     )  # fmt: skip
 
@@ -51,7 +50,7 @@ class RegisteredBroker:
         self.disk_write_ms = 0
         self.on_disk_full: Callable[[], None] | None = None
         self.rack = rack
-        self.bound: tuple[str, int] | None = None
+        self._bound: dict[Listener, tuple[str, int]] = {}
         self._endpoints: dict[Listener, NodeEndpoint] = {}
 
     def set_endpoint(self, listener: Listener, host: str, port: int) -> None:
@@ -64,6 +63,24 @@ class RegisteredBroker:
             told = self.endpoint(Listener(listener.name, listener.security_protocol))
             return told._replace(host=listener.address)
         return self._endpoints.get(listener) or NodeEndpoint(self.broker_id, "127.0.0.1", 0, self.rack)
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Return its listeners, in the order in which they were set."""
+        return list(self._endpoints) or [PLAINTEXT]
+
+    @property
+    def first_listener(self) -> Listener:
+        return self.listeners[0]
+
+    def bound_to(self, listener: Listener) -> tuple[str, int]:
+        """Return host and port where this listener listens: those for clients until they are set."""
+        told = self.endpoint(listener)
+        return self._bound.get(listener, (told.host, told.port))
+
+    def set_bound(self, listener: Listener, host: str, port: int) -> None:
+        """Set the address where this listener listens."""
+        self._bound[listener] = host, port
 
     @property
     def is_alive(self) -> bool:

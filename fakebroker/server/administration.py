@@ -1,31 +1,93 @@
-"""Methods of `AsyncFakeCluster` that change topics and settings of a running cluster.
+"""Methods of `AsyncFakeCluster` that tell how clients reach a running cluster, and that change its topics and settings.
 
-Each method reads the clock, enters the matching door of the cluster, and performs the resulting effects before it
-returns.
+A method that changes something reads the clock, enters the matching door of the cluster, and performs the resulting
+effects before it returns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
 
 from fakebroker.core.arguments import MAPPING, STRING, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import Selection
+from fakebroker.core.security.identity import Listener
+from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Step
-from fakebroker.server.made.arguments import read_assignments
+from fakebroker.server.made.arguments import Arguments, read_assignments
 from fakebroker.server.settings import texts
+from fakebroker.server.tls.certificates import ClientCertificate
+from fakebroker.server.tls.client_settings import PLAIN, Login, client_settings
+from fakebroker.server.tls.in_hand import Tls
 
 
 class Administration:
-    """Base class of `AsyncFakeCluster`, which supplies the driver."""
+    """Base class of `AsyncFakeCluster`, which supplies the driver.
+
+    tls    the certificates of listeners with TLS
+    """
+
+    def __init__(self, arguments: Arguments, certificates: str | PathLike[str] | None) -> None:
+        self._arguments = arguments
+        self.tls = Tls(arguments.places, certificates)
 
     @property
     def _at_home(self) -> Driver:
         """Return the driver. Raises RuntimeError if the caller is in another loop, thread or process, or if the cluster
         does not run."""
         raise NotImplementedError
+
+    @property
+    def _seen(self) -> Driver:
+        """Return the driver for read-only access, from any thread."""
+        raise NotImplementedError
+
+    @property
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Return id, host and port of each running broker, as clients see them."""
+        return list(self._seen.cluster.metadata.alive_brokers(self._arguments.places[0].listener))
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return "host:port,host:port,..." of all brokers, running or not, for a client's configuration. With several
+        listeners it is that of the first."""
+        return self._bootstrap(self._arguments.places[0].listener)
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Return the name and the security protocol of each listener."""
+        return tuple(place.listener for place in self._arguments.places)
+
+    def bootstrap(self, listener: str) -> str:
+        """Return the bootstrap servers of a listener, by its name or its protocol. Raises ValueError if there is no
+        such listener, or several."""
+        return self._bootstrap(self._arguments.listener(listener))
+
+    def client_settings(
+        self,
+        library: str,
+        listener: str | None = None,
+        *,
+        mechanism: str = PLAIN,
+        user: str | None = None,
+        password: str | None = None,
+        certificate: ClientCertificate | None = None,
+    ) -> dict[str, Any]:
+        """Return the settings with which a client of that library connects to a listener (default: the first one):
+        "confluent", "kafka-python", "aiokafka", "java", "librdkafka", "kafkajs", "franz-go", "sarama" or "kafka-go".
+        `user` and `password` are for SASL, a `certificate` of `tls.client` for TLS. Raises ValueError."""
+        chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
+        login = Login(mechanism, user, password, certificate)
+        return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
+
+    def _bootstrap(self, listener: Listener) -> str:
+        core = self._seen.cluster
+        endpoints = [core.endpoint(broker_id, listener) for broker_id in self._arguments.broker_ids]
+        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
     def create_topic(
         self,
@@ -129,3 +191,7 @@ class Administration:
         driver = self._at_home
         yield from driver.cluster.script_followers_in_slices(steps, selection, driver.clock.stamp())
         driver.settle()
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, TypeVar
@@ -11,8 +10,6 @@ from typing import Any, Self, TypeVar
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.security.identity import PLAINTEXT
-from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
@@ -34,7 +31,6 @@ from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
 
 T = TypeVar("T")
-log = logging.getLogger("fakebroker")
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
 
@@ -50,6 +46,11 @@ class AsyncFakeCluster(Administration):
     advertised_host   the host that clients connect to (default: `host`). "dialled": each client is sent the address
                       that it connected to (docs/addresses.md)
     advertised_port   clients connect to the n-th broker on advertised_port + n - 1; 0 (default): where it listens
+    listeners         listeners of each broker, instead of one in plain text: texts NAME=PROTOCOL://HOST:PORT, with
+                      ",advertised=HOST:PORT" if clients reach it elsewhere, or only a PROTOCOL, for a free port of
+                      `host` (docs/security.md)
+    certificates      the folder for the CA and the certificates of listeners with TLS, which keeps its CA; without it,
+                      a temporary one
     followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
                       "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
@@ -82,6 +83,8 @@ class AsyncFakeCluster(Administration):
         port: int | None = None,
         advertised_host: str | None = None,
         advertised_port: int | None = None,
+        listeners: Sequence[str] | None = None,
+        certificates: str | PathLike[str] | None = None,
         followers: str = "instant",
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
@@ -101,6 +104,8 @@ class AsyncFakeCluster(Administration):
             port=port,
             advertised_host=advertised_host,
             advertised_port=advertised_port,
+            listeners=listeners,
+            certificates=certificates,
             followers=followers,
             config=config,
             defaults=defaults,
@@ -111,8 +116,8 @@ class AsyncFakeCluster(Administration):
             journal=journal,
             journal_file=journal_file,
         )
-        self._arguments = Arguments.read(spec)
-        self._lives = Lives(life, seed, self._arguments.place.is_known)
+        super().__init__(Arguments.read(spec), certificates)
+        self._lives = Lives(life, seed, any(place.is_known for place in self._arguments.places))
         self._journal = KeptJournal(journal, journal_file)
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
@@ -172,15 +177,14 @@ class AsyncFakeCluster(Administration):
     async def _start(self) -> None:
         self._home.enter()
         clock = new_clock(self.clock.kind)
-        listeners = Listeners(self._arguments.place)
+        listeners = Listeners(self._arguments.places)
         try:
+            listeners.contexts = self.tls._open(clock, self._arguments.config)
             journal = self._journal.open()
             self._store = SpillFile()
             await listeners.take(list(self.brokers))
             self._begin(self._new_driver(clock, journal), listeners)
             await listeners.serve()  # the initial content is there before the first client connects
-            for note in self._arguments.notes:
-                log.warning("%s", note)
         except BaseException:
             begun, self._driver, self._listeners = self._driver, None, None
             if begun is not None:
@@ -188,6 +192,7 @@ class AsyncFakeCluster(Administration):
                 self._lives.end(begun)
             listeners.close()
             await self._journal.close()
+            self.tls._close()
             self._close_store()
             self._home.leave()
             raise
@@ -248,6 +253,7 @@ class AsyncFakeCluster(Administration):
             await listeners.stop()
             self._lives.end(driver)
             await self._journal.close()
+            self.tls._close()
             self._close_store()
             self._home.leave()
             self._is_started = False
@@ -260,6 +266,7 @@ class AsyncFakeCluster(Administration):
                 self._listeners.close()
             self._driver = self._listeners = None
             self._journal.close_at_once()
+            self.tls._close()
             self._close_store()
             self._home.leave()
             self._is_started = False
@@ -283,17 +290,6 @@ class AsyncFakeCluster(Administration):
         the block. `when` has selectors of faults (docs/faults.md): topic="t", partition=2. `n` is how many requests
         `wait` waits for. Raises ValueError."""
         return AsyncHeld(self.faults.add(hold_fault(n, api, at, times, when)), n)
-
-    @property
-    def endpoints(self) -> list[NodeEndpoint]:
-        """Return id, host and port of each running broker, as clients see them."""
-        return list(self._seen.cluster.metadata.alive_brokers(PLAINTEXT))
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """Return "host:port,host:port,..." of all brokers, running or not, for a client's configuration."""
-        endpoints = [broker.endpoint for broker in self.brokers.values()]
-        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         self._at_home.cluster.alter_client_quotas(entity, alterations)
@@ -330,7 +326,3 @@ class AsyncFakeCluster(Administration):
         if self._listeners is None:
             raise RuntimeError(NOT_RUNNING)
         return self._listeners
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.security.identity import Listener
+from fakebroker.core.security.ssl_principal_mapper import rfc2253_name
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import (
     AwaitWrite,
@@ -106,6 +107,18 @@ class Driver:
         self._after_door()
         if (transport := self.transports.get(connection)) is not None:
             self._intake.was_read(connection, transport, len(data))
+
+    def handshake_done(self, connection: Connection, subject: Sequence[Sequence[tuple[str, str]]]) -> None:
+        """Note that TLS is set up. `subject` is that of the client's certificate, empty without one."""
+        if subject:
+            self.cluster.take_certificate(connection, rfc2253_name(subject), self.clock.stamp())
+            self._after_door()
+
+    def handshake_failed(self, connection: Connection, reason: str) -> None:
+        """Close a connection after a failed handshake of TLS."""
+        self.told.info("closed the connection from %s: TLS handshake failed: %s", connection.peer, reason, about=reason)
+        if (transport := self._open_transport(connection)) is not None:
+            transport.close()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
         if blocked:

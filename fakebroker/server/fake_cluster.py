@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from fakebroker.core.journal.size import DEFAULT_SIZE
+from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import Broker, Brokers
@@ -38,6 +39,8 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         port: int | None = None,
         advertised_host: str | None = None,
         advertised_port: int | None = None,
+        listeners: Sequence[str] | None = None,
+        certificates: str | PathLike[str] | None = None,
         followers: str = "instant",
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
@@ -57,6 +60,8 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
             port=port,
             advertised_host=advertised_host,
             advertised_port=advertised_port,
+            listeners=listeners,
+            certificates=certificates,
             followers=followers,
             config=config,
             defaults=defaults,
@@ -74,6 +79,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         self.quotas = Quotas(self._alter_quotas)
         self.oauth = OAuth(self._new_token, self._cluster._signer)
         self.faults = FaultsInHand(self._cluster.faults, thread)
+        self.tls = self._cluster.tls
         self.clock = ClockInHand(self._cluster.clock, thread)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.brokers = Brokers(
@@ -128,6 +134,13 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         """Return the bootstrap servers for a client's configuration. See `AsyncFakeCluster.bootstrap_servers`."""
         return self._call(lambda: self._cluster.bootstrap_servers)
 
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Return the name and the security protocol of each listener."""
+        return self._cluster.listeners
+
+    bootstrap = called(AsyncFakeCluster.bootstrap)
+    client_settings = called(AsyncFakeCluster.client_settings)
     reset = awaited(AsyncFakeCluster.reset)
     create_topic = called(AsyncFakeCluster.create_topic)
     alter_topic_configs = called(AsyncFakeCluster.alter_topic_configs)

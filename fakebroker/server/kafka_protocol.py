@@ -8,9 +8,11 @@ import socket
 from collections.abc import Callable
 from typing import cast
 
-from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.server.driver import Driver
+from fakebroker.server.made.arguments import Place
+from fakebroker.server.tls.contexts import Contexts
+from fakebroker.server.tls.transport import HandshakeError, TlsTransport
 
 _MAPPED = "::ffff:"  # prefix of an IPv4 address at a dual-stack socket
 
@@ -20,12 +22,14 @@ class KafkaProtocol(asyncio.BufferedProtocol):
 
     `driver` returns the driver of the cluster, once the connection is open. `is_refused` returns True for a broker and
     a descriptor if the broker has stopped meanwhile, or no more files can be opened. `shared` is a buffer for the reads
-    of all connections. `is_dialled`: the client is sent the address that it connected to, for all brokers.
+    of all connections. `place` is where the client connected to. `contexts` are those of TLS; without them the
+    connection is in plain text.
     """
 
     connection: Connection
     _driver: Driver
     transport: asyncio.Transport
+    _tls: TlsTransport | None
     _buffer: memoryview
     _is_own: bool
 
@@ -35,13 +39,15 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         broker_id: int,
         shared: memoryview,
         is_refused: Callable[[int, int], bool],
-        is_dialled: bool,
+        place: Place,
+        contexts: Contexts | None,
     ) -> None:
         self._present_driver = driver
         self._shared = shared
         self._broker_id = broker_id
         self._is_refused = is_refused
-        self._is_dialled = is_dialled
+        self._place = place
+        self._contexts = contexts
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -51,7 +57,13 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         # With this limit pause_writing means "not completely written" and resume_writing "completely written", as Kafka
         # counts it.
         self.transport.set_write_buffer_limits(high=0)
-        listener = _dialled(transport) if self._is_dialled else PLAINTEXT
+        listener = self._place.listener
+        if self._place.is_dialled:
+            listener = listener._replace(address=_dialled(transport))
+        self._tls = None
+        if self._contexts is not None:
+            config = self._driver.cluster.controller.broker_configs.of(self._broker_id)
+            self.transport = self._tls = TlsTransport(self.transport, self._contexts.context(config))
         self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport), listener)
         if self._is_refused(self._broker_id, sock.fileno()):
             self.transport.abort()
@@ -59,14 +71,29 @@ class KafkaProtocol(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the place for the next bytes. The rest of a large frame is read into its own buffer, all else into the
         buffer that all connections share. Sharing is safe: the loops report each read before they start another one."""
-        own = self._driver.receive_buffer(self.connection)
+        own = self._driver.receive_buffer(self.connection) if self._tls is None else None
         self._is_own = own is not None
         self._buffer = self._driver.room(self._shared if own is None else own)
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         data = self._buffer[:nbytes]
+        if self._tls is not None:
+            self._receive(self._tls, data)
+            return
         self._driver.received(self.connection, data if self._is_own else bytes(data))
+
+    def _receive(self, tls: TlsTransport, data: memoryview) -> None:
+        was_ready = tls.is_ready
+        try:
+            received = tls.receive(data)
+        except HandshakeError as error:
+            self._driver.handshake_failed(self.connection, str(error))
+            return
+        if tls.is_ready and not was_ready:
+            self._driver.handshake_done(self.connection, tls.peer_subject())
+        if received:
+            self._driver.received(self.connection, received)
 
     def pause_writing(self) -> None:
         self._driver.write_blocked(self.connection, True)
@@ -78,11 +105,11 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         self._driver.lost(self.connection, exc)
 
 
-def _dialled(transport: asyncio.BaseTransport) -> Listener:
+def _dialled(transport: asyncio.BaseTransport) -> str:
     """Return the local address of the connection: the one that the client connected to, unless something between has
     changed it."""
     address = transport.get_extra_info("sockname")
-    return PLAINTEXT._replace(address=address[0].removeprefix(_MAPPED)) if address else PLAINTEXT
+    return str(address[0]).removeprefix(_MAPPED) if address else ""
 
 
 def _peer(transport: asyncio.BaseTransport) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""The ports of the brokers: each is reserved while the cluster exists, and listens while its broker runs.
+"""The ports of the brokers, one for each listener: each is reserved while the cluster exists, and listens while its
+broker runs.
 
 Source   core/.../network/SocketServer.scala Acceptor @ 4.0.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fakebroker.core.clock import Now
 from fakebroker.protocol.slices import Slices, begin
@@ -17,6 +18,7 @@ from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host
+from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")
@@ -30,11 +32,13 @@ class Listeners:
     """The ports of a cluster's brokers. Make it and use it on one running event loop. Calls of `replace`, `stop`,
     `stop_broker` and the like must come one after the other."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, places: Sequence[Place]) -> None:
+        """`contexts` is to be set before `serve` if a place has TLS."""
+        self._places = places
+        self.contexts: Contexts | None = None
         self._loop = asyncio.get_running_loop()
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
-        self._ports: dict[int, Port] = {}
+        self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
         self._stopped = False
         self._listening: set[int] = set()  # brokers with a port that is to be open
         self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
@@ -45,21 +49,19 @@ class Listeners:
         """Reserve the ports of these brokers without listening. Raises OSError if one is taken; `close` releases the
         others then."""
         for index, broker_id in enumerate(broker_ids):
-            self._ports[broker_id] = await self._take(self._place.port_of(index))
+            ports = self._ports[broker_id] = []
+            for place in sorted(self._places, key=lambda place: not place.port):  # a free port is none of the others
+                ports.append((place, await _take(place.host, place.port_of(index))))
+            ports.sort(key=lambda taken: self._places.index(taken[0]))
 
-    async def _take(self, port: int) -> Port:
-        host = self._place.host
-        try:
-            return await Port.take(bound_host(host), port)
-        except socket.gaierror as error:
-            raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
-        except ValueError as error:  # a name that no resolver accepts
-            raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name: {error}") from error
+    @property
+    def _all_ports(self) -> list[Port]:
+        return [port for ports in self._ports.values() for _, port in ports]
 
     @property
     def ports(self) -> list[int]:
-        """Return the ports, in the order of the brokers."""
-        return [port.number for port in self._ports.values()]
+        """Return the ports of the first listener, in the order of the brokers."""
+        return [ports[0][1].number for ports in self._ports.values()]
 
     def drive(self, driver: Driver) -> None:
         """Attach the connections to that cluster from now on. All its brokers run, at these ports."""
@@ -67,11 +69,11 @@ class Listeners:
         self._files = Files(driver.told)
         driver.on_listening = self._on_listening
         self._listening = set(self._ports)
-        place = self._place
-        for index, (broker_id, taken) in enumerate(self._ports.items()):
-            port = place.advertised_port_of(index, taken.number)
-            driver.cluster.set_endpoint(broker_id, place.advertised_host, port)
-            driver.cluster.set_bound(broker_id, place.host, taken.number)
+        for index, (broker_id, ports) in enumerate(self._ports.items()):
+            for place, taken in ports:
+                port = place.advertised_port_of(index, taken.number)
+                driver.cluster.set_endpoint(broker_id, place.advertised_host, port, place.listener)
+                driver.cluster.set_bound(broker_id, place.host, taken.number, place.listener)
 
     async def serve(self) -> None:
         """Listen where the brokers run. Raises OSError."""
@@ -104,7 +106,7 @@ class Listeners:
         self._stopped = True
         await self.settled()
         self._driver.stop()
-        await asyncio.gather(*(port.refuse() for port in self._ports.values()))
+        await asyncio.gather(*(port.refuse() for port in self._all_ports))
         self.close()
         for transport in list(self._driver.transports.values()):
             transport.abort()
@@ -115,7 +117,7 @@ class Listeners:
 
     def close(self) -> None:
         """Release the ports."""
-        for port in self._ports.values():
+        for port in self._all_ports:
             port.close()
         self._ports.clear()
 
@@ -161,7 +163,7 @@ class Listeners:
             await turns(1)
 
     def _on_listening(self, broker_id: int, listens: bool) -> None:
-        """Open or close the port of a broker that came up or went down."""
+        """Open or close the ports of a broker that came up or went down."""
         if listens:
             self._listening.add(broker_id)
         else:
@@ -173,14 +175,14 @@ class Listeners:
             self._changes[broker_id] = self._loop.create_task(self._change(broker_id))
 
     async def _change(self, broker_id: int) -> OSError | None:
-        """Open or close the port until it is as wanted. Return the error if it cannot be opened."""
-        port = self._ports[broker_id]
+        """Open or close the ports until they are as wanted. Return the error if one cannot be opened."""
+        ports = self._ports[broker_id]
         try:
-            while port.is_open != (broker_id in self._listening):
-                if port.is_open:
-                    await self._close_port(broker_id, port)
+            while wrong := [each for each in ports if each[1].is_open != (broker_id in self._listening)]:
+                if broker_id in self._listening:
+                    await self._open(broker_id, *wrong[0])
                 else:
-                    await port.open(lambda: self._new_protocol(broker_id), _BACKLOG)
+                    await self._close_ports(broker_id, [port for _, port in wrong])
         except OSError as error:
             log.error("broker %d runs, but no client can connect: %s", broker_id, error)
             return error
@@ -188,14 +190,20 @@ class Listeners:
             del self._changes[broker_id]
         return None
 
-    def _new_protocol(self, broker_id: int) -> KafkaProtocol:
-        return KafkaProtocol(
-            self._present_driver, broker_id, self._receive_buffer, self._is_refused, self._place.is_dialled
-        )
+    async def _open(self, broker_id: int, place: Place, port: Port) -> None:
+        contexts = self.contexts if place.listener.has_tls else None
 
-    async def _close_port(self, broker_id: int, port: Port) -> None:
-        """Close the port and wait for the connections that are closing. The others belong to the broker's next life."""
-        await port.refuse()
+        def new_protocol() -> KafkaProtocol:
+            return KafkaProtocol(
+                self._present_driver, broker_id, self._receive_buffer, self._is_refused, place, contexts
+            )
+
+        await port.open(new_protocol, _BACKLOG)
+
+    async def _close_ports(self, broker_id: int, ports: Sequence[Port]) -> None:
+        """Close the ports and wait for the connections that are closing. The others belong to the broker's next
+        life."""
+        await asyncio.gather(*(port.refuse() for port in ports))
         for transport in self._closing(broker_id):
             if transport.get_write_buffer_size():
                 transport.abort()  # a peer that does not read would keep it open
@@ -208,7 +216,7 @@ class Listeners:
 
     def descriptors(self) -> list[int]:
         """Return the descriptors of all ports and connections."""
-        ports = [descriptor for port in self._ports.values() for descriptor in port.descriptors()]
+        ports = [descriptor for port in self._all_ports for descriptor in port.descriptors()]
         connected = [transport.get_extra_info("socket") for transport in self._driver.transports.values()]
         return ports + [sock.fileno() for sock in connected if sock is not None]
 
@@ -220,6 +228,15 @@ class Listeners:
         return (
             self._stopped or not self._driver.cluster.takes_connections(broker_id) or self._files.are_short(descriptor)
         )
+
+
+async def _take(host: str, port: int) -> Port:
+    try:
+        return await Port.take(bound_host(host), port)
+    except socket.gaierror as error:
+        raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
+    except ValueError as error:  # a name that no resolver accepts
+        raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name: {error}") from error
 
 
 def _ignore(broker_id: int, listens: bool) -> None:

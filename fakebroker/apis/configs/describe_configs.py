@@ -37,6 +37,7 @@ from fakebroker.core.config.config_resource import (
     TOPIC,
     int_of,
 )
+from fakebroker.core.config.listener_endpoints import Endpoint
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -127,8 +128,13 @@ def _brokers(ctx: RequestContext) -> BrokerConfigs:
     """Return this broker's settings."""
     broker_id, configs = ctx.broker.broker_id, ctx.controller.broker_configs
     broker = ctx.controller.registry[broker_id]
-    _, host, port, rack = broker.endpoint(ctx.listener)
-    identity = identity_of(broker_id, ctx.listener.name, broker.bound or (host, port), (host, port), rack)
+    bound, advertised = [], []
+    for listener in broker.listeners:
+        bound.append(Endpoint(listener.name, *broker.bound_to(listener)))
+        # The client may have dialled an address of its own.
+        told = broker.endpoint(ctx.listener if ctx.listener.name == listener.name else listener)
+        advertised.append(Endpoint(listener.name, told.host, told.port))
+    identity = identity_of(broker_id, bound, advertised, broker.rack)
     return BrokerConfigs(configs.of(broker_id), configs.texts(broker_id), configs.texts(None), identity)
 
 

@@ -26,7 +26,7 @@ class Proxies:
     async def stand_before(self, cluster: AsyncFakeCluster, host: str, first_port: int) -> None:
         """Create a proxy before each broker, that of the n-th at first_port + n - 1; 0 takes free ones. Raises
         OSError."""
-        there = _reached(cluster._arguments.place.host)
+        there = _reached(cluster._arguments.places[0].host)
         for number, broker_port in enumerate(cluster._running_listeners.ports, 1):
             port = first_port and first_port + number - 1
             upstream = f"{there}:{broker_port}"

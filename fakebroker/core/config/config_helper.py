@@ -11,7 +11,7 @@ Differs  Sorted by name; Kafka returns them in the order of a hash table. The do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -19,6 +19,7 @@ from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
 from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
 from fakebroker.core.config.config_def import PASSWORD, Value, to_text
 from fakebroker.core.config.group_config import GroupConfig, settings
+from fakebroker.core.config.listener_endpoints import Endpoint
 from fakebroker.core.config.setting import Setting, UpdateMode
 from fakebroker.core.config.topic_config import (
     CLIENT_METRICS_CONFIG,
@@ -173,21 +174,22 @@ def _key_of(name: str) -> Setting[Any] | None:
 
 
 def identity_of(
-    broker_id: int, listener: str, bound: tuple[str, int], advertised: tuple[str, int], rack: str | None
+    broker_id: int, bound: Iterable[Endpoint], advertised: Iterable[Endpoint], rack: str | None
 ) -> dict[str, str]:
-    """Return the settings that differ from broker to broker: its id, its listener and the advertised one, by the
-    listener's name, and its rack."""
+    """Return the settings that differ from broker to broker: its id, where its listeners listen, the advertised
+    addresses, and its rack."""
     in_rack = {} if rack is None else {"broker.rack": rack}
     return {
         **in_rack,
         "node.id": str(broker_id),
         "broker.id": str(broker_id),
-        "listeners": _endpoint_text(listener, *bound),
-        "advertised.listeners": _endpoint_text(listener, *advertised),
+        "listeners": ",".join(map(_endpoint_text, bound)),
+        "advertised.listeners": ",".join(map(_endpoint_text, advertised)),
     }
 
 
-def _endpoint_text(listener: str, host: str, port: int) -> str:
+def _endpoint_text(endpoint: Endpoint) -> str:
+    listener, host, port = endpoint
     return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
 
 

@@ -26,6 +26,14 @@ class Listener(NamedTuple):
     security_protocol: str
     address: str = ""
 
+    @property
+    def has_tls(self) -> bool:
+        return self.security_protocol in (SSL, SASL_SSL)
+
+    @property
+    def has_sasl(self) -> bool:
+        return self.security_protocol in (SASL_PLAINTEXT, SASL_SSL)
+
 
 USER: Final = "User"
 ANONYMOUS: Final = KafkaPrincipal(USER, "ANONYMOUS")

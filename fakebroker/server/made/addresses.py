@@ -1,36 +1,25 @@
 """Broker ids and addresses from settings: the `listeners` and `node.id` of a `server.properties`. Arguments of a
 cluster take precedence.
 
-Theory   A `server.properties` describes one broker; here it describes all. One listener is opened, without TLS and
-         SASL: the first in plain text that is not a controller's. Without one, the first of any protocol gives the
-         address. The n-th broker listens on its port + n - 1.
+Theory   A `server.properties` describes one broker; here it describes all. Each listener that is not a controller's is
+         opened. The n-th broker listens on its port + n - 1.
 Source   core/.../server/KafkaConfig.scala validateValues, effectiveAdvertisedBrokerListeners @ 4.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
 from typing import Final
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.listener_endpoints import Endpoint, parse_endpoint, parse_protocols
 from fakebroker.core.errors import ConfigError
+from fakebroker.core.security.identity import Listener
+from fakebroker.server.made.listener_texts import PROTOCOLS, ListenerText
 
-_PLAINTEXT: Final = "PLAINTEXT"
 _NO_ID: Final = -1
 _EVERYWHERE: Final = "0.0.0.0"
-
-
-@dataclass(frozen=True)
-class Address:
-    """The addresses in the settings, each None if not set. `notes` are sentences about settings that have no effect."""
-
-    host: str | None = None
-    port: int | None = None
-    advertised_host: str | None = None
-    advertised_port: int | None = None
-    notes: tuple[str, ...] = ()
+_UNTOLD: Final = Endpoint("", "", 0)
 
 
 def node_id(config: BrokerConfig) -> int | None:
@@ -45,35 +34,35 @@ def node_id(config: BrokerConfig) -> int | None:
     return new if new is not None else old if old != _NO_ID else None
 
 
-def address_of(config: BrokerConfig) -> Address:
-    """Return the addresses in the settings; an empty Address if they name no listener. Raises ConfigError."""
+def listeners_of(config: BrokerConfig) -> tuple[ListenerText, ...]:
+    """Return the listeners in the settings; none if they name none. A listener that is only advertised has no host.
+    Raises ConfigError."""
     if "listeners" not in config.given and "advertised_listeners" not in config.given:
-        return Address()
-    listeners = [parse_endpoint(text) for text in config.listeners]
+        return ()
     controllers = {name.upper() for name in config.controller_listener_names or ()}
-    brokers = [each for each in listeners if each.name not in controllers]
+    brokers = [each for each in map(parse_endpoint, config.listeners) if each.name not in controllers]
     if not brokers:
         raise ConfigError("all listeners are the controllers': there is nothing to serve")
     protocols = parse_protocols(config.listener_security_protocol_map)
-    for each in brokers:
-        if each.name not in protocols:
-            raise ConfigError(f"No security protocol defined for listener {each.name}")
-    opened = next((each for each in brokers if protocols[each.name] == _PLAINTEXT), brokers[0])
-    told = _advertised(config, opened)
+    advertised = _advertised(config, controllers)
     is_given = "listeners" in config.given
-    return Address(
-        host=opened.host if is_given else None,
-        port=opened.port if is_given else None,
-        advertised_host=None if told is None else told.host,
-        advertised_port=None if told is None else told.port,
-        notes=tuple(_notes(brokers, opened, protocols[opened.name])),
-    )
+    listeners = []
+    for each in brokers:
+        protocol = protocols.get(each.name)
+        if protocol is None:
+            raise ConfigError(f"No security protocol defined for listener {each.name}")
+        if protocol not in PROTOCOLS:
+            raise ConfigError(f"listener.security.protocol.map: {protocol} is no security protocol of Kafka")
+        told = advertised.get(each.name, _UNTOLD)
+        host, port = (each.host, each.port) if is_given else (None, 0)
+        listeners.append(ListenerText(Listener(each.name, protocol), host, port, told.host, told.port))
+    _check_between_brokers(config, [each.name for each in brokers])
+    return tuple(listeners)
 
 
-def _advertised(config: BrokerConfig, opened: Endpoint) -> Endpoint | None:
-    """Return the advertised address of the opened listener, or else of any other listener."""
+def _advertised(config: BrokerConfig, controllers: Container[str]) -> dict[str, Endpoint]:
+    """Return the advertised addresses of the brokers' listeners, by name."""
     told = [parse_endpoint(text) for text in config.advertised_listeners or ()]
-    controllers = {name.upper() for name in config.controller_listener_names or ()}
     told = [each for each in told if each.name not in controllers]
     for each in told:
         if each.host == _EVERYWHERE:
@@ -81,15 +70,13 @@ def _advertised(config: BrokerConfig, opened: Endpoint) -> Endpoint | None:
                 f"advertised.listeners cannot use the nonroutable meta-address {_EVERYWHERE}. "
                 "Use a routable IP address."
             )
-    of_it = next((each for each in told if each.name == opened.name), None)
-    return of_it or next(iter(told), None)
+    return {each.name: each for each in told}
 
 
-def _notes(brokers: Sequence[Endpoint], opened: Endpoint, protocol: str) -> list[str]:
-    notes = []
-    if protocol != _PLAINTEXT:
-        notes.append(f"listener {opened.name} is opened in plain text: there is no {protocol} here")
-    others = [each.name for each in brokers if each is not opened]
-    if others:
-        notes.append(f"one listener is opened, {opened.name}; not {', '.join(others)}")
-    return notes
+def _check_between_brokers(config: BrokerConfig, names: Sequence[str]) -> None:
+    name = config.inter_broker_listener_name
+    if name is not None and name.upper() not in names:
+        raise ConfigError(
+            f"inter.broker.listener.name must be a listener name defined in advertised.listeners: {name} is none of "
+            f"{', '.join(names)}"
+        )

@@ -6,7 +6,8 @@ Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
 
 from fakebroker.cluster.members import features_of, racks_of
@@ -22,9 +23,12 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.schedule import order_of
+from fakebroker.core.security.identity import PLAINTEXT, Listener
+from fakebroker.core.security.ssl_principal_mapper import parse_rules
 from fakebroker.server.clocks import check_name
-from fakebroker.server.made.addresses import Address, address_of, node_id
+from fakebroker.server.made.addresses import listeners_of, node_id
 from fakebroker.server.made.everywhere import told_of
+from fakebroker.server.made.listener_texts import FORM, ListenerText, parse_listeners
 from fakebroker.server.made.spec import ClusterSpec, OptionError
 from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
@@ -47,13 +51,14 @@ _USUAL_BROKERS = 3
 class Place:
     """The addresses where brokers listen, and those that clients are sent. The n-th broker has the n-th port from
     `port` on, or a free one if `port` is 0. `is_dialled`: a connected client is sent the address that it used; the
-    advertised host is for all others."""
+    advertised host is for all others. `listener` is what clients find there."""
 
     host: str
     port: int
     advertised_host: str
     advertised_port: int
     is_dialled: bool = False
+    listener: Listener = PLAINTEXT
 
     @property
     def is_known(self) -> bool:
@@ -70,17 +75,28 @@ class Place:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The checked arguments of a cluster. `notes` are sentences about arguments that have no effect."""
+    """The checked arguments of a cluster. It has a place for each of its listeners, the first for clients that do not
+    choose."""
 
     broker_ids: tuple[int, ...]
     racks: Mapping[int, str]
     features: Mapping[str, int]
-    place: Place
+    places: tuple[Place, ...]
     config: BrokerConfig
     behaviour: Behaviour
     seed: int
     schedule: str
-    notes: tuple[str, ...]
+
+    def listener(self, name: str) -> Listener:
+        """Return a listener by its name, or else by its protocol, in any case. Raises ValueError."""
+        listeners = [place.listener for place in self.places]
+        wanted = name.upper() if isinstance(name, str) else name
+        found = [each for each in listeners if each.name == wanted]
+        found = found or [each for each in listeners if each.security_protocol == wanted]
+        if len(found) != 1:
+            named = ", ".join(f"{each.name} ({each.security_protocol})" for each in listeners)
+            raise ValueError(f"{'no' if not found else 'not one'} listener {name!r}: there are {named}")
+        return found[0]
 
     @classmethod
     def read(cls, spec: ClusterSpec) -> Self:
@@ -93,48 +109,100 @@ class Arguments:
         settings = BrokerConfig()
         if _DEFAULTS[spec.defaults]:
             settings = settings.with_defaults(_DEFAULTS[spec.defaults])
-        settings = settings.with_text(texts(spec.config))
-        ids, address = _ids(spec, node_id(settings)), address_of(settings)
+        settings = settings.with_text(_protocols(spec) | texts(spec.config))
+        parse_rules(settings.ssl_principal_mapping_rules)
+        ids = _ids(spec, node_id(settings))
         arguments = cls(
             broker_ids=ids,
             racks=_racks(ids, spec.racks, settings),
             features=_features(spec.features),
-            place=_place(len(ids), address, spec),
+            places=_places(len(ids), settings, spec),
             config=settings,
             behaviour=Behaviour.parse(spec.followers),
             seed=spec.seed,
             schedule=spec.schedule,
-            notes=address.notes,
         )
         check_name(spec.clock)
         order_of(spec.schedule, spec.seed)
         return arguments
 
 
-def _place(brokers: int, address: Address, spec: ClusterSpec) -> Place:
-    """Return the place from the arguments, else from the settings, else free ports. An argument that sets where to
-    listen also sets the advertised address, unless that has an argument of its own."""
-    host, port, advertised_host = spec.host, spec.port, spec.advertised_host
+def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[Place, ...]:
+    """Return the places from the arguments, else from the settings, else one with free ports."""
+    if spec.listeners is not None:
+        _refuse_beside_listeners(spec)
+        places = [_place(text, spec.host, "") for text in parse_listeners(spec.listeners)]
+    else:
+        listeners = listeners_of(config)
+        if len(listeners) > 1 and (spec.port is not None or spec.advertised_port is not None):
+            name = "port" if spec.port is not None else "advertised_port"
+            names = ", ".join(each.listener.name for each in listeners)
+            raise OptionError(f"the settings have the listeners {names}: leave out {{}}", name)
+        places = [_changed(text, spec) for text in listeners or (ListenerText(PLAINTEXT),)]
+    _check_room(brokers, places, spec)
+    return tuple(places)
+
+
+def _protocols(spec: ClusterSpec) -> dict[str, str]:
+    """Return the setting that has the protocols of the listeners among the arguments."""
+    if spec.listeners is None:
+        return {}
+    pairs = [each.listener for each in parse_listeners(spec.listeners)]
+    return {"listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol, _ in pairs)}
+
+
+def _refuse_beside_listeners(spec: ClusterSpec) -> None:
+    for name in ("port", "advertised_host", "advertised_port"):
+        if getattr(spec, name) is not None:
+            raise OptionError(f"leave out {{}}: {{}} have their own, as in {FORM}", name, "listeners")
+
+
+def _changed(text: ListenerText, spec: ClusterSpec) -> Place:
+    """Return the place of a listener of the settings, changed by the arguments. One that sets where to listen also sets
+    the advertised address, unless that has an argument of its own."""
+    is_moved = spec.host is not None or spec.port is not None or spec.advertised_host == DIALLED
+    if is_moved:
+        text = replace(text, advertised_host="", advertised_port=0)
+    if spec.host is not None:
+        text = replace(text, host=spec.host)
+    if spec.port is not None:
+        text = replace(text, port=spec.port)
+    if spec.advertised_port is not None:
+        text = replace(text, advertised_port=spec.advertised_port)
+    return _place(text, None, spec.advertised_host or "")
+
+
+def _place(text: ListenerText, host: str | None, advertised_host: str) -> Place:
+    """Return the place of a listener; `host` and `advertised_host` are those of the cluster, if any."""
+    advertised_host = advertised_host or text.advertised_host
     is_dialled = advertised_host == DIALLED
-    if is_dialled:
-        advertised_host = None
-    told = address if host is None and port is None and not is_dialled else Address()
-    host = without_brackets(next(each for each in (host, address.host, _LOCALHOST) if each is not None))
-    port = port if port is not None else address.port or 0
-    advertised_host = without_brackets(advertised_host or told.advertised_host or "")
+    host = without_brackets(next(each for each in (text.host, host, _LOCALHOST) if each is not None))
+    advertised_host = "" if is_dialled else without_brackets(advertised_host)
     if not advertised_host:
         advertised_host, is_told_dialled = told_of(host)
         is_dialled = is_dialled or is_told_dialled
-    advertised_port = spec.advertised_port if spec.advertised_port is not None else told.advertised_port or 0
-    for name, setting, given, first in (
-        ("port", "listeners", spec.port, port),
-        ("advertised_port", "advertised.listeners", spec.advertised_port, advertised_port),
-    ):
-        most = 65_536 - brokers
-        if not 0 <= first <= most:
-            where = f"the port {first} of {setting}" if given is None else f"{{}} {first}"
-            raise OptionError(f"{where} leaves no room for {brokers} brokers: use 0, or 1 to {most}", name)
-    return Place(host, port, advertised_host, advertised_port, is_dialled)
+    return Place(host, text.port, advertised_host, text.advertised_port, is_dialled, text.listener)
+
+
+def _check_room(brokers: int, places: Sequence[Place], spec: ClusterSpec) -> None:
+    """Refuse ports that leave no room for all brokers, and listeners that would share one."""
+    most = 65_536 - brokers
+    for place in places:
+        for name, setting, first in (
+            ("port", "listeners", place.port),
+            ("advertised_port", "advertised.listeners", place.advertised_port),
+        ):
+            if not 0 <= first <= most:
+                where = f"{{}} {first}" if getattr(spec, name) == first else f"the port {first} of {setting}"
+                raise OptionError(f"{where} leaves no room for {brokers} brokers: use 0, or 1 to {most}", name)
+    fixed = sorted((place for place in places if place.port), key=lambda place: place.port)
+    for one, other in pairwise(fixed):
+        if other.port < one.port + brokers:
+            names, after = f"{one.listener.name} and {other.listener.name}", one.port + brokers
+            raise OptionError(
+                f"the listeners {names} share ports: {brokers} brokers have those from {one.port} to {after - 1}, "
+                f"and from {other.port} on; use 0, or {after}"
+            )
 
 
 def _ids(spec: ClusterSpec, node_id: int | None) -> tuple[int, ...]:

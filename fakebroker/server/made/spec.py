@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 from fakebroker.core.journal.size import DEFAULT_SIZE
+from fakebroker.server.made.listener_texts import FORM
 from fakebroker.server.made.option_texts import (
     FEATURE_FORM,
     RACK_FORM,
@@ -116,6 +117,21 @@ class ClusterSpec:
         0,
         _PORT_MOST,
         (SCENARIO,),
+    )
+    listeners: Sequence[str] | None = _option(
+        None,
+        "Listener of each broker. The n-th listens on PORT + n - 1. PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or "
+        "SASL_SSL. Example: OUTSIDE=SASL_SSL://0.0.0.0:9093,advertised=kafka.test:19093. May be repeated.",
+        FORM,
+        flag="--listener",
+        is_repeated=True,
+    )
+    certificates: str | PathLike[str] | None = _option(  # noqa: RUF009  it returns a field
+        None,
+        "Folder for the CA and the certificates of listeners with TLS. It keeps its CA (default: a temporary one).",
+        "DIR",
+        parse=file_name,
+        places=(SCENARIO,),
     )
     followers: str = _option(
         "instant",

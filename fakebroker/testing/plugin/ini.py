@@ -18,6 +18,7 @@ _KEYS = {
     "kafka_defaults": ("string", "their defaults: fakebroker, test (tests wait less) or kafka (fakebroker)"),
     "kafka_followers": ("string", "what their followers do from the start: instant, lagging:MS, frozen, ... (instant)"),
     "kafka_unfired": ("string", "a fault that never fired: fails the test, or is allowed (fails)"),
+    "kafka_listeners": ("linelist", "their listeners, one PROTOCOL or NAME=PROTOCOL://HOST:PORT a line (PLAINTEXT)"),
     "kafka_topics": ("linelist", "their topics, one NAME[:PARTITIONS[:REPLICATION]][,config=value...] a line"),
 }
 
@@ -38,6 +39,8 @@ def read_keys(config: pytest.Config) -> dict[str, Any]:
     for name in ("clock", "defaults", "followers", "unfired"):
         if value := config.getini(f"kafka_{name}"):
             said[name] = value
+    if listeners := config.getini("kafka_listeners"):
+        said["listeners"] = listeners
     if not (config.getini("kafka_configs") or config.getini("kafka_topics")):
         return said
     from fakebroker.server.made.option_texts import parse_setting, parse_topic

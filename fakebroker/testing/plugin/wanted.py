@@ -21,11 +21,12 @@ _OF_CLUSTER = {
     "defaults": "defaults",
     "features": "features",
     "life": "life",
+    "listeners": "listeners",
     "racks": "racks",
     "schedule": "schedule",
     "seed": "seed",
 }
-ARGUMENTS = sorted({*_OF_CLUSTER, "faults", "followers", "listeners", "topics", "unfired"})
+ARGUMENTS = sorted({*_OF_CLUSTER, "faults", "followers", "topics", "unfired"})
 UNFIRED = ("fails", "allowed")
 
 _TOPIC = {"partitions", "replication_factor", "configs", "assignments"}  # arguments of create_topic()
@@ -72,13 +73,8 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
                 configs = {**value, **configs}
             else:
                 said.setdefault(name, value)
-    if "listeners" in said:
-        if not isinstance(said["listeners"], str):
-            raise Slip(
-                "listeners must have the form of Kafka's setting, as in "
-                f'"PLAINTEXT://127.0.0.1:9092", not {said["listeners"]!r}'
-            )
-        configs.setdefault("listeners", said["listeners"])
+    if isinstance(said.get("listeners"), str):  # Kafka's setting of that name
+        configs.setdefault("listeners", said.pop("listeners"))
     arguments = {_OF_CLUSTER[name]: value for name, value in said.items() if name in _OF_CLUSTER}
     if configs:
         arguments["config"] = configs

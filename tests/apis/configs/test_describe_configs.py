@@ -12,6 +12,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
 from fakebroker.core.config.config_helper import BrokerConfigs
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.slices import finish
 
 DESCRIBE_CONFIGS = 32
@@ -160,7 +161,7 @@ def test_where_a_broker_listens_and_what_clients_are_told(
     simulation: Simulation, client: SimulatedClient, host: str, port: int, text: str
 ) -> None:
     simulation.cluster.set_endpoint(1, "kafka.test", 29092)
-    simulation.cluster.set_bound(1, host, port)
+    simulation.cluster.set_bound(1, host, port, PLAINTEXT)
     configs = described(client, BROKER, "1", "listeners", "advertised.listeners", include_synonyms=True)
     assert synonyms(configs["listeners"])[0] == ("listeners", f"PLAINTEXT://{text}", 4)
     assert synonyms(configs["advertised.listeners"])[0] == ("advertised.listeners", "PLAINTEXT://kafka.test:29092", 4)

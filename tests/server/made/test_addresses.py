@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.security.identity import Listener
 from fakebroker.server.made.arguments import Arguments, Place
 from fakebroker.server.made.everywhere import Told
-from fakebroker.server.made.spec import ClusterSpec
+from fakebroker.server.made.spec import ClusterSpec, OptionError
 
 KRAFT = {
     "process.roles": "broker,controller",
@@ -29,44 +30,41 @@ def made(config: dict[str, str], **given: Any) -> Arguments:
 
 def test_without_settings_three_brokers_take_free_ports() -> None:
     assert made({}).broker_ids == (1, 2, 3)
-    assert made({}).place == Place("127.0.0.1", 0, "127.0.0.1", 0)
-    assert made({}).notes == ()
+    assert made({}).places[0] == Place("127.0.0.1", 0, "127.0.0.1", 0)
 
 
 def test_a_server_properties_is_one_broker_where_it_says() -> None:
     assert made(KRAFT).broker_ids == (7,)
-    assert made(KRAFT).place == Place("", 9092, "kafka", 19092)
-    assert made(KRAFT).notes == ()
+    assert made(KRAFT).places[0] == Place("", 9092, "kafka", 19092)
 
 
 def test_arguments_count_before_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fakebroker.server.made.arguments.told_of", lambda host: Told(f"told of {host!r}", True))
     assert made(KRAFT, brokers=2).broker_ids == (1, 2)
     assert made(KRAFT, broker_ids=[4]).broker_ids == (4,)
-    assert made(KRAFT, port=5).place == Place("", 5, "told of ''", 0, True)
-    assert made(KRAFT, port=0).place == Place("", 0, "told of ''", 0, True)
-    assert made(KRAFT, host="::1").place == Place("::1", 9092, "told of '::1'", 0, True)
-    assert made(KRAFT, advertised_host="a").place == Place("", 9092, "a", 19092)
-    assert made(KRAFT, advertised_port=9).place == Place("", 9092, "kafka", 9)
+    assert made(KRAFT, port=5).places[0] == Place("", 5, "told of ''", 0, True)
+    assert made(KRAFT, port=0).places[0] == Place("", 0, "told of ''", 0, True)
+    assert made(KRAFT, host="::1").places[0] == Place("::1", 9092, "told of '::1'", 0, True)
+    assert made(KRAFT, advertised_host="a").places[0] == Place("", 9092, "a", 19092)
+    assert made(KRAFT, advertised_port=9).places[0] == Place("", 9092, "kafka", 9)
 
 
 def test_what_is_advertised_alone_says_nothing_of_where_to_listen() -> None:
-    assert made({"advertised.listeners": "PLAINTEXT://kafka:9092"}).place == Place("127.0.0.1", 0, "kafka", 9092)
+    assert made({"advertised.listeners": "PLAINTEXT://kafka:9092"}).places[0] == Place("127.0.0.1", 0, "kafka", 9092)
 
 
-@pytest.mark.parametrize(
-    ("listeners", "place", "note"),
-    [
-        ("IN://[::1]:5,PLAINTEXT://a:6", ("::1", 5), "one listener is opened, IN; not PLAINTEXT"),
-        ("OUT://a:5,IN://b:6", ("b", 6), "one listener is opened, IN; not OUT"),
-        ("OUT://a:5", ("a", 5), "listener OUT is opened in plain text: there is no SSL here"),
-    ],
-)
-def test_what_is_not_opened_is_told(listeners: str, place: tuple[str, int], note: str) -> None:
-    config = {"listeners": listeners, "listener.security.protocol.map": KRAFT["listener.security.protocol.map"]}
-    found = made(config)
-    assert (found.place.host, found.place.port) == place
-    assert found.notes == (note,)
+def test_each_listener_of_the_settings_is_opened() -> None:
+    config = KRAFT | {"listeners": "IN://[::1]:5,CONTROLLER://:7,OUT://a:6", "advertised.listeners": "OUT://b:16"}
+    ours, theirs = made(config).places
+    assert ours == Place("::1", 5, "::1", 0, listener=Listener("IN", "PLAINTEXT"))
+    assert theirs == Place("a", 6, "b", 16, listener=Listener("OUT", "SSL"))
+
+
+def test_arguments_cannot_say_which_of_several_listeners_they_mean() -> None:
+    config = {"listeners": "PLAINTEXT://:5,SSL://:6"}
+    with pytest.raises(OptionError, match="the settings have the listeners PLAINTEXT, SSL: leave out port"):
+        made(config, port=7)
+    assert [place.host for place in made(config, brokers=1, host="127.0.0.1").places] == ["127.0.0.1"] * 2
 
 
 @pytest.mark.parametrize(
@@ -77,6 +75,7 @@ def test_what_is_not_opened_is_told(listeners: str, place: tuple[str, int], note
         ({"listeners": "CONTROLLER://:9093"}, "all listeners are the controllers': there is nothing to serve"),
         ({"listeners": "X://:9093"}, "No security protocol defined for listener X"),
         ({"listeners": "PLAINTEXT://:99999"}, "99999 is no port"),
+        ({"inter.broker.listener.name": "IN"}, "IN is none of PLAINTEXT"),
         ({"advertised.listeners": "PLAINTEXT://0.0.0.0:1"}, "cannot use the nonroutable meta-address 0.0.0.0"),
     ],
 )

@@ -161,7 +161,8 @@ SLIPS = {
     "followers={'nobody': 'frozen'}": "*nobody*",
     "followers=3": 'followers must be "frozen" for all topics, or {"orders": "frozen"} for one, not 3',
     "faults='drop'": "faults must be a list, not 'drop'",
-    "listeners=['x']": "listeners must have the form of Kafka's setting, as in *",
+    "listeners=['x']": "a listener is NAME=PROTOCOL://HOST:PORT*, or only a PROTOCOL (*SASL_SSL)*, not 'x'",
+    "listeners=5": "listeners must be a list of texts; *, not 5",
 }
 
 

@@ -119,7 +119,9 @@ class ReplicationConfigs:
     controlled_shutdown_enable = Setting(
         BOOLEAN, True, doc="whether a stopping broker hands over its leaderships first"
     )
-    inter_broker_listener_name = StrOrNone(STRING, None, doc="listener of connections between brokers")
+    inter_broker_listener_name = StrOrNone(
+        STRING, None, by="server/made/addresses", doc="listener of connections between brokers"
+    )
     security_inter_broker_protocol = Setting(
         STRING,
         "PLAINTEXT",

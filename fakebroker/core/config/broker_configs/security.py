@@ -33,28 +33,50 @@ class SecurityConfigs:
         "none",
         one_of("required", "requested", "none"),
         mode=PER_BROKER,
+        by="server/tls/contexts",
         doc="whether clients need a certificate",
     )
-    ssl_principal_mapping_rules = Setting(STRING, "DEFAULT", doc="rules that map a certificate's name to a user")
+    ssl_principal_mapping_rules = Setting(
+        STRING, "DEFAULT", by="cluster/cluster", doc="rules that map a certificate's name to a user"
+    )
     ssl_allow_dn_changes = Setting(BOOLEAN, False, doc="whether a new certificate may have another distinguished name")
     ssl_allow_san_changes = Setting(BOOLEAN, False, doc="whether a new certificate may have other alternative names")
     ssl_protocol = Setting(STRING, "TLSv1.3", mode=PER_BROKER, doc="protocol of the SSL context")
     ssl_provider = StrOrNone(STRING, None, mode=PER_BROKER, doc="provider of the SSL context")
     ssl_enabled_protocols = Strings(
-        LIST, ("TLSv1.2", "TLSv1.3"), some_of(may_be_empty=True), mode=PER_BROKER, doc="SSL protocols that are accepted"
+        LIST,
+        ("TLSv1.2", "TLSv1.3"),
+        some_of(may_be_empty=True),
+        mode=PER_BROKER,
+        by="server/tls/contexts",
+        doc="SSL protocols that are accepted",
     )
-    ssl_keystore_type = Setting(STRING, "JKS", mode=PER_BROKER, doc="format of the key store")
-    ssl_keystore_location = StrOrNone(STRING, None, mode=PER_BROKER, doc="file of the key store")
-    ssl_keystore_password = StrOrNone(PASSWORD, None, mode=PER_BROKER, doc="password of the key store")
-    ssl_key_password = StrOrNone(PASSWORD, None, mode=PER_BROKER, doc="password of the private key")
-    ssl_keystore_key = StrOrNone(PASSWORD, None, mode=PER_BROKER, doc="private key, as PEM")
+    ssl_keystore_type = Setting(STRING, "JKS", mode=PER_BROKER, by="server/tls/stores", doc="format of the key store")
+    ssl_keystore_location = StrOrNone(
+        STRING, None, mode=PER_BROKER, by="server/tls/stores", doc="file of the key store"
+    )
+    ssl_keystore_password = StrOrNone(
+        PASSWORD, None, mode=PER_BROKER, by="server/tls/stores", doc="password of the key store"
+    )
+    ssl_key_password = StrOrNone(
+        PASSWORD, None, mode=PER_BROKER, by="server/tls/stores", doc="password of the private key"
+    )
+    ssl_keystore_key = StrOrNone(PASSWORD, None, mode=PER_BROKER, by="server/tls/stores", doc="private key, as PEM")
     ssl_keystore_certificate_chain = StrOrNone(
-        PASSWORD, None, mode=PER_BROKER, doc="certificate chain of the private key, as PEM"
+        PASSWORD, None, mode=PER_BROKER, by="server/tls/stores", doc="certificate chain of the private key, as PEM"
     )
-    ssl_truststore_type = Setting(STRING, "JKS", mode=PER_BROKER, doc="format of the trust store")
-    ssl_truststore_location = StrOrNone(STRING, None, mode=PER_BROKER, doc="file of the trust store")
-    ssl_truststore_password = StrOrNone(PASSWORD, None, mode=PER_BROKER, doc="password of the trust store")
-    ssl_truststore_certificates = StrOrNone(PASSWORD, None, mode=PER_BROKER, doc="trusted certificates, as PEM")
+    ssl_truststore_type = Setting(
+        STRING, "JKS", mode=PER_BROKER, by="server/tls/stores", doc="format of the trust store"
+    )
+    ssl_truststore_location = StrOrNone(
+        STRING, None, mode=PER_BROKER, by="server/tls/stores", doc="file of the trust store"
+    )
+    ssl_truststore_password = StrOrNone(
+        PASSWORD, None, mode=PER_BROKER, by="server/tls/stores", doc="password of the trust store"
+    )
+    ssl_truststore_certificates = StrOrNone(
+        PASSWORD, None, mode=PER_BROKER, by="server/tls/stores", doc="trusted certificates, as PEM"
+    )
     ssl_keymanager_algorithm = Setting(STRING, "SunX509", mode=PER_BROKER, doc="algorithm of the key manager")
     ssl_trustmanager_algorithm = Setting(STRING, "PKIX", mode=PER_BROKER, doc="algorithm of the trust manager")
     ssl_endpoint_identification_algorithm = Setting(

@@ -1,0 +1,104 @@
+"""The principal of a client's certificate: its distinguished name, changed by `ssl.principal.mapping.rules`.
+
+Theory   The first rule with a pattern that matches the whole name gives the principal. RULE:pattern/replacement/ may
+         end with L or U, for lower or upper case; $1 in a replacement is the first group. DEFAULT is the name as it is.
+Source   clients/.../common/security/ssl/SslPrincipalMapper.java; .../authenticator/DefaultKafkaPrincipalBuilder.java
+         @ 4.0; java.util.regex.Matcher.appendReplacement; RFC 2253 as javax.security.auth.x500.X500Principal writes it.
+Differs  Patterns are those of Python's `re`. A rule that names a group in a pattern without groups does not apply;
+         Kafka closes the connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+from fakebroker.core.errors import ConfigError
+
+DEFAULT: Final = "DEFAULT"
+
+# Attributes by OpenSSL's names. The keywords are those of RFC 2253; others have a number there.
+_KEYWORDS: Final = {
+    "commonName": "CN",
+    "countryName": "C",
+    "domainComponent": "DC",
+    "localityName": "L",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "stateOrProvinceName": "ST",
+    "streetAddress": "STREET",
+    "userId": "UID",
+}
+_SPECIAL: Final = re.compile(r'[,+"\\<>;]|^[# ]| $')
+_RULE: Final = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?))\s*(?:,\s*|$)")
+_REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)", re.DOTALL)
+
+
+class _Rule(NamedTuple):
+    pattern: re.Pattern[str] | None  # None for DEFAULT
+    replacement: str
+    case: str
+
+    def apply(self, name: str) -> str | None:
+        """Return the principal's name, or None if the rule does not apply."""
+        if self.pattern is None:
+            return name
+        if self.pattern.fullmatch(name) is None:
+            return None
+        principal = self.pattern.sub(self._expand, name)
+        return {"L": principal.lower(), "U": principal.upper()}.get(self.case, principal)
+
+    def _expand(self, match: re.Match[str]) -> str:
+        groups = match.re.groups
+
+        def one(reference: re.Match[str]) -> str:
+            escaped, digits = reference.groups()
+            if escaped is not None:
+                return str(escaped)
+            size = len(digits)
+            while size and int(digits[:size]) > groups:
+                size -= 1
+            if not size:
+                return reference.group()  # no such group: the text as it is
+            return (match.group(int(digits[:size])) or "") + digits[size:]
+
+        return _REFERENCE.sub(one, self.replacement)
+
+
+@cache
+def parse_rules(text: str) -> tuple[_Rule, ...]:
+    """Read the rules. Raises ConfigError."""
+    rules = []
+    position, text = 0, text.strip()
+    while position < len(text):
+        found = _RULE.match(text, position)
+        if found is None:
+            raise ConfigError(f"Invalid rule: `{text[position:]}`")
+        default, pattern, replacement, case = found.groups()
+        try:
+            rules.append(_Rule(None if default else re.compile(pattern), replacement or "", case or ""))
+        except re.error as error:
+            raise ConfigError(f"Invalid rule: `{found.group().strip()}`: {error}") from None
+        position = found.end()
+    return tuple(rules)
+
+
+def mapped_name(rules: str, distinguished_name: str) -> str | None:
+    """Return the name of the principal, or None if no rule applies."""
+    names = (rule.apply(distinguished_name) for rule in parse_rules(rules))
+    return next((name for name in names if name is not None), None)
+
+
+def rfc2253_name(subject: Sequence[Sequence[tuple[str, str]]]) -> str:
+    """Return the distinguished name of a certificate's subject, which is given as the module `ssl` gives it."""
+    parts = []
+    for relative in reversed(subject):
+        pairs = [f"{_KEYWORDS.get(name, name)}={_escaped(value)}" for name, value in relative]
+        parts.append("+".join(pairs))
+    return ",".join(parts)
+
+
+def _escaped(value: str) -> str:
+    return _SPECIAL.sub(lambda found: f"\\{found.group()}", value)

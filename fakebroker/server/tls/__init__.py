@@ -1,0 +1,1 @@
+"""TLS: the certificates of a cluster, and the connections that use them."""

@@ -1,0 +1,83 @@
+"""TLS, for the user of a cluster: `kafka.tls.ca`, `kafka.tls.client("alice")`, `kafka.tls.present("expired")`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from fakebroker.core.arguments import PATH_OR_NONE, require
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.server.clocks import Clock
+from fakebroker.server.made.arguments import Place
+from fakebroker.server.tls.certificates import PASSWORD, Certificates, ClientCertificate
+from fakebroker.server.tls.contexts import Contexts
+
+
+class Tls:
+    """The certificates of a cluster with listeners of SSL or SASL_SSL. Its files exist while the cluster runs, and in
+    the folder of the option `certificates` for longer. Any thread may use it. Raises RuntimeError if no listener with
+    TLS runs."""
+
+    password = PASSWORD
+    """The password of all key stores and trust stores."""
+
+    def __init__(self, places: Sequence[Place], folder: str | PathLike[str] | None) -> None:
+        require(PATH_OR_NONE, certificates=folder)
+        if folder == "":
+            raise ValueError("certificates must be the name of a folder, not ''")
+        self._places = places
+        self._folder = folder
+        self._certificates: Certificates | None = None
+        self._contexts: Contexts | None = None
+
+    def _open(self, clock: Clock, config: BrokerConfig) -> Contexts | None:
+        """Make the certificates, if a listener needs them. Return what the brokers present. Raises OSError, ConfigError
+        for settings that cannot be used, and ModuleNotFoundError without the extra."""
+        if not any(place.listener.has_tls for place in self._places):
+            return None
+        names = [name for place in self._places for name in (place.advertised_host, place.host)]
+        self._certificates = Certificates(names, self._folder)
+        self._contexts = Contexts(self._certificates, lambda: clock.stamp().wall_ms)
+        self._contexts.context(config)
+        return self._contexts
+
+    def _close(self) -> None:
+        """Remove the files that are not kept."""
+        certificates, self._certificates, self._contexts = self._certificates, None, None
+        if certificates is not None:
+            certificates.close()
+
+    @property
+    def _files(self) -> Certificates:
+        if self._certificates is None:
+            raise RuntimeError('no listener with TLS runs: start the cluster with listeners=["SSL"], for example')
+        return self._certificates
+
+    @property
+    def ca(self) -> Path:
+        """Return the PEM file of the CA, which clients have to trust."""
+        return self._files.ca
+
+    @property
+    def truststore(self) -> Path:
+        """Return a trust store with the CA, as PKCS#12, for Java."""
+        return self._files.truststore
+
+    @property
+    def truststore_jks(self) -> Path:
+        """Return the same as a file `.jks`, which Java reads for ssl.truststore.type=JKS."""
+        return self._files.truststore_jks
+
+    def client(self, common_name: str) -> ClientCertificate:
+        """Return the files of a new certificate for a client. Where `ssl.client.auth` asks for it, its principal is
+        User:CN=common_name, if ssl.principal.mapping.rules do not say otherwise."""
+        return self._files.client(common_name)
+
+    def present(self, what: str = "valid", *, lifetime_ms: int | None = None) -> None:
+        """Present this in the handshakes from now on: "valid" (a new certificate), "expired", "not yet valid",
+        "wrong host", "unknown issuer", or "nothing": the handshake stalls. With a lifetime the valid one expires when
+        that has passed on the cluster's clock. Open connections stay. Raises ValueError."""
+        self._files  # noqa: B018  or there is nothing that could be presented
+        assert self._contexts is not None
+        self._contexts.present(what, lifetime_ms)

@@ -1,0 +1,79 @@
+"""Certificates of clients: when a client needs one, and the principal that it gives."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+from support.requests import metadata
+from support.tls_client import TlsClient
+
+from fakebroker import FakeCluster
+from fakebroker.core.errors import KafkaError
+
+
+def principals(kafka: FakeCluster) -> set[str]:
+    return kafka._call(lambda: {str(each.principal) for each in kafka._cluster._running.transports})
+
+
+def is_refused(client: TlsClient) -> bool:
+    """Return True if the broker ends the handshake; with TLS 1.3 the client learns it when it reads."""
+    try:
+        client.ask(metadata([]))
+    except (ssl.SSLError, ConnectionError, EOFError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("auth", ["none", "requested", "required"])
+def test_a_client_needs_a_certificate_as_the_setting_says(loop: str, auth: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": auth}) as kafka:
+        with TlsClient(kafka) as client:
+            assert is_refused(client) == (auth == "required")
+        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
+            client.ask(metadata([]))
+            assert principals(kafka) == {"User:ANONYMOUS" if auth == "none" else "User:CN=alice"}
+
+
+def test_a_certificate_of_another_ca_is_refused(loop: str) -> None:
+    config = {"ssl.client.auth": "requested"}
+    with (
+        FakeCluster(brokers=1, listeners=["SSL"], config=config) as kafka,
+        FakeCluster(brokers=1, listeners=["SSL"]) as other,
+        TlsClient(kafka, certificate=other.tls.client("mallory")) as client,
+    ):
+        assert is_refused(client)
+
+
+def test_the_principal_is_what_the_rules_make_of_the_name(loop: str) -> None:
+    rules = "RULE:^CN=(svc-.*?)$/$1/U, RULE:^CN=(.*?)$/$1/"
+    with FakeCluster(
+        brokers=1,
+        listeners=["SSL"],
+        config={"ssl.client.auth": "required", "ssl.principal.mapping.rules": rules},
+    ) as kafka:
+        for name, principal in {"alice": "alice", "svc-billing": "SVC-BILLING"}.items():
+            with TlsClient(kafka, certificate=kafka.tls.client(name)) as client:
+                client.ask(metadata([]))
+                assert principals(kafka) == {f"User:{principal}"}
+
+
+def test_a_name_for_which_no_rule_is_closes_the_connection(loop: str) -> None:
+    config = {"ssl.client.auth": "required", "ssl.principal.mapping.rules": "RULE:^CN=a.*$/a/"}
+    with FakeCluster(brokers=1, listeners=["SSL"], config=config) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("bob")) as client:
+            assert is_refused(client)
+        with TlsClient(kafka, certificate=kafka.tls.client("amy")) as client:
+            assert not is_refused(client)
+
+
+def test_rules_that_are_none_are_refused_at_once() -> None:
+    with pytest.raises(KafkaError, match="Invalid rule: `nonsense`"):
+        FakeCluster(brokers=1, config={"ssl.principal.mapping.rules": "nonsense"})
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "..", "a\x00b", "ünïcode"])
+def test_a_name_does_not_lead_out_of_the_folder(kafka: FakeCluster, name: str) -> None:
+    for path in kafka.tls.client(name):
+        assert path.parent == kafka.tls.ca.parent
+        assert path.exists()

@@ -1,0 +1,118 @@
+"""The user's own certificates, by Kafka's settings, and the folder of ours."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.requests import metadata
+from support.tls_client import TlsClient, context_of
+
+from fakebroker import FakeCluster
+from fakebroker.core.errors import KafkaError
+from fakebroker.server.tls.certificates import PASSWORD, Certificates
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Certificates]:
+    """The certificates of a user, of a CA that is not ours."""
+    certificates = Certificates(["localhost"], tmp_path_factory.mktemp("theirs"))
+    yield certificates
+    certificates.close()
+
+
+def settings_of(form: str, theirs: Certificates) -> dict[str, str]:
+    broker, client = theirs.valid, theirs.client("client")
+    match form:
+        case "texts":
+            return {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.key": broker.with_suffix(".key").read_text(),
+                "ssl.keystore.certificate.chain": broker.with_suffix(".crt").read_text(),
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.certificates": theirs.ca.read_text(),
+            }
+        case "PEM":
+            return {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": str(broker),
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(theirs.ca),
+            }
+        case _:
+            assert client.keystore.exists()
+            return {
+                "ssl.keystore.type": form,
+                "ssl.keystore.location": str(broker.with_suffix(".p12")),
+                "ssl.keystore.password": PASSWORD,
+                "ssl.truststore.type": form,
+                "ssl.truststore.location": str(theirs.truststore),
+                "ssl.truststore.password": PASSWORD,
+            }
+
+
+@pytest.mark.parametrize("form", ["texts", "PEM", "PKCS12", "JKS"])
+def test_brokers_present_the_certificate_of_the_settings(theirs: Certificates, form: str) -> None:
+    config = {"ssl.client.auth": "required", **settings_of(form, theirs)}
+    with FakeCluster(brokers=1, listeners=["SSL"], config=config) as kafka:
+        with TlsClient(kafka, context=context_of(theirs.ca, theirs.client("carol"))) as client:
+            assert client.ask(metadata([]))
+        with pytest.raises(ssl.SSLCertVerificationError):
+            TlsClient(kafka)  # it trusts the CA of the cluster
+        kafka.tls.present("wrong host")
+        with pytest.raises(ssl.SSLCertVerificationError):
+            TlsClient(kafka, context=context_of(theirs.ca))
+
+
+def test_what_cannot_be_used_is_said_at_the_start(theirs: Certificates, tmp_path: Path) -> None:
+    right = settings_of("PKCS12", theirs)
+    jks, empty = tmp_path / "old.jks", tmp_path / "empty"
+    jks.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
+    empty.write_bytes(b"")
+    wrong = {
+        "ssl.keystore.location=/nowhere: No such file": {**right, "ssl.keystore.location": "/nowhere"},
+        "convert it with keytool": {**right, "ssl.keystore.location": str(jks)},
+        "cannot be read as PKCS#12": {**right, "ssl.keystore.password": "wrong"},
+        "trust store .* cannot be read as PKCS#12": {**right, "ssl.truststore.location": str(empty)},
+        "ssl.keystore: the certificate cannot be used": {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(theirs.ca),
+        },
+        "must be specified together": {"ssl.keystore.certificate.chain": theirs.ca.read_text()},
+        "ssl.enabled.protocols must name TLSv1.2 or TLSv1.3": {"ssl.enabled.protocols": "TLSv1"},
+    }
+    for message, config in wrong.items():
+        kafka = FakeCluster(brokers=1, listeners=["SSL"], config=config)
+        with pytest.raises(KafkaError, match=message):
+            kafka.start()
+
+
+def test_a_folder_keeps_its_ca_and_a_temporary_one_goes(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "certificates"
+    with FakeCluster(brokers=1, listeners=["SSL"], certificates=folder) as kafka:
+        first = kafka.tls.ca.read_bytes()
+        assert kafka.tls.ca.parent == folder
+    with FakeCluster(brokers=1, listeners=["SSL"], certificates=str(folder)) as kafka:
+        assert kafka.tls.ca.read_bytes() == first
+        with TlsClient(kafka) as client:
+            assert client.ask(metadata([]))
+    with FakeCluster(brokers=1, listeners=["SSL"]) as kafka:
+        temporary = kafka.tls.ca.parent
+        assert temporary.is_dir()
+    assert not temporary.exists()
+
+
+def test_without_a_listener_with_tls_there_is_nothing_to_trust() -> None:
+    with (
+        FakeCluster(brokers=1) as kafka,
+        pytest.raises(RuntimeError, match="no listener with TLS runs: start the cluster with listeners="),
+    ):
+        assert kafka.tls.ca
+
+
+def test_a_host_that_no_certificate_can_name_is_said() -> None:
+    kafka = FakeCluster(brokers=1, listeners=["SSL=SSL://127.0.0.1:0,advertised=a..b:1"])
+    with pytest.raises(ValueError, match=r"no certificate can name the host 'a\.\.b'"):
+        kafka.start()

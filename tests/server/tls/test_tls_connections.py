@@ -1,0 +1,151 @@
+"""Connections with TLS, from the handshake to the end, over real sockets."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import struct
+
+import pytest
+from support.messages import decode_response
+from support.raw_client import RawClient
+from support.requests import METADATA, metadata
+from support.tls_client import TlsClient, context_of
+from support.watchdog import LIMIT_S, wait_until
+
+from fakebroker import FakeCluster
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.tls.contexts import CHOICES
+
+HELLO_AND_MORE = b"\x16\x03\x01\x02\x00\x01"  # the beginning of a handshake
+
+
+def port_told_to(client: RawClient) -> int:
+    _, answer = decode_response(METADATA, 12, client.ask(metadata([])))
+    return int(answer.brokers[0].port)
+
+
+def port_of(kafka: FakeCluster, listener: str) -> int:
+    return int(kafka.bootstrap(listener).rpartition(":")[2])
+
+
+def plain(kafka: FakeCluster, listener: str) -> RawClient:
+    """Connect to a listener without TLS."""
+    return RawClient(NodeEndpoint(1, "127.0.0.1", port_of(kafka, listener)))
+
+
+def connections(kafka: FakeCluster) -> int:
+    return kafka._call(lambda: len(kafka._cluster._running.transports))
+
+
+def test_a_client_is_told_the_addresses_of_its_own_listener(kafka: FakeCluster) -> None:
+    with TlsClient(kafka) as secured, plain(kafka, "PLAINTEXT") as other:
+        assert port_told_to(secured) == port_of(kafka, "SSL")
+        assert port_told_to(other) == port_of(kafka, "PLAINTEXT")
+    assert port_of(kafka, "SSL") != port_of(kafka, "PLAINTEXT")
+
+
+def test_requests_that_are_cut_into_single_bytes_have_responses(kafka: FakeCluster) -> None:
+    with TlsClient(kafka) as client:
+        for byte in metadata([]) * 2:
+            client.send(bytes([byte]))
+        first, second = client.receive(), client.receive()
+    assert first == second
+
+
+def test_a_client_that_closes_its_side_has_its_connection_closed(kafka: FakeCluster) -> None:
+    with TlsClient(kafka) as client:
+        assert isinstance(client.socket, ssl.SSLSocket)
+        client.socket.unwrap()
+    wait_until(lambda: connections(kafka) == 0, "the end of the connection")
+
+
+@pytest.mark.parametrize("what", [metadata([]), b"GET / HTTP/1.1\r\n\r\n"], ids=["Kafka", "HTTP"])
+def test_a_client_without_tls_is_closed_with_a_reason(
+    kafka: FakeCluster, what: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "fakebroker")
+    with plain(kafka, "SSL") as client:
+        client.send(what)
+        client.socket.makefile("rb").read()  # perhaps an alert, then the end
+    wait_until(lambda: "TLS handshake failed: " in caplog.text, "the reason")
+
+
+@pytest.mark.parametrize("what", [each for each in CHOICES if each not in ("valid", "nothing")])
+def test_a_client_refuses_what_is_wrong_until_it_is_right_again(kafka: FakeCluster, what: str) -> None:
+    kafka.tls.present(what)
+    with pytest.raises(ssl.SSLCertVerificationError) as refused:
+        TlsClient(kafka)
+    words = {"wrong host": "Hostname mismatch", "unknown issuer": "unable to get local issuer"}
+    assert words.get(what, what) in str(refused.value)
+    kafka.tls.present()
+    with TlsClient(kafka) as client:
+        assert port_told_to(client)
+
+
+def test_what_cannot_be_presented_is_said(kafka: FakeCluster) -> None:
+    with pytest.raises(ValueError, match=r"brokers can present valid, expired, .* not 'gone'"):
+        kafka.tls.present("gone")
+    for lifetime_ms in (0, -1):
+        with pytest.raises(ValueError, match="a lifetime is a number of milliseconds above 0"):
+            kafka.tls.present(lifetime_ms=lifetime_ms)
+    with pytest.raises(ValueError, match="of a valid certificate"):
+        kafka.tls.present("expired", lifetime_ms=5)
+
+
+def test_a_certificate_expires_on_the_clock_of_the_test(loop: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], clock="manual") as kafka:
+        kafka.tls.present(lifetime_ms=3_600_000)
+        kafka.clock.advance(3_599_999)
+        with TlsClient(kafka) as client:
+            kafka.clock.advance(1)
+            with pytest.raises(ssl.SSLCertVerificationError, match="certificate has expired"):
+                TlsClient(kafka)
+            assert port_told_to(client), "an open connection stays"
+
+
+def test_a_handshake_that_never_ends_counts_and_is_closed_when_it_is_idle(loop: str) -> None:
+    config = {"max.connections": 1, "connections.max.idle.ms": 60_000}
+    with (
+        FakeCluster(brokers=1, listeners=["SSL"], clock="manual", config=config) as kafka,
+        plain(kafka, "SSL") as silent,
+        plain(kafka, "SSL") as second,
+    ):
+        silent.send(HELLO_AND_MORE)
+        wait_until(lambda: connections(kafka) == 2, "two connections")
+        kafka.clock.advance(60_001)
+        assert silent.is_closed_by_broker()
+        second.socket = context_of(kafka.tls.ca).wrap_socket(second.socket, server_hostname="localhost")
+        assert port_told_to(second), "the one that waited has its turn"
+
+
+def test_a_broker_that_presents_nothing_holds_the_handshake_up(kafka: FakeCluster) -> None:
+    kafka.tls.present("nothing")
+    with plain(kafka, "SSL") as client:
+        client.send(HELLO_AND_MORE)
+        wait_until(lambda: connections(kafka) == 1, "the connection")
+        kafka.brokers[1].kill()
+        assert client.is_closed_by_broker(), "not one byte of an answer"
+
+
+def test_tls_1_2_alone(loop: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.enabled.protocols": "TLSv1.2"}) as kafka:
+        with TlsClient(kafka) as client:
+            assert isinstance(client.socket, ssl.SSLSocket)
+            assert client.socket.version() == "TLSv1.2"
+            assert port_told_to(client)
+        newer = context_of(kafka.tls.ca)
+        newer.minimum_version = ssl.TLSVersion.TLSv1_3
+        with pytest.raises(ssl.SSLError, match="version"):
+            TlsClient(kafka, context=newer)
+
+
+def test_garbage_after_the_handshake_closes_the_connection(kafka: FakeCluster) -> None:
+    with TlsClient(kafka) as client:
+        beneath = socket.socket(fileno=client.socket.detach())
+    with beneath:
+        beneath.settimeout(LIMIT_S)
+        beneath.sendall(struct.pack(">BHH", 23, 0x303, 5) + b"wrong")
+        beneath.makefile("rb").read()  # an alert, and the end
+    wait_until(lambda: connections(kafka) == 0, "the end of the connection")
