@@ -10,6 +10,7 @@ from conformance import frames
 from conformance.awaited_groups import await_coordinator, await_group
 from conformance.dying.awaited import await_partition
 from conformance.random_ids import RandomIds
+from conformance.sasl.nonces import ScramExchanges
 from conformance.scenario import (
     LOOPBACK,
     AwaitCoordinator,
@@ -23,6 +24,7 @@ from conformance.scenario import (
     DeleteTopic,
     Disconnect,
     Freeze,
+    Hear,
     Join,
     KillBroker,
     Listen,
@@ -34,6 +36,7 @@ from conformance.scenario import (
     ReadLog,
     ReadTransactions,
     ResumeBroker,
+    SaslFinal,
     Send,
     SetQuota,
     Settle,
@@ -109,6 +112,7 @@ class _Run:
         self._random_ids = RandomIds()
         self._session_ids = SessionIds()
         self._producer_ids = ProducerIds()
+        self._scram = ScramExchanges()
         self._ids = self._placeholders([topic.name for topic in case.topics])
 
     def _placeholders(self, names: Sequence[str]) -> dict[str, tuple[UUID, UUID]]:
@@ -130,16 +134,21 @@ class _Run:
     def do(self, step: Step) -> None:
         target = self._target
         match step:
-            case Send(parts, conn, broker, host):
+            case Send(parts, conn, broker, host, listener):
                 data = b"".join(parts)
                 for stand_in, real in self._ids.values():
                     data = data.replace(stand_in.bytes, real.bytes)
                 data = self._producer_ids.real(self._session_ids.real(self._random_ids.real(data)))
-                self._client(conn, broker, host).send(data, target.now_s())
+                self._client(conn, broker, host, listener).send(data, target.now_s())
             case Settle(conn, within_ms):
                 self._settle(conn, within_ms)
             case Listen(for_ms, conn):
                 self._listen(conn, for_ms)
+            case Hear(answers, conn, within_ms):
+                self._hear(conn, answers, within_ms)
+            case SaslFinal(conn=conn):
+                client = self._client(conn)
+                client.send(self._scram.final(step, client.connection.arrivals[-1].frame), target.now_s())
             case Disconnect(conn):
                 self._clients.pop(conn).connection.close()
             case Pause(ms):
@@ -207,10 +216,10 @@ class _Run:
         batches = tuple(self._producer_ids.state_records(transactional_id, list(log.batches)))
         return Log(f"{log.partition}:{transactional_id}", log.error, 0, len(batches), len(batches), batches)
 
-    def _client(self, name: str, broker: int = 1, host: str = LOOPBACK) -> _Client:
+    def _client(self, name: str, broker: int = 1, host: str = LOOPBACK, listener: str = "PLAINTEXT") -> _Client:
         client = self._clients.get(name)
         if client is None:
-            client = self._clients[name] = _Client(self._target.connect(broker, host))
+            client = self._clients[name] = _Client(self._target.connect(broker, host, listener))
         return client
 
     def _settle(self, name: str, within_ms: int) -> None:
@@ -240,6 +249,16 @@ class _Run:
             client.connection.wait(len(client.connection.arrivals), limit)
         self._note(client, "listen", name, "closed" if client.connection.closed else "silent")
 
+    def _hear(self, name: str, answers: int, within_ms: int) -> None:
+        client = self._client(name)
+        limit = self._target.now_s() + within_ms / 1000
+        connection = client.connection
+        wanted = client.noted + answers
+        while len(connection.arrivals) < wanted and not connection.closed and self._target.now_s() < limit:
+            connection.wait(len(connection.arrivals), limit)
+        is_whole = len(connection.arrivals) >= wanted
+        self._note(client, "hear", name, "open" if is_whole else "closed" if connection.closed else "silent")
+
     def _note(self, client: _Client, kind: str, name: str, end: str) -> None:
         answers = []
         while client.noted < len(client.connection.arrivals):
@@ -250,7 +269,8 @@ class _Run:
                 break
             after_ms = round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1)
             sent = client.sent.get(number)
-            frame = self._random_ids.stand_ins(sent, self._with_placeholders(arrival.frame))
+            frame = self._scram.stand_ins(name, sent, self._with_placeholders(arrival.frame))
+            frame = self._random_ids.stand_ins(sent, frame)
             frame = self._producer_ids.stand_ins(sent, self._session_ids.stand_ins(sent, frame))
             answers.append(Answer(sent, frame, after_ms))
         self._entries.append(Heard(kind, name, tuple(answers), end))

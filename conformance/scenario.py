@@ -43,13 +43,14 @@ def placeholder(topic: str) -> UUID:
 
 @dataclass(frozen=True)
 class Send:
-    """Frames go out on a connection in one write. The connection is opened, to a broker, at its first use; `host` is
-    the address of the client then, 127.x.y.z, by which ACLs tell clients apart."""
+    """Frames go out on a connection in one write. The connection is opened, to a listener of a broker, at its first
+    use; `host` is the address of the client then, 127.x.y.z, by which ACLs tell clients apart."""
 
     frames: tuple[bytes, ...]
     conn: str = "a"
     broker: int = 1
     host: str = LOOPBACK
+    listener: str = "PLAINTEXT"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,30 @@ class Listen:
 
     for_ms: int
     conn: str = "a"
+
+
+@dataclass(frozen=True)
+class Hear:
+    """Note what arrives until there are so many answers, or the connection ends."""
+
+    answers: int
+    conn: str = "a"
+    within_ms: int = 10_000
+
+
+@dataclass(frozen=True)
+class SaslFinal:
+    """Send the client's final message of a SCRAM exchange, after the broker's first. A version of SaslAuthenticate, or
+    -1 for a token without a header. `spoil` replaces a pattern in the message."""
+
+    mechanism: str
+    user: str
+    password: str
+    version: int = 2
+    spoil: tuple[str, str] | None = None
+    extensions: str = ""
+    conn: str = "a"
+    correlation_id: int = 3
 
 
 @dataclass(frozen=True)
@@ -268,6 +293,8 @@ Step: TypeAlias = (
     Send
     | Settle
     | Listen
+    | Hear
+    | SaslFinal
     | Disconnect
     | Pause
     | Freeze
@@ -314,7 +341,8 @@ class Case:
              three that shrink the ISR fast, "deaths": three that die, "racks": three in racks a, b and c
              that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
              may be short, "small-groups": such a broker with groups of two that wait for others at first,
-             "compacts": one that cleans its logs, or "acls": one with an authorizer
+             "compacts": one that cleans its logs, "acls": one with an authorizer, "sasl": one with a listener
+             SASL_PLAINTEXT, or "sasl-sessions": such a broker with sessions that end
     timed    responses with a promised time
     """
 

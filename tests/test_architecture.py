@@ -34,7 +34,14 @@ ALLOWED: dict[str, set[str]] = {
         "mypy_extensions",
     },
     "fakebroker.protocol.declarations": {"fakebroker.protocol", "construct", "crc32c"},
-    "fakebroker.core": {"fakebroker.protocol", "fakebroker.spelling", "timingwheel", "librt", "mypy_extensions", "re2"},
+    "fakebroker.core": {
+        "fakebroker.protocol",
+        "fakebroker.spelling",
+        "librt",
+        "mypy_extensions",
+        "re2",
+        "timingwheel",
+    },
     "fakebroker.producer": {"fakebroker.protocol", "timingwheel"},
     "fakebroker.producing": {"fakebroker.producer", "fakebroker.protocol"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
@@ -53,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "timingwheel",
     },
+    "fakebroker.server.oauth": {"fakebroker.core", "joserfc"},
     "fakebroker.server.tls": {
         "fakebroker.server",
         "fakebroker.core",
@@ -60,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
         "cryptography",
     },
     "fakebroker.server": {
+        "fakebroker.server.oauth",
         "fakebroker.cluster",
         "fakebroker.network",
         "fakebroker.core",

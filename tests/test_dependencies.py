@@ -18,7 +18,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # By what they are imported as, where that is not their name.
 MODULES = {"google-re2": "re2", "PyYAML": "yaml", "kafka-python": "kafka", "prometheus-client": "prometheus_client"}
 # Rooms of the package that need an extra, and which one.
-EXTRAS = {"control": "control", "testing": "test", "protocol/declarations": "test", "server/tls": "security"}
+EXTRAS = {
+    "control": "control",
+    "testing": "test",
+    "protocol/declarations": "test",
+    "server/oauth": "security",
+    "server/tls": "security",
+}
 # Imported from dependencies of an extra's dependencies: pytest's own folder, FastAPI's parts.
 ALONG = {"_pytest": "pytest", "pydantic": "fastapi", "pydantic_core": "fastapi", "starlette": "fastapi"}
 

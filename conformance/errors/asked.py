@@ -99,9 +99,11 @@ def answer_api(answer: Answer) -> str:
 
 
 def errors(answer: Answer) -> set[str]:
-    """The names of all errors that an answer tells, wherever."""
+    """The names of all errors that an answer tells, wherever. Any request that comes in the middle of a login gets
+    ILLEGAL_SASL_STATE: it is an error of the two APIs of logins alone."""
     found = (_name(value) for value in _codes(answer_words(answer)["says"]))
-    return {name for name in found if name != "NONE"}
+    of_a_login = set() if answer_api(answer).startswith("Sasl") else {"ILLEGAL_SASL_STATE"}
+    return {name for name in found if name != "NONE"} - of_a_login
 
 
 def _codes(value: Any) -> Iterator[Any]:

@@ -40,6 +40,21 @@ _DYING_FAST = {
 }
 
 
+_JAAS = {
+    "plain": 'plain.PlainLoginModule required user_alice="secret" user_bob="word";',
+    "scram-sha-256": "scram.ScramLoginModule required;",
+    "scram-sha-512": "scram.ScramLoginModule required;",
+    "oauthbearer": 'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";',
+}
+_SASL = _COMMON | {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    **{
+        f"listener.name.sasl_plaintext.{mechanism}.sasl.jaas.config": f"org.apache.kafka.common.security.{module}"
+        for mechanism, module in _JAAS.items()
+    },
+}
+
+
 @dataclass(frozen=True)
 class Box:
     brokers: int
@@ -49,6 +64,7 @@ class Box:
     racks: dict[int, str] = field(default_factory=dict)  # where brokers stand, by id
     controller_apart: bool = False  # in Kafka: then every broker may die
     has_cuts: bool = False  # and be cut off from the controller
+    listeners: tuple[str, ...] = ()  # beside PLAINTEXT, each named as its protocol
 
 
 # What Kafka in a box is given anyway (kafka_box.py), so that both tell the same of it.
@@ -183,5 +199,7 @@ BOXES = {
         3, _DYING | _PATIENT, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True
     ),
     "deaths-elr-rounds": Box(3, _DYING | _PATIENT, _DYING_FAST, controller_apart=True),
+    "sasl": Box(1, _SASL | {"delegation.token.secret.key": "secret"}, listeners=("SASL_PLAINTEXT",)),
+    "sasl-sessions": Box(1, _SASL | {"connections.max.reauth.ms": "2500"}, listeners=("SASL_PLAINTEXT",)),
     "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),
 }

@@ -117,8 +117,10 @@ class KafkaBox:
         advertised_port: int | None = None,
         controller_apart: bool = False,
         has_cuts: bool = False,
+        listeners: Sequence[str] = (),
     ) -> None:
-        """`brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
+        """`listeners` are those beside PLAINTEXT, each named as its protocol; `others` has their endpoints.
+        `brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
         `features` has levels that are other than Kafka's own, `racks` where brokers stand, by id; `port` is the first
         broker's, and the others have those above it, `advertised_port` the same for what clients are told, on
         localhost. `controller_apart`: no broker is the controller. `has_cuts`: brokers can be cut off from it."""
@@ -141,6 +143,10 @@ class KafkaBox:
         if port is not None:
             ports = [port + index for index in range(len(ids))]
         self._advertised_port = advertised_port
+        places = [(listener, broker_id) for listener in listeners for broker_id in ids]
+        free = _free_ports(len(places))
+        self.others = {place: ("127.0.0.1", other) for place, other in zip(places, free, strict=True)}
+        self._protocols = "".join(f",{listener}:{listener}" for listener in listeners)
         self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in zip(ids, ports, strict=True)}
 
     def start(self) -> None:
@@ -221,7 +227,7 @@ class KafkaBox:
             **self._role(broker_id),
             "controller.quorum.voters": f"{self._controller}@{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT{self._protocols}",
             "log.dirs": str(self._folder / f"data-{broker_id}"),
             "broker.session.timeout.ms": "3600000",  # a frozen broker stays unfenced, and so in the ISR
             "offsets.topic.replication.factor": "1",
@@ -248,7 +254,11 @@ class KafkaBox:
             told = f"CONTROLLER://127.0.0.1:{self._told_port}"
             roles = {"process.roles": "controller", "listeners": f"CONTROLLER://{controller}"}
             return roles if self._proxy is None else roles | {"advertised.listeners": told}
-        listener = f"PLAINTEXT://127.0.0.1:{self.endpoints[node_id][1]}"
+        listener = f"PLAINTEXT://127.0.0.1:{self.endpoints[node_id][1]}" + "".join(
+            f",{name}://127.0.0.1:{port}"
+            for (name, broker_id), (_, port) in self.others.items()
+            if broker_id == node_id
+        )
         return {
             "process.roles": "broker,controller" if controls else "broker",
             "listeners": listener + (f",CONTROLLER://{controller}" if controls else ""),

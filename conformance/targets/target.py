@@ -21,6 +21,7 @@ from fakebroker.protocol.messages import api_name, decode_response
 from fakebroker.server.arising.from_threads import Arisen
 
 API_VERSIONS, INIT_PRODUCER_ID, DESCRIBE_QUORUM = 18, 22, 55
+PLAINTEXT = "PLAINTEXT"
 _ANSWER_LIMIT_S = 20.0
 
 
@@ -30,7 +31,7 @@ class Target(Protocol):
     version: str
 
     def now_s(self) -> float: ...
-    def connect(self, broker: int, host: str = LOOPBACK) -> Connection: ...
+    def connect(self, broker: int, host: str = LOOPBACK, listener: str = PLAINTEXT) -> Connection: ...
     def pause(self, ms: int) -> None: ...
     def create_topics(self, topics: Sequence[Topic]) -> None: ...
     def topic_ids(self, names: Sequence[str]) -> dict[str, UUID]: ...
@@ -65,6 +66,7 @@ class _OverTheWire:
     """Operations that both targets do by requests."""
 
     endpoints: Mapping[int, tuple[str, int]]
+    others: Mapping[tuple[str, int], tuple[str, int]]  # of listeners other than PLAINTEXT
 
     def __init__(self) -> None:
         self.admin = Admin(self.connect, self.now_s)
@@ -76,8 +78,9 @@ class _OverTheWire:
     def now_s(self) -> float:
         return time.monotonic()
 
-    def connect(self, broker: int, host: str = LOOPBACK) -> Connection:
-        return SocketConnection(self.endpoints[broker], host)
+    def connect(self, broker: int, host: str = LOOPBACK, listener: str = PLAINTEXT) -> Connection:
+        endpoint = self.endpoints[broker] if listener == PLAINTEXT else self.others[listener, broker]
+        return SocketConnection(endpoint, host)
 
     def pause(self, ms: int) -> None:
         time.sleep(ms / 1000)
@@ -109,9 +112,15 @@ class KafkaTarget(_OverTheWire):
         config = box.config | box.kafka_only
         apart = box.controller_apart
         self._box = KafkaBox(
-            box.brokers, config, box.features, box.racks, controller_apart=apart, has_cuts=box.has_cuts
+            box.brokers,
+            config,
+            box.features,
+            box.racks,
+            controller_apart=apart,
+            has_cuts=box.has_cuts,
+            listeners=box.listeners,
         )
-        self.endpoints = self._box.endpoints
+        self.endpoints, self.others = self._box.endpoints, self._box.others
         super().__init__()
 
     def start(self) -> None:

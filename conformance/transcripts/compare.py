@@ -111,7 +111,7 @@ def wrong_time(at: At, side: str, transcript: Transcript) -> list[Finding]:
     times = [
         answer["after_ms"]
         for entry in transcript
-        if at.conn in (entry.get("settle"), entry.get("listen"))
+        if at.conn in (entry.get("settle"), entry.get("listen"), entry.get("hear"))
         for answer in entry["answers"]
         if answer["correlation_id"] == at.correlation_id
     ]

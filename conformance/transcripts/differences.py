@@ -28,6 +28,38 @@ _OUR_OWN = [name for name, key in BrokerConfig.SETTINGS.items() if not key.is_ka
 _SERVED = registry.load().keys()
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "the clocks are two: a session lasts until the token expires",
+        "*.says.session_lifetime",
+        "sasl-oauth/*",
+        lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000,
+    ),
+    *(
+        Rule(
+            "the clocks are two: a token is made now",
+            f"*.says.{field}_timestamp",
+            "sasl-token/create-*",
+            both_wall_times,
+        )
+        for field in ("issue", "expiry", "max")
+    ),
+    Rule(
+        "each cluster gives ids of its own to tokens",
+        "*.says.token_id",
+        "sasl-token/create-*",
+        lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
+    ),
+    Rule(
+        "the HMAC of a token is that of its id",
+        "*.says.hmac",
+        "sasl-token/create-*",
+        lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
+    ),
+    Rule(
+        "a request that may not come now gets its error without Kafka's words for it",
+        "*.says.error_message",
+        "sasl-state/during-*",
+    ),
     Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", both_texts),
     *(
         Rule(

@@ -3,7 +3,7 @@
     | kafka 4.4.0
     | case frozen/times-out 0f3b9c2a41d7                      its name, and a digest of what it asks (`digest`)
     |  answer a Produce v9 0000000100...                      an answer on connection a, to what, and its bytes
-    |  settle a open                                          the end of the step that noted them, or "listen"
+    |  settle a open                                          the end of the step that noted them, "listen" or "hear"
     |  isr frozen-basic-0 1,2,3                               in-sync replicas, "-" for none
     |  log frozen-basic-0 error=0 start=0 watermark=2 end=2   a log
     |  batch 0000000000000000...                              and each batch in it as stored
@@ -200,7 +200,7 @@ class _Reader:
                 self.found.append(Golden(name, asks, (), self._version))
             case ["answer", _, *to, data]:
                 self._answers.append(Answer(_sent(to), unpacked(data)))
-            case ["settle" | "listen" as step, conn, end]:
+            case ["settle" | "listen" | "hear" as step, conn, end]:
                 self._add(Heard(step, conn, tuple(self._answers), end))
                 self._answers.clear()
             case ["isr", partition, members]:

@@ -24,8 +24,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Heard:
-    """Responses on a connection that a step "settle" or "listen" noted. The connection then was "open", "closed" or
-    "silent"."""
+    """Responses on a connection that a step "settle", "listen" or "hear" noted. The connection then was "open",
+    "closed" or "silent"."""
 
     step: str
     conn: str

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from conformance.scenario import AwaitIsr, Case, Listen, ReadLog, ReadTransactions, Send, Settle, Step, Topic
+from conformance.scenario import AwaitIsr, Case, Hear, Listen, ReadLog, ReadTransactions, Send, Settle, Step, Topic
 from conformance.targets.wire import plain
 from conformance.transcripts.golden import Golden, digest
 from conformance.transcripts.packed import packed
@@ -30,7 +30,7 @@ def case_lines(case: Case, golden: Golden | None) -> Iterator[str]:
     elif golden.digest != digest(case):
         yield "  CHANGED since Kafka was asked: sent is what the case sends today, answered what it sent then"
     for step in case.steps:
-        if isinstance(step, Settle | Listen | AwaitIsr | ReadLog | ReadTransactions) and entries:
+        if isinstance(step, Settle | Listen | Hear | AwaitIsr | ReadLog | ReadTransactions) and entries:
             lines = _entry(entries.pop(0))
         else:
             lines = _step(step)

@@ -173,6 +173,11 @@ class RequestContext:
         return operation_bits(each for each in supported if self.is_authorized(each, kind, name))
 
     @property
+    def is_token_authenticated(self) -> bool:
+        """True if the client has authenticated with a delegation token."""
+        return self._asking.by_token
+
+    @property
     def software(self) -> tuple[str, str]:
         """Return name and version of the client, "unknown" if it has not sent them."""
         return self._asking.software

@@ -63,7 +63,6 @@ KNOWN = "of other versions of Kafka: 4.4 has no code for it, clients do"
 MOMENT = "needs two things at the same moment"
 PASSED_ON = "a broker of KRaft asks the controller again itself"
 SLOW = "needs a controller that does not answer for a minute"
-SASL = "needs SASL"
 UNANSWERED = "no answer of Kafka 4.4 is known that says it"
 
 _NONE: Final[Mapping[str, str]] = {}

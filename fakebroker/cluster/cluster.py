@@ -22,6 +22,7 @@ from fakebroker.cluster.faults.engine import Faults
 from fakebroker.cluster.housekeeping import start_housekeeping
 from fakebroker.cluster.lives import Lives
 from fakebroker.cluster.reconfigurables import register_reconfigurables
+from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.journal.events import TimerFired
@@ -79,6 +80,7 @@ class Cluster(Lives):
         self.sockets = SocketServer(ids, self.config, timer, idle_deadlines, emit, self, self.probe, order)
         self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
+        self.sasl = Sasl(self, self.sockets, self._dispatcher, life.nonces())
         self.faults = Faults(self, self.sockets, self._dispatcher, emit)
         self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
@@ -100,6 +102,8 @@ class Cluster(Lives):
         connection = self.sockets.open(broker_id, peer, address, listener)
         if not self.takes_connections(broker_id):
             self.sockets.close(connection, f"broker {broker_id} has stopped")
+        elif listener.has_sasl:
+            self.sasl.begin(connection)
         if self.faults.at_connect:
             self.faults.connected(connection)
         self._handle_requests()

@@ -99,7 +99,9 @@ class Dispatcher:
         frame, connection.request = connection.request, None
         assert frame is not None
         try:
-            header = self._read_any_header(frame)
+            if connection.authenticator is not None and connection.authenticator.takes(frame):
+                return
+            header = self.read_any_header(frame)
             if connection.plan is None:
                 connection.trail.request = self._probe.begin_request()
                 if self._probe.listeners and self._probe.hears(Request):
@@ -153,7 +155,8 @@ class Dispatcher:
             return False
         return self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame, found)
 
-    def _read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
+    def read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
+        """Read the header of a frame. Raise ProtocolError."""
         if isinstance(frame, bytes):
             return self._read_header(frame)
         try:

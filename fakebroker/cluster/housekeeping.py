@@ -4,7 +4,7 @@ Units    intervals are monotonic milliseconds; ages of records are wall time.
 Source   "isr-expiration" of core/.../server/ReplicaManager.scala; "kafka-log-retention" of LogManager and
          "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders and
          maybeElectUncleanLeaders of metadata/.../controller/ReplicationControlManager.java; CleanerThread of
-         core/.../log/LogCleaner.scala @ 4.0.
+         core/.../log/LogCleaner.scala @ 4.0; maybeExpireDelegationTokens of metadata/.../QuorumController.java @ 4.4.
 Differs  One task for all brokers and logs; in Kafka each log checks its producers on its own. With very many partitions
          a task is done in slices, as an event of the controller.
 """
@@ -91,6 +91,13 @@ def start_housekeeping(
         config.log_initial_task_delay_ms,
     )
     in_slices(config.producer_id_expiration_check_interval_ms, remove_expired_producers, producers_matter_ms)
+    tokens = controller.delegation_tokens
+    if tokens.is_enabled:
+        every(
+            config.delegation_token_expiry_check_interval_ms,
+            lambda now: tokens.sweep_expired(now.wall_ms),
+            lambda now: now.mono_at(tokens.next_expiry_ms()),
+        )
     if config.log_cleaner_enable:
         every(
             # Kafka's cleaner sleeps this long if it finds nothing to do. With 0 the task would run without end.

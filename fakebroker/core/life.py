@@ -33,6 +33,14 @@ class Life(NamedTuple):
         """Return the source of the ids of fetch sessions."""
         return Random(f"fetch sessions of {self._key}")
 
+    def nonces(self) -> Random:
+        """Return the source of the broker's parts of the nonces of logins."""
+        return Random(f"nonces of {self._key}")
+
+    def token_ids(self) -> Random:
+        """Return the source of the ids of delegation tokens, and of the salts of their credentials."""
+        return Random(f"delegation tokens of {self._key}")
+
     @property
     def _key(self) -> int | str:
         return f"life {self.number} of {self.seed}" if self.number else self.seed

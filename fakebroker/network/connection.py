@@ -133,13 +133,33 @@ class Plan:
         raise NotImplementedError
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Authenticator:
+    """The authentication of a connection: it sees each frame before a request is made of it."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the client is authenticated, and no re-authentication has begun."""
+        raise NotImplementedError
+
+    def takes(self, frame: bytes | LargeFrame) -> bool:
+        """Return True if the frame was part of the authentication, and is dealt with."""
+        raise NotImplementedError
+
+    def refuse_frame(self) -> None:
+        """Fail, because a frame is too large or has a negative length."""
+        raise NotImplementedError
+
+
 @final
 class Connection:
     """State of one connection to one broker.
 
     number           counts the connections of a cluster, from 1
     listener         the listener that accepted it
+    authenticator    the authentication of its client, until that is complete for ever; None without SASL
     principal        the authenticated user
+    by_token         the client has authenticated with a delegation token
     software         name and version of the client, if it has sent them (KIP-511)
     peer             names the other side in logs
     address          its IP address, by which max.connections.per.ip counts; empty if it has none
@@ -161,7 +181,9 @@ class Connection:
         "address",
         "answers",
         "attachment",
+        "authenticator",
         "broker_id",
+        "by_token",
         "decoder",
         "is_queued",
         "last_active_ms",
@@ -194,7 +216,9 @@ class Connection:
         self.number = number
         self.broker_id = broker_id
         self.listener = listener
+        self.authenticator: Authenticator | None = None
         self.principal = ANONYMOUS
+        self.by_token = False
         self.software = "unknown", "unknown"
         self.peer = peer
         self.address = address

@@ -30,6 +30,7 @@ from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.answers import Answers
+from fakebroker.network.authentication_failures import AuthenticationFailures
 from fakebroker.network.connection import Connection, Event, State
 from fakebroker.network.effects import AwaitWrite, Close, Effect, SendInPieces
 from fakebroker.network.idle_expiry import IdleExpiryManager
@@ -79,6 +80,7 @@ class SocketServer(Reading):
         self._in_turn: Connection | None = None  # the connection at its turn
         self._requests_left = self._bytes_left = 0  # what may be handled before the next one's turn
         self.answers = Answers(order)
+        self._failures = AuthenticationFailures(config.connection_failed_authentication_delay_ms, timer, clock)
         self._idle = IdleExpiryManager(
             config.connections_max_idle_ms, idle_deadlines, clock, self.close, self._standing
         )
@@ -192,7 +194,7 @@ class SocketServer(Reading):
         try:
             frame = connection.decoder.next_in_parts()
         except ProtocolError as error:
-            self.close(connection, f"bad frame: {error}{in_place_of_length(connection.decoder.claimed)}")
+            self._refuse_frame(connection, f"bad frame: {error}{in_place_of_length(connection.decoder.claimed)}")
             return False
         if frame is None:
             self._resume_reading(connection)
@@ -205,6 +207,14 @@ class SocketServer(Reading):
         self._requests_left -= 1
         self._bytes_left -= size
         return True
+
+    def _refuse_frame(self, connection: Connection, reason: str) -> None:
+        authenticator = connection.authenticator
+        if authenticator is None or authenticator.is_complete:
+            self.close(connection, reason)
+        else:
+            connection.on(_REQUEST)
+            authenticator.refuse_frame()
 
     def take_answers(self) -> list[Effect]:
         """Return the responses of this turn."""
@@ -227,6 +237,24 @@ class SocketServer(Reading):
             self.answers.add(connection, frame)
             self._idle.update(connection)
         self.responded(connection)
+
+    def send(self, connection: Connection, frame: bytes) -> None:
+        """Send a response that no event tells, to a message of the authentication."""
+        if not connection.is_closed:
+            self.answers.add(connection, frame)
+            self._idle.update(connection)
+            self.responded(connection)
+
+    def close_failed(self, connection: Connection, reason: str, last: bytes | None) -> None:
+        """Close the connection of a client that failed to authenticate, after the delay of failures. It is not read
+        until then. `last` is sent just before the close."""
+        self._failures.delay(connection, reason, last, self._send_last)
+
+    def _send_last(self, connection: Connection, reason: str, last: bytes | None) -> None:
+        if not connection.is_closed:
+            if last is not None:
+                self.answers.add(connection, last)
+            self.close(connection, reason)
 
     def tell_answer(self, connection: Connection, frame_bytes: int | None) -> None:
         """Tell the end of the current request. Its response has so many bytes; None if it has no response."""

@@ -50,6 +50,10 @@ class FrameDecoder:
         self._large: LargeFrame | None = None  # if set, all other bytes are behind it
         self._max_request_bytes = max_request_bytes
 
+    def set_limit(self, max_request_bytes: int) -> None:
+        """Set the limit for the next frames, also for one with a length that is known already."""
+        self._max_request_bytes = max_request_bytes
+
     @property
     def buffered(self) -> int:
         """Return the number of bytes that were fed and not yet returned."""

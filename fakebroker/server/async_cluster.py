@@ -23,6 +23,7 @@ from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import Lives
 from fakebroker.server.made.spec import ClusterSpec
+from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
@@ -129,6 +130,8 @@ class AsyncFakeCluster(Administration):
         self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self._signer = TokenSigner()
+        self.oauth = OAuth(self._new_token, self._signer)
         self.faults = AsyncFaults(lambda: self._at_home)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
@@ -290,6 +293,15 @@ class AsyncFakeCluster(Administration):
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         self._at_home.cluster.alter_client_quotas(entity, alterations)
+
+    def _new_token(self, claims_at: Callable[[int], dict[str, Any]], is_signed: bool) -> str:
+        """Make a token of the claims at the present time. Let the brokers know the key of a signed one."""
+        driver = self._at_home
+        claims = claims_at(driver.clock.stamp().wall_ms)
+        if not is_signed:
+            return unsecured(claims)
+        driver.cluster.sasl.mechanisms.verify = self._signer.verify
+        return self._signer.sign(claims)
 
     @property
     def _at_home(self) -> Driver:

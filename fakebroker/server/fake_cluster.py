@@ -19,6 +19,7 @@ from fakebroker.server.faults_in_hand import hold_fault
 from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.oauth.tokens import OAuth
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
@@ -76,6 +77,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         self._call, self._await = thread.call, thread.wait_for
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.oauth = OAuth(self._new_token, self._cluster._signer)
         self.faults = FaultsInHand(self._cluster.faults, thread)
         self.tls = self._cluster.tls
         self.clock = ClockInHand(self._cluster.clock, thread)
@@ -149,6 +151,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     compact = called(AsyncFakeCluster.compact)
     _run_followers = called(AsyncFakeCluster._run_followers)
     _alter_quotas = called(AsyncFakeCluster._alter_quotas)
+    _new_token = called(AsyncFakeCluster._new_token)
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

@@ -24,6 +24,7 @@ from fakebroker.core.life import Life
 from fakebroker.core.replication.behaviour import Behaviour, Selection
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.schedule import order_of
+from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import (
     AwaitWrite,
@@ -208,10 +209,10 @@ class Simulation:
         assert found is not None
         return found
 
-    def connect(self, broker_id: int = 1, address: str = "10.0.0.1") -> SimulatedClient:
+    def connect(self, broker_id: int = 1, address: str = "10.0.0.1", listener: Listener = PLAINTEXT) -> SimulatedClient:
         self._opened += 1
         self.record(f"connects to {broker_id} from {address}", self._opened)
-        connection = self.cluster.open_connection(broker_id, f"client {self._opened}", self.now, address)
+        connection = self.cluster.open_connection(broker_id, f"client {self._opened}", self.now, address, listener)
         client = self._clients[connection] = SimulatedClient(self, connection, self._opened)
         self.settle()
         return client

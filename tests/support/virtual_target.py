@@ -16,6 +16,7 @@ from fakebroker.core.controller.features import UNSAFE_DOWNGRADE, FeatureUpdate
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.faults.presets import Partition
 from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.errors import KafkaError
 from support.simulation import START_MONO_MS, SimulatedClient, Simulation
 
@@ -69,10 +70,11 @@ class VirtualTarget:
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000
 
-    def connect(self, broker: int, host: str = LOOPBACK) -> VirtualConnection:
+    def connect(self, broker: int, host: str = LOOPBACK, listener: str = "PLAINTEXT") -> VirtualConnection:
         if broker not in self.simulation.listening:
             raise ConnectionRefusedError(f"broker {broker} does not listen")
-        return VirtualConnection(self.simulation, self.simulation.connect(broker, host))
+        at = Listener(listener, listener)
+        return VirtualConnection(self.simulation, self.simulation.connect(broker, host, at))
 
     def pause(self, ms: int) -> None:
         self.simulation.advance(ms)

@@ -60,23 +60,44 @@ def error_response(ctx: RequestContext, request: ApiVersionsRequest, code: Error
     errors=reads("", "UNSUPPORTED_VERSION INVALID_REQUEST REBOOTSTRAP_REQUIRED CLUSTER_AUTHORIZATION_FAILED"),
 )
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
-    if not _is_valid(ctx.api_version, request):
+    if not is_valid(ctx.api_version, request):
         error_response(ctx, request, ErrorCode.invalid_request)
         return
+    _tell_software(ctx, request)
+    if ctx.api_version >= _MEANT_SINCE and not _is_meant(ctx, request):
+        error_response(ctx, request, ErrorCode.rebootstrap_required)
+        return
+    _respond_whole(ctx)
+
+
+def respond_before_authentication(ctx: RequestContext, request: ApiVersionsRequest | None) -> None:
+    """Respond to a client that has yet to authenticate by SASL: whatever cluster and node it expects. `request` is None
+    if its version is not served."""
+    if request is None:
+        respond_unsupported_version(ctx)
+    elif not is_valid(ctx.api_version, request):
+        error_response(ctx, request, ErrorCode.invalid_request)
+    else:
+        _tell_software(ctx, request)
+        _respond_whole(ctx)
+
+
+def _tell_software(ctx: RequestContext, request: ApiVersionsRequest) -> None:
     if ctx.api_version >= 3:
         ctx.tell_software(request.client_software_name, request.client_software_version)
     else:
         ctx.tell_software("", "")  # and the earlier values are dropped
-    if ctx.api_version >= _MEANT_SINCE and not _is_meant(ctx, request):
-        error_response(ctx, request, ErrorCode.rebootstrap_required)
-        return
+
+
+def _respond_whole(ctx: RequestContext) -> None:
     control, throttle_time_ms = ctx.controller.features, ctx.throttle()
     finalized = tuple(control.finalized(supported_features()).items())
     frame = _whole_answer(ctx.api_version, throttle_time_ms, control.epoch, finalized)
     ctx.respond_frame(frame[:_LENGTH] + ctx.correlation_id.to_bytes(_LENGTH, "big", signed=True) + frame[2 * _LENGTH :])
 
 
-def _is_valid(version: int, request: ApiVersionsRequest) -> bool:
+def is_valid(version: int, request: ApiVersionsRequest) -> bool:
+    """Return True if the fields of a request fit each other."""
     if version >= _MEANT_SINCE and (request.cluster_id is None) != (request.node_id == _NO_NODE):
         return False
     return version < 3 or all(

@@ -1,7 +1,7 @@
 """AlterUserScramCredentials (API key 51), version 0.
 
-Behaviour      Sets and deletes credentials, each user's independently; a user may occur once. They are stored and
-               described, but cannot be used: no listener supports SASL.
+Behaviour      Sets and deletes credentials, each user's independently; a user may occur once. A SCRAM login
+               uses the new credential from its next exchange on.
 Not done       Authorization.
 Source         metadata/.../controller/ScramControlManager.java alterCredentials
 """

@@ -1,20 +1,26 @@
 """DescribeDelegationToken (API key 41), versions 1-3.
 
-Behaviour      Clients over PLAINTEXT may not see tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, whatever the owner.
+Behaviour      Returns the tokens that the requested principals own or may renew, or all tokens. Clients that may not
+               make tokens get DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
 Version notes  v2 flexible; v3 the requester of a token (KIP-373).
-Not done       Tokens.
-Source         core/.../server/KafkaApis.scala handleDescribeTokensRequest, allowTokenRequests
+Not done       Authorization.
+Source         core/.../server/KafkaApis.scala handleDescribeTokensRequest;
+               server-common/.../security/DelegationTokenManager.java filterToken
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import TOKEN, reads
+from fakebroker.apis.security.token_requests import allow_token_requests
+from fakebroker.core.security.delegation_tokens import DelegationToken
+from fakebroker.core.security.identity import KafkaPrincipal
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -25,8 +31,8 @@ if TYPE_CHECKING:
 KEY = 41
 
 
-def _respond(ctx: RequestContext, code: ErrorCode) -> None:
-    values = {"error_code": code, "tokens": (), "throttle_time": timedelta(0)}
+def _respond(ctx: RequestContext, code: ErrorCode, tokens: Sequence[DelegationToken] = ()) -> None:
+    values = {"error_code": code, "tokens": [_described(token) for token in tokens], "throttle_time": timedelta(0)}
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
@@ -43,4 +49,28 @@ def error_response(ctx: RequestContext, request: DescribeDelegationTokenRequest,
     errors=reads("", TOKEN),
 )
 def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None:
-    _respond(ctx, ErrorCode.delegation_token_request_not_allowed)
+    tokens = ctx.controller.delegation_tokens
+    if not allow_token_requests(ctx):
+        _respond(ctx, ErrorCode.delegation_token_request_not_allowed)
+    elif not tokens.is_enabled:
+        _respond(ctx, ErrorCode.delegation_token_auth_disabled)
+    elif request.owners is None:
+        _respond(ctx, ErrorCode.none, tokens.all())
+    else:
+        owners = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.owners]
+        _respond(ctx, ErrorCode.none, [token for token in tokens.all() if any(map(token.is_of, owners))])
+
+
+def _described(token: DelegationToken) -> dict[str, Any]:
+    return {
+        "principal_type": token.owner.principal_type,
+        "principal_name": token.owner.name,
+        "token_requester_principal_type": token.requester.principal_type,
+        "token_requester_principal_name": token.requester.name,
+        "issue_timestamp": token.issue_ms,
+        "expiry_timestamp": token.expiry_ms,
+        "max_timestamp": token.max_ms,
+        "token_id": token.token_id,
+        "hmac": token.hmac,
+        "renewers": [{"principal_type": each.principal_type, "principal_name": each.name} for each in token.renewers],
+    }

@@ -1,38 +1,46 @@
 """ExpireDelegationToken (API key 40), versions 1-2.
 
-Behaviour      Clients over PLAINTEXT cannot have a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+Behaviour      Lets a token expire after a time, or, if that is negative, removes it at once. Clients that may not make
+               tokens get DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
 Version notes  v2 flexible.
-Not done       Tokens.
-Source         core/.../server/KafkaApis.scala handleExpireTokenRequest, allowTokenRequests
+Source         core/.../server/KafkaApis.scala handleExpireTokenRequest;
+               metadata/.../controller/DelegationTokenControlManager.java expireDelegationToken
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
 from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, TOKEN, changes
+from fakebroker.apis.security.token_requests import (
+    ERROR_TIME,
+    UNSET_TIME,
+    allow_token_requests,
+    milliseconds,
+    time_of,
+)
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 
 if TYPE_CHECKING:
     from kio.schema.expire_delegation_token.v2.request import ExpireDelegationTokenRequest
 
 KEY = 40
-_NO_TIME = datetime.fromtimestamp(-0.001, UTC)  # -1 on the wire
 
 
-def _respond(ctx: RequestContext, code: ErrorCode) -> None:
-    values = {"error_code": code, "expiry_timestamp": _NO_TIME, "throttle_time": timedelta(0)}
+def _respond(ctx: RequestContext, code: ErrorCode, expiry: datetime) -> None:
+    values = {"error_code": code, "expiry_timestamp": expiry, "throttle_time": timedelta(0)}
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: ExpireDelegationTokenRequest, code: ErrorCode) -> None:
-    _respond(ctx, code)
+    _respond(ctx, code, ERROR_TIME)
 
 
 @registry.api(
@@ -44,4 +52,13 @@ def error_response(ctx: RequestContext, request: ExpireDelegationTokenRequest, c
     errors=changes("", before=TOKEN, after=CHANGED),
 )
 def handle(ctx: RequestContext, request: ExpireDelegationTokenRequest) -> None:
-    _respond(ctx, ErrorCode.delegation_token_request_not_allowed)
+    if not allow_token_requests(ctx):
+        _respond(ctx, ErrorCode.delegation_token_request_not_allowed, ERROR_TIME)
+        return
+    period_ms, now_ms = milliseconds(request.expiry_time_period), ctx.now.wall_ms
+    try:
+        expiry_ms = ctx.controller.delegation_tokens.expire(request.hmac, ctx.principal, period_ms, now_ms)
+    except KafkaError as error:
+        _respond(ctx, error.code, UNSET_TIME)
+        return
+    _respond(ctx, ErrorCode.none, time_of(expiry_ms))

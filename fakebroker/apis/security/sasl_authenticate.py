@@ -1,10 +1,10 @@
 """SaslAuthenticate (API key 36), versions 0-2.
 
-Behaviour      The listener does not use SASL, so no client has to authenticate: ILLEGAL_SASL_STATE. The connection goes
-               on.
+Behaviour      Before a client of a listener with SASL is authenticated, cluster/sasl/authenticator.py responds. Any
+               other such request gets ILLEGAL_SASL_STATE, and the connection goes on.
 Version notes  v1 how long a session lasts (KIP-368); v2 flexible.
-Not done       SASL.
-Source         core/.../server/KafkaApis.scala handleSaslAuthenticateRequest
+Source         core/.../server/KafkaApis.scala handleSaslAuthenticateRequest; SaslServerAuthenticator.java
+               handleSaslToken
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fakebroker.apis import registry
 from fakebroker.apis.authorization import nothing
 from fakebroker.apis.context import RequestContext
-from fakebroker.apis.errors import SASL, because, changes
+from fakebroker.apis.errors import changes
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -31,6 +31,18 @@ def _respond(ctx: RequestContext, **values: Any) -> None:
     ctx.respond(build(response_type(KEY, ctx.api_version), defaults | values))
 
 
+def respond_challenge(ctx: RequestContext, challenge: bytes, lifetime_ms: int) -> None:
+    """Respond with the challenge to a token. `lifetime_ms` is that of the session; 0 if it has no end, or has not
+    begun."""
+    lifetime = timedelta(milliseconds=lifetime_ms)
+    _respond(ctx, error_code=ErrorCode.none, error_message="", auth_bytes=challenge, session_lifetime=lifetime)
+
+
+def respond_failure(ctx: RequestContext, code: ErrorCode, message: str) -> None:
+    """Respond with the refusal of a token."""
+    _respond(ctx, error_code=code, error_message=message)
+
+
 def error_response(ctx: RequestContext, request: SaslAuthenticateRequest, code: ErrorCode) -> None:
     _respond(ctx, error_code=code)
 
@@ -41,9 +53,7 @@ def error_response(ctx: RequestContext, request: SaslAuthenticateRequest, code: 
     2,
     error_response=error_response,
     authorization=nothing("A client is not authenticated yet."),
-    errors=changes(
-        "", before="SASL_AUTHENTICATION_FAILED ILLEGAL_SASL_STATE", unseen=because(SASL_AUTHENTICATION_FAILED=SASL)
-    ),
+    errors=changes("", before="SASL_AUTHENTICATION_FAILED ILLEGAL_SASL_STATE"),
 )
 def handle(ctx: RequestContext, request: SaslAuthenticateRequest) -> None:
     _respond(

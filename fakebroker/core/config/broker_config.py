@@ -29,6 +29,7 @@ from fakebroker.core.config.broker_configs.share_groups import ShareGroupConfigs
 from fakebroker.core.config.broker_configs.transactions import TransactionConfigs
 from fakebroker.core.config.config_def import Value, to_text
 from fakebroker.core.config.ip_overrides import parse_overrides
+from fakebroker.core.config.listener_names import of_listener
 from fakebroker.core.config.setting import Config, ConfigEntry
 from fakebroker.core.config.topic_config import (
     DYNAMIC_BROKER_CONFIG,
@@ -63,6 +64,7 @@ class BrokerConfig(
     altered: Mapping[str, Value]
     own: Mapping[str, Value]
     other_defaults: Mapping[str, Value] = {}  # by attribute; they replace those of the entries
+    listener_texts: Mapping[str, str] = {}  # given at the start for single listeners, by their whole names
 
     def __init__(self, **given: Value) -> None:
         super().__init__(**given)
@@ -71,13 +73,13 @@ class BrokerConfig(
     def layered(self, altered: Mapping[str, Value], own: Mapping[str, Value]) -> Self:
         """Return the values given at the start of this configuration under others that were set since. Unchecked."""
         static = self.static
-        config = type(self)(**{**static, **altered, **own})
+        config = self._again({**static, **altered, **own})
         vars(config).update(static=static, altered=altered, own=own)
         return config._of_defaults(self.other_defaults)
 
     def with_defaults(self, values: Mapping[str, Value]) -> Self:
         """Return this configuration with other defaults, by attribute. They count as defaults, not as given."""
-        config = type(self)(**self.static)._of_defaults(values).layered(self.altered, self.own)
+        config = self._again(self.static)._of_defaults(values).layered(self.altered, self.own)
         config.check()
         return config
 
@@ -86,7 +88,13 @@ class BrokerConfig(
         brokers."""
         defaults = {**dict.fromkeys(_FACTORS, min(3, brokers)), **self.other_defaults}
         static = {name: value for name, value in self.static.items() if value or name not in _FACTORS}
-        return type(self)(**static)._of_defaults(defaults).layered(self.altered, self.own)
+        return self._again(static)._of_defaults(defaults).layered(self.altered, self.own)
+
+    def _again(self, static: Mapping[str, Value]) -> Self:
+        """Return a configuration with these settings given at the start, and the same ones of listeners."""
+        config = type(self)(**static)
+        vars(config)["listener_texts"] = self.listener_texts
+        return config
 
     def _of_defaults(self, values: Mapping[str, Value]) -> Self:
         """Set other defaults, while the configuration is built."""
@@ -97,7 +105,10 @@ class BrokerConfig(
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
         """Return this configuration with other settings given at the start. Raise ConfigError with the name of an
         invalid one."""
-        config = type(self)(**{**self.static, **self.parse(_known(texts))})
+        of_listeners = {name: text for name, text in texts.items() if is_of_listener(name)}
+        of_brokers = {name: text for name, text in texts.items() if name not in of_listeners}
+        config = self._again({**self.static, **self.parse(_known(of_brokers))})
+        vars(config)["listener_texts"] = {**self.listener_texts, **parsed_of_listeners(of_listeners)}
         config = config._of_defaults(self.other_defaults).layered(self.altered, self.own)
         config.check()
         return config
@@ -156,6 +167,26 @@ _FACTORS = (
     "transaction_state_log_replication_factor",
 )
 _TOPIC_DEFAULTS = [key for key in BrokerConfig.SETTINGS.values() if key.topic is not None]
+
+
+def is_of_listener(name: str) -> bool:
+    """Return True for `listener.name.NAME.SETTING`, and with a mechanism of SASL before the setting."""
+    found = of_listener(name)
+    return found is not None and any(tail in BrokerConfig.SETTINGS for tail in found.settings)
+
+
+def parsed_of_listeners(texts: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the texts of settings of listeners. Raise ConfigError for an invalid one."""
+    found = {}
+    for name, text in texts.items():
+        if text is None:
+            raise ConfigError(f"Null value not supported for configuration {name}.")
+        parts = of_listener(name)
+        assert parts is not None
+        key = next(tail for tail in parts.settings if tail in BrokerConfig.SETTINGS)
+        BrokerConfig.SETTINGS[key].parse(text)
+        found[name] = text
+    return found
 
 
 def refuse_unknown(names: Mapping[str, str | None]) -> None:

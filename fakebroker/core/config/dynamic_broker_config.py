@@ -8,9 +8,9 @@ Theory   Four layers, of which the nearest counts: a broker's own settings, thos
          keeps unknown ones for plugins. Some can only be set here (broker_quota_config.py).
 Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../DynamicThreadPool.java @ 4.4 (read out
          of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0.
-Differs  A setting of one listener (`listener.name.NAME.SETTING`) is kept and reported, without effect. A broker's
-         listeners cannot be altered: the new value is kept and reported. The memory for logs is one for all brokers, so
-         a single broker cannot set it.
+Differs  A setting of one listener (`listener.name.NAME.SETTING`) has an effect if its code reads it by `of_listener`;
+         any other is kept and reported. A broker's listeners cannot be altered: the new value is kept and reported. The
+         memory for logs is one for all brokers, so a single broker cannot set it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Final
 
 from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
 from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
-from fakebroker.core.config.config_def import to_text
+from fakebroker.core.config.config_def import Value, to_text
+from fakebroker.core.config.listener_names import prefixes_of
 from fakebroker.core.config.setting import UpdateMode
 from fakebroker.core.errors import ConfigError
 from fakebroker.protocol.error_code import ErrorCode
@@ -67,6 +68,20 @@ class DynamicBrokerConfig:
     def texts(self, broker_id: int | None) -> Mapping[str, str]:
         """Return the texts set for a broker, or for all (None), by name."""
         return self._set.get(broker_id, {})
+
+    def of_listener(self, broker_id: int, listener: str, mechanism: str = "") -> BrokerConfig:
+        """Return the settings of a broker as a listener has them: `listener.name.NAME.SETTING` hides SETTING. With a
+        mechanism of SASL, `listener.name.NAME.MECHANISM.SETTING` hides both. A `sasl.jaas.config` counts only if it is
+        that of the mechanism."""
+        texts = {**self._static.listener_texts, **self.texts(None), **self.texts(broker_id)}
+        config = self.of(broker_id)
+        values: dict[str, Value] = {"sasl_jaas_config": None}
+        for prefix in prefixes_of(listener, mechanism):
+            own = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
+            if not mechanism or prefix != prefixes_of(listener, mechanism)[-1]:
+                own.pop("sasl.jaas.config", None)
+            values |= BrokerConfig.parse(own)
+        return config.layered(config.altered, {**config.own, **values})
 
     @property
     def have_own(self) -> bool:

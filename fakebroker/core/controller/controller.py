@@ -43,6 +43,7 @@ from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import check_invariants
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.security.delegation_tokens import DelegationTokens
 from fakebroker.core.security.scram_credentials import ScramCredentials
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -81,6 +82,12 @@ class Controller:
         self.client_metrics = ClientMetricsSubscriptions()
         self.scram_credentials = ScramCredentials()
         self.authorizer = authorizer_of(config)
+        self.delegation_tokens = DelegationTokens(
+            config.delegation_token_secret_key,
+            config.delegation_token_max_lifetime_ms,
+            config.delegation_token_expiry_time_ms,
+            life.token_ids(),
+        )
         self.features = FeatureControl()
         self.registry = registry
         self.metadata = metadata

@@ -45,6 +45,22 @@ class ConnectionOpened(NamedTuple):
     peer: str
 
 
+class Login(NamedTuple):
+    """A client of a listener with SASL has authenticated, or was refused. A client that is refused has no `principal`;
+    `reason` is why, for the log. The mechanism is empty if none was chosen. `is_again` for a re-authentication."""
+
+    mono_ms: int
+    wall_ms: int
+    connection: int
+    broker: int
+    listener: str
+    mechanism: str
+    principal: str
+    error: str
+    reason: str
+    is_again: bool
+
+
 class ConnectionClosed(NamedTuple):
     """A connection is gone. `reason` is empty if the peer closed it."""
 
@@ -289,6 +305,7 @@ class Dropped(NamedTuple):
 
 Event = (
     ConnectionOpened
+    | Login
     | ConnectionClosed
     | Throttled
     | Request

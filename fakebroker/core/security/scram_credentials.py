@@ -2,7 +2,6 @@
 
 Source   metadata/.../controller/ScramControlManager.java @ 4.0; clients/.../security/scram/internals/
          {ScramMechanism,ScramFormatter}.java
-Differs  The salted password is kept as it came, not the keys derived from it: no listener uses them.
 """
 
 from __future__ import annotations
@@ -10,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, final
 
+from fakebroker.core.security.sasl.scram_formatter import (
+    MAX_ITERATIONS,
+    MECHANISMS,
+    MIN_ITERATIONS,
+    ScramKeys,
+    keys_of,
+)
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 
-_MECHANISMS: Final = (1, 2)  # SCRAM-SHA-256, SCRAM-SHA-512
-_MIN_ITERATIONS: Final = 4096  # of both
-_MAX_ITERATIONS: Final = 16_384
 _USERS_OF_A_SLICE: Final = 200
 
 
 class ScramCredential(NamedTuple):
-    """The credential of a user for one mechanism."""
+    """A credential as a request has it. The keys that are made of it are kept instead."""
 
     iterations: int
     salt: bytes
@@ -33,15 +36,19 @@ class ScramCredentials:
     """The credentials by user and number of the mechanism."""
 
     def __init__(self) -> None:
-        self._users: dict[str, dict[int, ScramCredential]] = {}
+        self._users: dict[str, dict[int, ScramKeys]] = {}
 
     def users(self) -> list[str]:
         """Return the users with credentials, sorted."""
         return sorted(self._users)
 
-    def of(self, user: str) -> Mapping[int, ScramCredential]:
+    def of(self, user: str) -> Mapping[int, ScramKeys]:
         """Return a user's credentials by mechanism, in the order of their numbers."""
         return dict(sorted(self._users.get(user, {}).items()))
+
+    def find(self, user: str, mechanism: int) -> ScramKeys | None:
+        """Return the keys of a user for a mechanism; None if it has none."""
+        return self._users.get(user, {}).get(mechanism)
 
     def alter(
         self, deletions: Sequence[tuple[str, int]], upsertions: Sequence[tuple[str, int, ScramCredential]]
@@ -78,7 +85,9 @@ class ScramCredentials:
                 self._users.pop(user, None)
         for user, (mechanism, credential) in set_.items():
             if credential.salted_password:
-                self._users.setdefault(user, {})[mechanism] = credential
+                iterations, salt, password = credential
+                keys = keys_of(MECHANISMS[mechanism], password, salt, iterations)
+                self._users.setdefault(user, {})[mechanism] = keys
             else:  # Java makes no key of an empty password
                 errors[user] = KafkaError(ErrorCode.unknown_server_error, "")
         done: dict[str, KafkaError | None] = dict.fromkeys((*deleted, *set_))
@@ -95,9 +104,9 @@ class ScramCredentials:
 def _upsertion_error(user: str, mechanism: int, credential: ScramCredential) -> KafkaError | None:
     if error := _name_error(user, mechanism):
         return error
-    if credential.iterations < _MIN_ITERATIONS:
+    if credential.iterations < MIN_ITERATIONS:
         return KafkaError(ErrorCode.unacceptable_credential, "Too few iterations")
-    if credential.iterations > _MAX_ITERATIONS:
+    if credential.iterations > MAX_ITERATIONS:
         return KafkaError(ErrorCode.unacceptable_credential, "Too many iterations")
     return None
 
@@ -105,7 +114,7 @@ def _upsertion_error(user: str, mechanism: int, credential: ScramCredential) -> 
 def _name_error(user: str, mechanism: int) -> KafkaError | None:
     if not user:
         return KafkaError(ErrorCode.unacceptable_credential, "Username must not be empty")
-    if mechanism not in _MECHANISMS:
+    if mechanism not in MECHANISMS:
         return KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
     return None
 

@@ -97,7 +97,11 @@ class NetworkConfigs:
         doc="time without reads and writes after which a connection is closed; negative: never",
     )
     connection_failed_authentication_delay_ms = Setting(
-        INT, 100, at_least(0), doc="time for which a connection stays open after a failed authentication"
+        INT,
+        100,
+        at_least(0),
+        by="network/socket_server",
+        doc="time for which a connection stays open after a failed authentication",
     )
     queued_max_requests = Setting(INT, 500, at_least(1), doc="waiting requests above which no more are read")
     queued_max_request_bytes = Setting(

@@ -30,11 +30,22 @@ class SaslServerConfigs:
         STRING, "GSSAPI", mode=PER_BROKER, doc="SASL mechanism between brokers"
     )
     sasl_enabled_mechanisms = Strings(
-        LIST, ("GSSAPI",), some_of(may_be_empty=True), mode=PER_BROKER, doc="SASL mechanisms that clients may use"
+        LIST,
+        ("GSSAPI",),
+        some_of(may_be_empty=True),
+        mode=PER_BROKER,
+        by="cluster/sasl/mechanisms",
+        doc="SASL mechanisms that clients may use",
     )
-    sasl_server_max_receive_size = Setting(INT, 524_288, doc="largest message during authentication")
-    sasl_server_callback_handler_class = StrOrNone(CLASS, None, doc="class that checks credentials")
-    sasl_jaas_config = StrOrNone(PASSWORD, None, mode=PER_BROKER, doc="login modules of a listener")
+    sasl_server_max_receive_size = Setting(
+        INT, 524_288, by="cluster/sasl/mechanisms", doc="largest message during authentication"
+    )
+    sasl_server_callback_handler_class = StrOrNone(
+        CLASS, None, by="cluster/sasl/mechanisms", doc="class that checks credentials"
+    )
+    sasl_jaas_config = StrOrNone(
+        PASSWORD, None, mode=PER_BROKER, by="cluster/sasl/mechanisms", doc="login modules of a listener"
+    )
     sasl_client_callback_handler_class = StrOrNone(CLASS, None, doc="class that supplies the broker's own credentials")
     sasl_login_class = StrOrNone(CLASS, None, doc="class that logs in")
     sasl_login_callback_handler_class = StrOrNone(CLASS, None, doc="class that answers the callbacks of a login")
@@ -104,8 +115,12 @@ class SaslServerConfigs:
         PASSWORD, None, doc="passphrase of the key that signs an assertion"
     )
     sasl_oauthbearer_assertion_template_file = StrOrNone(STRING, None, doc="file with other fields of an assertion")
-    sasl_oauthbearer_scope_claim_name = Setting(STRING, "scope", doc="claim that has the scope")
-    sasl_oauthbearer_sub_claim_name = Setting(STRING, "sub", doc="claim that has the subject")
+    sasl_oauthbearer_scope_claim_name = Setting(
+        STRING, "scope", by="cluster/sasl/mechanisms", doc="claim that has the scope"
+    )
+    sasl_oauthbearer_sub_claim_name = Setting(
+        STRING, "sub", by="cluster/sasl/mechanisms", doc="claim that has the subject"
+    )
     sasl_oauthbearer_token_endpoint_url = StrOrNone(STRING, None, doc="URL from which tokens are got")
     sasl_oauthbearer_jwks_endpoint_url = StrOrNone(STRING, None, doc="URL from which the keys for checks are got")
     sasl_oauthbearer_jwks_endpoint_refresh_ms = Setting(
@@ -117,12 +132,16 @@ class SaslServerConfigs:
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms = Setting(
         LONG, 10_000, doc="longest pause between two tries to get the keys"
     )
-    sasl_oauthbearer_clock_skew_seconds = Setting(INT, 30, doc="largest difference of clocks that is tolerated")
+    sasl_oauthbearer_clock_skew_seconds = Setting(
+        INT, 30, by="cluster/sasl/mechanisms", doc="largest difference of clocks that is tolerated"
+    )
     sasl_oauthbearer_allow_unverified_audience = Setting(
         BOOLEAN, False, doc="whether tokens for any audience are accepted"
     )
     sasl_oauthbearer_expected_audience = Strings(
-        LIST, (), some_of(may_be_empty=True), doc="audiences that are accepted"
+        LIST, (), some_of(may_be_empty=True), by="cluster/sasl/mechanisms", doc="audiences that are accepted"
     )
     sasl_oauthbearer_allow_unverified_issuer = Setting(BOOLEAN, False, doc="whether tokens of any issuer are accepted")
-    sasl_oauthbearer_expected_issuer = StrOrNone(STRING, None, doc="issuer that is accepted")
+    sasl_oauthbearer_expected_issuer = StrOrNone(
+        STRING, None, by="cluster/sasl/mechanisms", doc="issuer that is accepted"
+    )

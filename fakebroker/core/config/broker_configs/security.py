@@ -39,7 +39,10 @@ class SecurityConfigs:
     )
     security_providers = StrOrNone(STRING, None, doc="classes that provide security algorithms")
     connections_max_reauth_ms = Setting(
-        LONG, 0, doc="time after which a SASL connection must authenticate again; 0: never"
+        LONG,
+        0,
+        by="cluster/sasl/mechanisms",
+        doc="time after which a SASL connection must authenticate again; 0: never",
     )
     ssl_client_auth = Setting(
         STRING,
@@ -100,11 +103,23 @@ class SecurityConfigs:
         LIST, (), some_of(may_be_empty=True), mode=PER_BROKER, doc="cipher suites that are accepted; empty: all"
     )
     ssl_engine_factory_class = StrOrNone(CLASS, None, mode=PER_BROKER, doc="class that makes SSL engines")
-    delegation_token_secret_key = StrOrNone(PASSWORD, None, doc="key that signs delegation tokens")
-    delegation_token_max_lifetime_ms = Setting(LONG, 604_800_000, at_least(1), doc="longest life of a delegation token")
+    delegation_token_secret_key = StrOrNone(
+        PASSWORD, None, by="core/controller/controller", doc="key that signs delegation tokens"
+    )
+    delegation_token_max_lifetime_ms = Setting(
+        LONG, 604_800_000, at_least(1), by="core/controller/controller", doc="longest life of a delegation token"
+    )
     delegation_token_expiry_time_ms = Setting(
-        LONG, 86_400_000, at_least(1), doc="time after which a delegation token expires if it is not renewed"
+        LONG,
+        86_400_000,
+        at_least(1),
+        by="core/controller/controller",
+        doc="time after which a delegation token expires if it is not renewed",
     )
     delegation_token_expiry_check_interval_ms = Setting(
-        LONG, 3_600_000, at_least(1), doc="interval at which expired delegation tokens are removed"
+        LONG,
+        3_600_000,
+        at_least(1),
+        by="cluster/housekeeping",
+        doc="interval at which expired delegation tokens are removed",
     )

@@ -1,0 +1,49 @@
+"""SASL of a whole cluster: its mechanisms, and the authenticator of each connection."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import final
+
+from fakebroker.cluster.dispatcher import Dispatcher
+from fakebroker.cluster.members import Members
+from fakebroker.cluster.sasl.authenticator import SaslServerAuthenticator, SaslServices
+from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
+from fakebroker.cluster.sasl.requests import RequestReader, Responses
+from fakebroker.core.security.sasl.jaas_config import parse_login_module
+from fakebroker.network.connection import Connection
+from fakebroker.network.socket_server import SocketServer
+
+
+@final
+class Sasl:
+    """The authentication of all clients of listeners with SASL. Raises ConfigError if a login module that is given at
+    the start cannot be read."""
+
+    def __init__(self, members: Members, sockets: SocketServer, dispatcher: Dispatcher, random: Random) -> None:
+        """`random` gives nonces."""
+        for name, text in members.config.listener_texts.items():
+            if name.endswith(".sasl.jaas.config"):
+                parse_login_module(text)
+        self._members = members
+        controller = members.controller
+        self.mechanisms = SaslMechanisms(
+            members.broker_configs,
+            controller.scram_credentials,
+            controller.delegation_tokens.credential,
+            members,
+            random,
+        )
+        self._services = SaslServices(
+            sockets,
+            self.mechanisms,
+            RequestReader(dispatcher.read_any_header),
+            Responses(sockets, members.brokers, members.probe, members),
+            members.probe,
+            members,
+        )
+
+    def begin(self, connection: Connection) -> None:
+        """Let the client of a new connection authenticate before its first request."""
+        limit = self._members.config.socket_request_max_bytes
+        connection.authenticator = SaslServerAuthenticator(self._services, connection, limit)

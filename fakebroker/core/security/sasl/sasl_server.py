@@ -1,0 +1,44 @@
+"""The server's side of one SASL exchange, and the three ways in which it fails.
+
+Theory   A client sends tokens, and each one gets a challenge, until the exchange is complete. Kafka answers the three
+         failures differently. A SaslAuthenticationError has a message for the client. A SaslError has one for the log
+         alone: it could tell a stranger which users exist. An UnexpectedTokenError stands for an exception in Kafka's
+         own code: the connection is closed at once and without a response.
+Source   javax.security.sasl.SaslServer; clients/.../common/errors/SaslAuthenticationException.java;
+         clients/.../security/authenticator/SaslServerAuthenticator.java handleSaslToken @ 4.4.
+Units    wall milliseconds.
+"""
+
+from __future__ import annotations
+
+
+class SaslServer:
+    """One exchange. Each method but `evaluate_response` is for a complete one.
+
+    is_complete       the client is authenticated
+    authorization_id  the name of its principal
+    expires_ms        when its credential expires; None if it never does
+    by_token          it has authenticated with a delegation token
+    """
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self.authorization_id = ""
+        self.expires_ms: int | None = None
+        self.by_token = False
+
+    def evaluate_response(self, response: bytes) -> bytes:
+        """Take a token of the client, and return the challenge. Raise one of the errors below."""
+        raise NotImplementedError
+
+
+class SaslAuthenticationError(Exception):
+    """A refusal with a message for the client."""
+
+
+class SaslError(Exception):
+    """A refusal with a reason that the client does not learn."""
+
+
+class UnexpectedTokenError(Exception):
+    """A token for which Kafka's code throws a runtime exception."""
