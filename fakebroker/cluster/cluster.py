@@ -32,11 +32,8 @@ from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
-<<<<<<< HEAD
-=======
 from fakebroker.core.security.identity import PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
 from fakebroker.core.security.ssl_principal_mapper import mapped_name
->>>>>>> main
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
