@@ -6,6 +6,7 @@ import asyncio
 import gc
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import aiokafka
@@ -54,11 +55,23 @@ class OfKafkaPython(AbstractTokenProvider):  # type: ignore[misc]
 def by_kafka_python(settings: dict[str, Any], token: str | None) -> None:
     if token is not None:
         settings["sasl_oauth_token_provider"] = OfKafkaPython(token)
-    producer = kafka_python.KafkaProducer(**settings, max_block_ms=WAIT_MS, bootstrap_timeout_ms=WAIT_MS)
-    try:
-        producer.send(TOPIC, VALUE).get(60)
-    finally:
-        producer.close(0)
+    with leftovers_ignored():
+        producer = kafka_python.KafkaProducer(**settings, max_block_ms=WAIT_MS, bootstrap_timeout_ms=WAIT_MS)
+        try:
+            producer.send(TOPIC, VALUE).get(60)
+        finally:
+            producer.close(0)
+
+
+@contextmanager
+def leftovers_ignored() -> Iterator[None]:
+    """Ignore the sockets that a client leaves open after a login that failed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            yield
+        finally:
+            gc.collect()
 
 
 class OfAiokafka(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]
@@ -79,10 +92,8 @@ def by_aiokafka(settings: dict[str, Any], token: str | None) -> None:
         finally:
             await producer.stop()
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # it leaves what a failed login had opened
+    with leftovers_ignored():
         asyncio.run(send())
-        gc.collect()
 
 
 Sends = Callable[[dict[str, Any], str | None], None]
