@@ -66,7 +66,7 @@ class _OverTheWire:
     """Operations that both targets do by requests."""
 
     endpoints: Mapping[int, tuple[str, int]]
-    others: Mapping[tuple[str, int], tuple[str, int]]  # of listeners other than PLAINTEXT
+    others: dict[tuple[str, int], tuple[str, int]]  # of listeners other than PLAINTEXT
 
     def __init__(self) -> None:
         self.admin = Admin(self.connect, self.now_s)
@@ -197,7 +197,9 @@ class FakeTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = __version__
-        self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks, life="first")
+        listeners = [PLAINTEXT, *box.listeners]
+        self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks, life="first", listeners=listeners)
+        self._listeners = box.listeners
         self._features = box.features
         self._cuts: dict[int, Arisen] = {}
         super().__init__()
@@ -205,6 +207,11 @@ class FakeTarget(_OverTheWire):
     def start(self) -> None:
         self._cluster.start()
         self.endpoints = {node.node_id: (node.host, node.port) for node in self._cluster.endpoints}
+        self.others = {}
+        for listener in self._listeners:
+            for broker_id, place in zip(self.endpoints, self._cluster.bootstrap(listener).split(","), strict=True):
+                host, _, port = place.rpartition(":")
+                self.others[listener, broker_id] = host, int(port)
         self.admin.lower_features(self._features)
 
     def stop(self) -> None:

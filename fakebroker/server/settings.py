@@ -17,7 +17,7 @@ def texts(settings: Mapping[str, str | int | bool | None] | None) -> dict[str, s
     for name, value in (settings or {}).items():
         require(STRING, **{"the name of a setting": name})
         require(SETTING, **{f"the setting {name}": value})
-        if "_" in name:
+        if "_" in name and not name.startswith("listener.name."):
             raise ConfigError(
                 f"Unknown configuration {name!r}: Kafka's names have dots, as in {name.replace('_', '.')!r}."
             )

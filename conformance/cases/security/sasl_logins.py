@@ -320,7 +320,6 @@ _OTHERS: dict[str, bytes] = {
     "heartbeat": request(12, 4, {"group_id": "g", "generation_id": 1, "member_id": "m"}, 5),
     "list-groups": request(16, 4, {"states_filter": []}, 5),
     "describe-cluster": request(60, 0, {"include_cluster_authorized_operations": False}, 5),
-    "describe-scram": request(50, 0, {"users": [{"name": "u"}]}, 5),
 }
 _STATE = [
     *(_ends(f"first-{what}", [frame]) for what, frame in _OTHERS.items() if what not in ("handshake", "api-versions")),

@@ -2,7 +2,8 @@
 
 Source   clients/.../common/network/SaslChannelBuilder.java configure, createServerCallbackHandlers,
          createConnectionsMaxReauthMsMap @ 4.4.
-Differs  GSSAPI and mechanisms of plugins are not offered, even if they are enabled. A mechanism without a
+Differs  GSSAPI and mechanisms of plugins are not offered, even if they are enabled. If `sasl.enabled.mechanisms` is not
+         set, all others are offered: Kafka's default is GSSAPI alone. A mechanism without a
          `sasl.jaas.config` has no options; Kafka does not start then. A validator of OAUTHBEARER tokens is the one for
          unsecured tokens, or, if `sasl.server.callback.handler.class` names one that checks signatures, ours.
 """
@@ -62,7 +63,8 @@ class SaslMechanisms:
     def enabled(self, broker_id: int, listener: Listener) -> list[str]:
         """Return the mechanisms that a listener offers, in the order of Kafka's HashSet."""
         config = self._configs.of_listener(broker_id, listener.name)
-        return [name for name in hash_map_order(config.sasl_enabled_mechanisms) if name in SERVED]
+        is_set = "sasl_enabled_mechanisms" in config.given
+        return [name for name in hash_map_order(config.sasl_enabled_mechanisms if is_set else SERVED) if name in SERVED]
 
     def max_receive_size(self, broker_id: int, listener: Listener) -> int:
         """Return the largest frame of a client that is not authenticated."""
