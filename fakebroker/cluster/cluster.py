@@ -114,12 +114,18 @@ class Cluster(Lives):
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
-        name = mapped_name(self.config.ssl_principal_mapping_rules, distinguished_name)
+        config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
+        name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
         if name is None:
             reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
             self.sockets.close(connection, reason)
         else:
             connection.principal = KafkaPrincipal(USER, name)
+
+    def handshake_failed(self, connection: Connection, now: Now) -> None:
+        """Close a connection after a failed handshake of TLS, with the delay of failed authentications."""
+        self.now = now
+        self.sockets.close_failed(connection, "TLS is not set up", None)
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
         """Return the buffer for the next bytes of the connection, to be passed to `receive`; None if any buffer will

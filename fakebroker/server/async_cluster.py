@@ -179,7 +179,7 @@ class AsyncFakeCluster(Administration):
         clock = new_clock(self.clock.kind)
         listeners = Listeners(self._arguments.places)
         try:
-            listeners.contexts = self.tls._open(clock, self._arguments.config)
+            listeners.contexts = self.tls._open(clock)
             journal = self._journal.open()
             self._store = SpillFile()
             await listeners.take(list(self.brokers))

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.security.identity import Listener
 from fakebroker.core.security.ssl_principal_mapper import rfc2253_name
 from fakebroker.network.connection import Connection
@@ -108,6 +109,10 @@ class Driver:
         if (transport := self.transports.get(connection)) is not None:
             self._intake.was_read(connection, transport, len(data))
 
+    def config_of(self, broker_id: int, listener: Listener) -> BrokerConfig:
+        """Return the present settings of a broker's listener."""
+        return self.cluster.controller.broker_configs.of_listener(broker_id, listener.name)
+
     def handshake_done(self, connection: Connection, subject: Sequence[Sequence[tuple[str, str]]]) -> None:
         """Note that TLS is set up. `subject` is that of the client's certificate, empty without one."""
         if subject:
@@ -116,9 +121,9 @@ class Driver:
 
     def handshake_failed(self, connection: Connection, reason: str) -> None:
         """Close a connection after a failed handshake of TLS."""
-        self.told.info("closed the connection from %s: TLS handshake failed: %s", connection.peer, reason, about=reason)
-        if (transport := self._open_transport(connection)) is not None:
-            transport.close()
+        self.told.info("%s: TLS handshake failed: %s", connection.peer, reason, about=reason)
+        self.cluster.handshake_failed(connection, self.clock.stamp())
+        self._after_door()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
         if blocked:

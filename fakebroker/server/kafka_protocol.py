@@ -62,8 +62,8 @@ class KafkaProtocol(asyncio.BufferedProtocol):
             listener = listener._replace(address=_dialled(transport))
         self._tls = None
         if self._contexts is not None:
-            config = self._driver.cluster.controller.broker_configs.of(self._broker_id)
-            self.transport = self._tls = TlsTransport(self.transport, self._contexts.context(config))
+            context = self._contexts.context(self._driver.config_of(self._broker_id, listener))
+            self.transport = self._tls = TlsTransport(self.transport, context)
         self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport), listener)
         if self._is_refused(self._broker_id, sock.fileno()):
             self.transport.abort()

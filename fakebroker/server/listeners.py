@@ -76,7 +76,11 @@ class Listeners:
                 driver.cluster.set_bound(broker_id, place.host, taken.number, place.listener)
 
     async def serve(self) -> None:
-        """Listen where the brokers run. Raises OSError."""
+        """Listen where the brokers run. Raises OSError, and ConfigError for settings of TLS that cannot be used."""
+        for broker_id, ports in self._ports.items():
+            for place, _ in ports:
+                if self.contexts is not None and place.listener.has_tls:
+                    self.contexts.context(self._driver.config_of(broker_id, place.listener))
         for broker_id in self._ports:
             self._begin_change(broker_id)
         for error in await asyncio.gather(*self._changes.values(), return_exceptions=True):

@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 
 from fakebroker.core.arguments import PATH_OR_NONE, require
-from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.server.clocks import Clock
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.tls.certificates import PASSWORD, Certificates, ClientCertificate
@@ -31,15 +30,14 @@ class Tls:
         self._certificates: Certificates | None = None
         self._contexts: Contexts | None = None
 
-    def _open(self, clock: Clock, config: BrokerConfig) -> Contexts | None:
-        """Make the certificates, if a listener needs them. Return what the brokers present. Raises OSError, ConfigError
-        for settings that cannot be used, and ModuleNotFoundError without the extra."""
+    def _open(self, clock: Clock) -> Contexts | None:
+        """Make the certificates, if a listener needs them. Return what the brokers present. Raises OSError, and
+        ModuleNotFoundError without the extra."""
         if not any(place.listener.has_tls for place in self._places):
             return None
         names = [name for place in self._places for name in (place.advertised_host, place.host)]
         self._certificates = Certificates(names, self._folder)
         self._contexts = Contexts(self._certificates, lambda: clock.stamp().wall_ms)
-        self._contexts.context(config)
         return self._contexts
 
     def _close(self) -> None:

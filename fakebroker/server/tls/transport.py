@@ -5,7 +5,6 @@ Theory   asyncio's own TLS tells a protocol of a connection when the handshake i
          connections.max.idle.ms. OpenSSL does the work, in memory; the socket stays asyncio's.
          A read of the socket is decrypted whole, so it adds no more than its own size. Renegotiation is off.
 Source   clients/.../common/network/SslTransportLayer.java @ 4.0.
-Differs  Kafka keeps the connection open for connection.failed.authentication.delay.ms after a failed handshake.
 """
 
 from __future__ import annotations
@@ -55,6 +54,7 @@ class TlsTransport(asyncio.Transport):
             return b""
         except ssl.SSLError as error:
             if not self.is_ready:
+                self._stalls = True  # until it is closed, what comes now is nothing
                 raise HandshakeError(_reason(error)) from None
             self._below.close()
             return b""

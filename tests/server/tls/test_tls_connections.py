@@ -68,8 +68,36 @@ def test_a_client_without_tls_is_closed_with_a_reason(
     caplog.set_level(logging.INFO, "fakebroker")
     with plain(kafka, "SSL") as client:
         client.send(what)
+        client.send(what)
         client.socket.makefile("rb").read()  # perhaps an alert, then the end
     wait_until(lambda: "TLS handshake failed: " in caplog.text, "the reason")
+    assert caplog.text.count("TLS handshake failed: ") == 1
+
+
+def test_a_failed_handshake_closes_the_connection_after_the_delay(loop: str) -> None:
+    config = {"connection.failed.authentication.delay.ms": 200}
+    with (
+        FakeCluster(brokers=1, listeners=["SSL"], clock="manual", config=config) as kafka,
+        plain(kafka, "SSL") as client,
+    ):
+        client.send(b"GET / HTTP/1.1\r\n\r\n")
+        wait_until(lambda: kafka._call(lambda: kafka._cluster._running.cluster.has_deadlines), "the delay")
+        kafka.clock.advance(199)
+        assert connections(kafka) == 1
+        kafka.clock.advance(1)
+        client.socket.makefile("rb").read()
+        assert connections(kafka) == 0
+
+
+def test_a_listener_has_settings_of_its_own(loop: str) -> None:
+    config = {"listener.name.own.ssl.client.auth": "required", "ssl.enabled.protocols": "TLSv1.2"}
+    with FakeCluster(brokers=1, listeners=["SSL", "OWN=SSL"], config=config) as kafka:
+        with TlsClient(kafka) as client:
+            assert port_told_to(client)
+        with pytest.raises(ssl.SSLError, match="handshake failure"):
+            TlsClient(kafka, "OWN")
+        with TlsClient(kafka, "OWN", certificate=kafka.tls.client("a")) as client:
+            assert port_told_to(client)
 
 
 @pytest.mark.parametrize("what", [each for each in CHOICES if each not in ("valid", "nothing")])
