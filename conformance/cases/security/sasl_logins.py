@@ -112,7 +112,7 @@ _SETUP = (
 
 
 def _scram(name: str, first: bytes, final: SaslFinal | bytes | None, mechanism: str, version: int, ends: Step) -> Case:
-    steps = [*_SETUP, _send(_handshake(mechanism, 0 if version == _BARE else 1)), Hear(1)]
+    steps: list[Step] = [*_SETUP, _send(_handshake(mechanism, 0 if version == _BARE else 1)), Hear(1)]
     steps.append(_send(_token(first, version)))
     if final is not None:
         steps += [Hear(1), _send(_token(final, version, 3)) if isinstance(final, bytes) else final]

@@ -118,7 +118,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap("PLAINTEXT")})
         for mechanism in SCRAM.values():
             upsertion = UserScramCredentialUpsertion("carol", ScramCredentialInfo(mechanism, 4096), b"word")
-            admin.alter_user_scram_credentials([upsertion])["carol"].result(30)
+            admin.alter_user_scram_credentials([upsertion])["carol"].result()
         yield cluster
 
 

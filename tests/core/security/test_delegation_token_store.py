@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -55,7 +55,7 @@ def described(client: SaslClient, *owners: str) -> list[str]:
     return [token.token_id for token in answer.tokens]
 
 
-def after_ms(time: Any) -> int:
+def after_ms(time: datetime) -> int:
     return round(time.timestamp() * 1000) - START_WALL_MS
 
 
