@@ -103,7 +103,7 @@ def _user(name: str, mechanism: str, password: str = "secret") -> Send:
     return Send((request(51, 0, {"deletions": [], "upsertions": [upsertion]}, 1),), conn="admin")
 
 
-_SETUP = (
+_SETUP: tuple[Step, ...] = (
     *(_user(name, mechanism) for mechanism in HASHES for name in ("carol", "d,e=f")),
     _user("only-512", "SCRAM-SHA-512"),
     Settle("admin"),
