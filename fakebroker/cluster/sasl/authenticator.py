@@ -11,11 +11,13 @@ Source   clients/.../security/authenticator/SaslServerAuthenticator.java; client
          processCompletedReceives @ 4.0.
 Differs  In the state AUTHENTICATE another request of 4 KiB or more closes the connection; Kafka reads it to the end and
          responds with its error. The error responses of these requests have no message.
+         A session lasts at most 2.7 million years.
 Units    milliseconds: the end of a session counts as clients measure time, that of a credential is wall time.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, final
 
 from fakebroker.apis import registry
@@ -51,6 +53,7 @@ _ARRIVALS: Final = {
     sasl_authenticate.KEY: SaslArrival.SASL_AUTHENTICATE,
 }
 _MIN_REAUTH_INTERVAL_MS: Final = 1_000
+_LONGEST_MS: Final = timedelta.max // timedelta(milliseconds=1)  # that a response has room for, here
 _REASON_CHARACTERS: Final = 1_000  # a client may choose a part of a reason
 _NO_KAFKA_REQUEST: Final = (
     "Invalid request, potential reasons: kafka client configured with the wrong security protocol, it does not support "
@@ -162,7 +165,7 @@ class SaslServerAuthenticator(Authenticator):
         ends = [most_ms] if most_ms else []
         if server.expires_ms is not None:
             ends.append(server.expires_ms - now_ms)
-        return max(min(ends), 0) if ends else None
+        return max(min(*ends, _LONGEST_MS), 0) if ends else None
 
     # The exchange.
 

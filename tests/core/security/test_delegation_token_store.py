@@ -75,6 +75,15 @@ def test_a_lifetime_is_cut_at_that_of_the_broker(
     assert (after_ms(token.expiry_timestamp), after_ms(token.max_timestamp)) == (expiry_ms, max_ms)
 
 
+def test_a_token_expires_in_the_year_9999_at_the_latest() -> None:
+    longest = str((1 << 63) - 1)
+    config = TOKENS | {"delegation.token.max.lifetime.ms": longest, "delegation.token.expiry.time.ms": longest}
+    client = logged_in(Simulation(brokers=1, config=config))
+    token = create(client)
+    assert (token.max_timestamp.year, token.expiry_timestamp.year) == (9999, 9999)
+    assert renew(client, token.hmac).expiry_timestamp.year == 9999
+
+
 def test_a_renewal_moves_the_expiry_up_to_the_maximum(simulation: Simulation) -> None:
     client = logged_in(simulation)
     token = create(client)
