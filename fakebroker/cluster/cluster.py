@@ -276,6 +276,11 @@ class Cluster(Lives):
         yield from self.broker_configs.alter_in_slices(changes)
         self._handle_requests()
 
+    def expire_sessions(self, user: str | None, now: Now) -> int:
+        """End the sessions of SASL of a user, or of all, now. Return how many there were."""
+        self._enter(now)
+        return self.sasl.expire_sessions(user)
+
     # Internal methods.
 
     def _handle_requests(self) -> None:

@@ -159,6 +159,7 @@ class Connection:
     listener         the listener that accepted it
     authenticator    the authentication of its client, until that is complete for ever; None without SASL
     principal        the authenticated user
+    mechanism        the mechanism of SASL by which the client has authenticated; empty if it has not
     by_token         the client has authenticated with a delegation token
     software         name and version of the client, if it has sent them (KIP-511)
     peer             names the other side in logs
@@ -188,6 +189,7 @@ class Connection:
         "is_queued",
         "last_active_ms",
         "listener",
+        "mechanism",
         "memory_bytes",
         "number",
         "peer",
@@ -218,6 +220,7 @@ class Connection:
         self.listener = listener
         self.authenticator: Authenticator | None = None
         self.principal = ANONYMOUS
+        self.mechanism = ""
         self.by_token = False
         self.software = "unknown", "unknown"
         self.peer = peer

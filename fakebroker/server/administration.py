@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from fakebroker.core.arguments import MAPPING, STRING, WHOLE_NUMBER, require
+from fakebroker.core.arguments import MAPPING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import Selection
 from fakebroker.core.security.identity import Listener
@@ -123,6 +123,13 @@ class Administration:
         driver = self._at_home
         yield from driver.cluster.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
         driver.settle()
+
+    def expire_sessions(self, user: str | None = None) -> int:
+        """End the sessions of SASL of a user, or of all, now. The next request of such a client closes its connection,
+        unless the client authenticates again. Return how many there were."""
+        require(STRING_OR_NONE, user=user)
+        driver = self._at_home
+        return driver.cluster.expire_sessions(user, driver.clock.stamp())
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.

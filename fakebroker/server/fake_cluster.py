@@ -145,6 +145,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     create_topic = called(AsyncFakeCluster.create_topic)
     alter_topic_configs = called(AsyncFakeCluster.alter_topic_configs)
     alter_broker_configs = called(AsyncFakeCluster.alter_broker_configs)
+    expire_sessions = called(AsyncFakeCluster.expire_sessions)
     delete_topic = called(AsyncFakeCluster.delete_topic)
     move_leader = called(AsyncFakeCluster.move_leader)
     reassign = called(AsyncFakeCluster.reassign)

@@ -3,6 +3,8 @@ refused."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.asking import ask
 from support.requests import metadata
@@ -24,7 +26,7 @@ def of_address(simulation: Simulation, rate: float | None, address: str = "10.0.
     simulation.cluster.alter_client_quotas(QuotaEntity(None, None, address), quotas)
 
 
-def connected(simulation: Simulation, count: int, **kwargs: str) -> list[SimulatedClient]:
+def connected(simulation: Simulation, count: int, **kwargs: Any) -> list[SimulatedClient]:
     return [simulation.connect(1, **kwargs) for _ in range(count)]
 
 

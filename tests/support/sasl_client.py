@@ -83,6 +83,7 @@ def add_user(simulation: Simulation, name: str, password: str, mechanism: str = 
     }
     client = simulation.connect()
     client.send(request(51, 0, {"deletions": [], "upsertions": [upsertion]}))
-    [result] = decode_response(51, 0, client.answers[-1][1])[1].results  # type: ignore[attr-defined]
+    answer: Any = decode_response(51, 0, client.answers[-1][1])[1]
+    [result] = answer.results
     assert result.error_code == 0
     client.disconnect()

@@ -103,7 +103,7 @@ def _user(name: str, mechanism: str, password: str = "secret") -> Send:
     return Send((request(51, 0, {"deletions": [], "upsertions": [upsertion]}, 1),), conn="admin")
 
 
-_SETUP = (
+_SETUP: tuple[Step, ...] = (
     *(_user(name, mechanism) for mechanism in HASHES for name in ("carol", "d,e=f")),
     _user("only-512", "SCRAM-SHA-512"),
     Settle("admin"),
@@ -112,7 +112,7 @@ _SETUP = (
 
 
 def _scram(name: str, first: bytes, final: SaslFinal | bytes | None, mechanism: str, version: int, ends: Step) -> Case:
-    steps = [*_SETUP, _send(_handshake(mechanism, 0 if version == _BARE else 1)), Hear(1)]
+    steps: list[Step] = [*_SETUP, _send(_handshake(mechanism, 0 if version == _BARE else 1)), Hear(1)]
     steps.append(_send(_token(first, version)))
     if final is not None:
         steps += [Hear(1), _send(_token(final, version, 3)) if isinstance(final, bytes) else final]

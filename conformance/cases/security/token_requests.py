@@ -42,7 +42,7 @@ def _describe(version: int, owners: list[dict[str, str]] | None, correlation_id:
 _NOBODY = [{"principal_type": "User", "principal_name": "nobody"}]
 _RENEWER = {"principal_type": "User", "principal_name": "bob"}
 _GROUP = {"principal_type": "Group", "principal_name": "g"}
-_OWNER = {"owner_principal_type": "User", "owner_principal_name": "carol"}
+_OWNER: dict[str, Any] = {"owner_principal_type": "User", "owner_principal_name": "carol"}
 
 CASES: list[Case] = [
     *(

@@ -11,11 +11,13 @@ Source   clients/.../security/authenticator/SaslServerAuthenticator.java; client
          processCompletedReceives @ 4.0.
 Differs  In the state AUTHENTICATE another request of 4 KiB or more closes the connection; Kafka reads it to the end and
          responds with its error. The error responses of these requests have no message.
+         A session lasts at most 2.7 million years.
 Units    milliseconds: the end of a session counts as clients measure time, that of a credential is wall time.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, final
 
 from fakebroker.apis import registry
@@ -51,6 +53,8 @@ _ARRIVALS: Final = {
     sasl_authenticate.KEY: SaslArrival.SASL_AUTHENTICATE,
 }
 _MIN_REAUTH_INTERVAL_MS: Final = 1_000
+_LONGEST_MS: Final = timedelta.max // timedelta(milliseconds=1)  # that a response has room for, here
+_REASON_CHARACTERS: Final = 1_000  # a client may choose a part of a reason
 _NO_KAFKA_REQUEST: Final = (
     "Invalid request, potential reasons: kafka client configured with the wrong security protocol, it does not support "
     "KIP-43 or it is not a kafka client."
@@ -93,6 +97,20 @@ class SaslServerAuthenticator(Authenticator):
         self._again_since_ms: int | None = None
         self._set_limit()
 
+    @classmethod
+    def of_session(
+        cls, services: SaslServices, connection: Connection, max_request_bytes: int
+    ) -> SaslServerAuthenticator:
+        """Return the authenticator of a client that is authenticated already, for a session that has an end now."""
+        authenticator = cls(services, connection, max_request_bytes)
+        authenticator.state, authenticator.mechanism = SaslState.COMPLETE, connection.mechanism
+        authenticator._set_limit()
+        return authenticator
+
+    def expire(self) -> None:
+        """End the session with the present millisecond: the next request closes the connection."""
+        self.expires_ms = self._services.clock.client_ms - 1
+
     @property
     def is_complete(self) -> bool:
         return self.state is SaslState.COMPLETE
@@ -134,6 +152,7 @@ class SaslServerAuthenticator(Authenticator):
         self.expires_ms = None if lifetime_ms is None else self._services.clock.client_ms + lifetime_ms
         connection.principal = _principal_of(server)
         connection.by_token = server.by_token
+        connection.mechanism = self.mechanism
         self._tell(str(connection.principal), NO_ERROR, "")
         self._on(SaslEvent.COMPLETED)
         if self.expires_ms is None:
@@ -146,7 +165,7 @@ class SaslServerAuthenticator(Authenticator):
         ends = [most_ms] if most_ms else []
         if server.expires_ms is not None:
             ends.append(server.expires_ms - now_ms)
-        return max(min(ends), 0) if ends else None
+        return max(min(*ends, _LONGEST_MS), 0) if ends else None
 
     # The exchange.
 
@@ -296,16 +315,19 @@ class SaslServerAuthenticator(Authenticator):
             self._close(reason)
             return
         self._on(SaslEvent.FAILED)
-        self._services.sockets.close_failed(self._connection, f"failed authentication: {reason}", response)
+        why = f"failed authentication: {reason[:_REASON_CHARACTERS]}"
+        self._services.sockets.close_failed(self._connection, why, response)
 
     def _close(self, reason: str) -> None:
         """Close the connection at once, without a response."""
         self._on(SaslEvent.FAILED)
-        self._services.sockets.close(self._connection, f"failed authentication: {reason}")
+        why = f"failed authentication: {reason[:_REASON_CHARACTERS]}"
+        self._services.sockets.close(self._connection, why)
 
     def _tell(self, principal: str, error: str, reason: str) -> None:
         probe, connection = self._services.probe, self._connection
         if probe.listeners:
+            reason = reason[:_REASON_CHARACTERS]
             where, listener = (connection.number, connection.broker_id), connection.listener.name
             probe.tell(Login(*probe.times, *where, listener, self.mechanism, principal, error, reason, self._is_again))
 

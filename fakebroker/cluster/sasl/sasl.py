@@ -47,3 +47,25 @@ class Sasl:
         """Let the client of a new connection authenticate before its first request."""
         limit = self._members.config.socket_request_max_bytes
         connection.authenticator = SaslServerAuthenticator(self._services, connection, limit)
+
+    def expire_sessions(self, user: str | None = None) -> int:
+        """End the sessions of a user, or of all, now. Their next requests close the connections, unless the clients
+        authenticate again. Return how many there were."""
+        expired = 0
+        for broker_id in self._members.registry.broker_ids:
+            for connection in self._services.sockets.connections.all(broker_id):
+                if connection.mechanism and user in (None, connection.principal.name):
+                    expired += self._expire(connection)
+        return expired
+
+    def _expire(self, connection: Connection) -> bool:
+        authenticator = connection.authenticator
+        if authenticator is None:
+            limit = self._members.config.socket_request_max_bytes
+            authenticator = SaslServerAuthenticator.of_session(self._services, connection, limit)
+            connection.authenticator = authenticator
+        assert isinstance(authenticator, SaslServerAuthenticator)
+        if not authenticator.is_complete:
+            return False
+        authenticator.expire()
+        return True

@@ -5,7 +5,8 @@ Theory   The id of a token is the user name, and its HMAC, as base64, the passwo
          then they are described, and a login with one begins a session that has ended already.
 Source   metadata/.../controller/DelegationTokenControlManager.java, server-common/.../security/
          DelegationTokenManager.java, clients/.../token/delegation/internals/DelegationTokenCache.java @ 4.4.
-Differs  The credentials of a token are made with its first login by a mechanism, not when the token is made.
+Differs  The credentials of a token are made with its first login by a mechanism, not when the token is made. A token
+         expires in the year 9999 at the latest.
 Units    wall milliseconds.
 Errors   KafkaError with the error code of the API.
 """
@@ -33,7 +34,7 @@ from fakebroker.core.security.sasl.scram_formatter import (
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
-_LONG_MAX: Final = (1 << 63) - 1
+_LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999: messages have no later time here
 _ID_BYTES: Final = 16
 _BY_NAME: Final = {mechanism.name: mechanism for mechanism in MECHANISMS.values()}
 
@@ -182,4 +183,4 @@ def _check_owner(token: DelegationToken, principal: KafkaPrincipal) -> None:
 
 
 def _sum(now_ms: int, duration_ms: int) -> int:
-    return min(now_ms + duration_ms, _LONG_MAX)
+    return min(now_ms + duration_ms, _LAST_MS)

@@ -118,7 +118,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap("PLAINTEXT")})
         for mechanism in SCRAM.values():
             upsertion = UserScramCredentialUpsertion("carol", ScramCredentialInfo(mechanism, 4096), b"word")
-            admin.alter_user_scram_credentials([upsertion])["carol"].result(30)
+            admin.alter_user_scram_credentials([upsertion])["carol"].result()
         yield cluster
 
 
@@ -171,3 +171,15 @@ def test_an_expired_token_is_refused(kafka: FakeCluster, library: str) -> None:
     with pytest.raises(Exception, match=r"(?i)auth|sasl|bootstrap|token"):
         CLIENTS[library](settings_of(kafka, library, "OAUTHBEARER"), token)
     assert logins(kafka, before) == {("OAUTHBEARER", "", "SASL_AUTHENTICATION_FAILED")}
+
+
+def test_a_client_logs_in_again_after_its_session_was_ended(kafka: FakeCluster) -> None:
+    producer = confluent_kafka.Producer(settings_of(kafka, "confluent", "PLAIN"))
+    sent, before = len(read_values(kafka, TOPIC)), count(kafka)
+    producer.produce(TOPIC, VALUE)
+    assert producer.flush(60) == 0
+    assert kafka.expire_sessions("alice") >= 1
+    producer.produce(TOPIC, VALUE)
+    assert producer.flush(60) == 0
+    assert read_values(kafka, TOPIC)[sent:] == [VALUE, VALUE]
+    assert count(kafka) > before + 1

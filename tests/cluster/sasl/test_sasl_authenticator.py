@@ -76,7 +76,7 @@ def test_after_handshake_v0_tokens_have_no_header(client: SaslClient) -> None:
 def test_after_handshake_v0_a_refused_token_has_no_response(simulation: Simulation, client: SaslClient) -> None:
     client.handshake("PLAIN", 0)
     client.client.send(encode_frame(b"\0alice\0wrong"))
-    assert client.closed is None
+    assert client.client.closed_ms is None
     simulation.advance(DELAY_MS)
     assert client.closed == "failed authentication: Authentication failed: Invalid username or password"
     assert len(client.client.answers) == 1

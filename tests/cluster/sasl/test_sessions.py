@@ -110,6 +110,22 @@ def test_a_mechanism_may_have_sessions_of_its_own_length() -> None:
     assert SaslClient(simulation).scram("carol", "word").session_lifetime.total_seconds() == 8
 
 
+def test_sessions_of_a_user_end_on_request() -> None:
+    simulation = Simulation(brokers=1, config=CONFIG)
+    clients = [SaslClient(simulation) for _ in range(4)]
+    for client in clients[:2]:
+        client.plain()
+    clients[2].plain("bob", "word")
+    clients[3].handshake("PLAIN")
+    assert simulation.cluster.expire_sessions("alice", simulation.now) == 2
+    assert clients[2].answers()
+    assert not clients[0].answers()
+    assert clients[0].closed == "the session of the client has expired"
+    assert clients[1].plain().error_code == 0  # it renews its session, and has no end again
+    assert clients[1].answers()
+    assert simulation.cluster.expire_sessions(None, simulation.now) == 2
+
+
 def test_skipped_time_does_not_end_a_session() -> None:
     simulation = Simulation(brokers=1, config=CONFIG | NOT_IDLE | {"connections.max.reauth.ms": "5000"})
     client = SaslClient(simulation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -55,7 +55,7 @@ def described(client: SaslClient, *owners: str) -> list[str]:
     return [token.token_id for token in answer.tokens]
 
 
-def after_ms(time: Any) -> int:
+def after_ms(time: datetime) -> int:
     return round(time.timestamp() * 1000) - START_WALL_MS
 
 
@@ -73,6 +73,15 @@ def test_a_lifetime_is_cut_at_that_of_the_broker(
 ) -> None:
     token = create(logged_in(simulation), lifetime_ms)
     assert (after_ms(token.expiry_timestamp), after_ms(token.max_timestamp)) == (expiry_ms, max_ms)
+
+
+def test_a_token_expires_in_the_year_9999_at_the_latest() -> None:
+    longest = str((1 << 63) - 1)
+    config = TOKENS | {"delegation.token.max.lifetime.ms": longest, "delegation.token.expiry.time.ms": longest}
+    client = logged_in(Simulation(brokers=1, config=config))
+    token = create(client)
+    assert (token.max_timestamp.year, token.expiry_timestamp.year) == (9999, 9999)
+    assert renew(client, token.hmac).expiry_timestamp.year == 9999
 
 
 def test_a_renewal_moves_the_expiry_up_to_the_maximum(simulation: Simulation) -> None:
