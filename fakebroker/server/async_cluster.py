@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.administration import Administration
@@ -29,6 +30,7 @@ from fakebroker.server.made.spec import ClusterSpec
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
+from fakebroker.server.security.acls_in_hand import Acls
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
 
@@ -124,6 +126,7 @@ class AsyncFakeCluster(Administration):
         self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
         self.faults = AsyncFaults(lambda: self._at_home)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
@@ -294,6 +297,15 @@ class AsyncFakeCluster(Administration):
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         self._at_home.cluster.alter_client_quotas(entity, alterations)
+
+    def _create_acl(self, binding: AclBinding) -> None:
+        self._at_home.cluster.create_acl(binding)
+
+    def _delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        return self._at_home.cluster.delete_acls(wanted)
+
+    def _find_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        return self._at_home.cluster.acls(wanted)
 
     @property
     def _at_home(self) -> Driver:

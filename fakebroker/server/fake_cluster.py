@@ -21,6 +21,7 @@ from fakebroker.server.loops import new_event_loop
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
+from fakebroker.server.security.acls_in_hand import Acls
 
 
 class FakeCluster(FromThreads[AsyncFakeCluster]):
@@ -71,6 +72,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         self._call, self._await = thread.call, thread.wait_for
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
         self.faults = FaultsInHand(self._cluster.faults, thread)
         self.clock = ClockInHand(self._cluster.clock, thread)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
@@ -136,6 +138,9 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     compact = called(AsyncFakeCluster.compact)
     _run_followers = called(AsyncFakeCluster._run_followers)
     _alter_quotas = called(AsyncFakeCluster._alter_quotas)
+    _create_acl = called(AsyncFakeCluster._create_acl)
+    _delete_acls = called(AsyncFakeCluster._delete_acls)
+    _find_acls = called(AsyncFakeCluster._find_acls)
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from conformance import session_steps
-from conformance.acl_steps import CLIENT, acl, acl_case, admin, create_acls, host_of
 from conformance.frames import batch, fetch, produce, request
 from conformance.scenario import Case, CatchUp, Send, Settle, Step, Topic
+from conformance.security.acl_steps import CLIENT, acl, acl_case, admin, create_acls, host_of
 from conformance.session_steps import ONE, Partitions
 
 _DESCRIBE_ACLS, _DELETE_ACLS, _DESCRIBE_TOPICS, _DESCRIBE_TRANSACTIONS = 29, 31, 75, 65

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from conformance.acl_steps import acl_case, admin
 from conformance.consumer_group_frames import describe
 from conformance.frames import batch, metadata, request
 from conformance.group_frames import describe_groups
 from conformance.offset_frames import offset_fetch
 from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, ReadLog, Step, Topic, placeholder
+from conformance.security.acl_steps import acl_case, admin
 from conformance.transactions.frames import describe_transactions
 from fakebroker.apis import registry
 from fakebroker.protocol.messages import field_names

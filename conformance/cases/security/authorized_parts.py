@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.acl_steps import ADMIN, acl_case, admin
 from conformance.consumer_group_frames import describe, join
 from conformance.frames import request
 from conformance.group_frames import delete_groups, describe_groups, list_groups
 from conformance.offset_frames import offset_commit, offset_fetch
 from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, Send, Settle, Step, Topic
+from conformance.security.acl_steps import ADMIN, acl_case, admin
 from conformance.transactions.frames import (
     add_partitions,
     describe_transactions,
