@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from conformance.transcripts.golden import Golden
 from conformance.transcripts.recording import Answer, Heard
 from conformance.transcripts.words import answer_words
-from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
 _MEMBERS: Final = "JoinGroup SyncGroup Heartbeat LeaveGroup DescribeGroups ListGroups OffsetCommit OffsetFetch"
 _TRANSACTION: Final = (
@@ -51,7 +51,7 @@ LOOKS: Final[Mapping[str, frozenset[str]]] = {
     }.items()
 }
 
-_NAMES: Final[dict[int, str]] = {int(code.value): code.name for code in ErrorCode}
+_NAMES: Final[dict[int, str]] = {int(code.value): kafka_name(code) for code in ErrorCode}
 
 
 class Shown(NamedTuple):

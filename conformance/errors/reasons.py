@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakebroker.apis.errors import AUTHORIZER, DISK, KNOWN, MOMENT, PASSED_ON, SLOW
+from fakebroker.apis.errors import DISK, KNOWN, MOMENT, PASSED_ON, SLOW
 from fakebroker.core.faults.table import table
 
 BUG: Final = "needs an unforeseen failure"
@@ -37,13 +37,15 @@ _OF_ALL: Final[dict[str, str]] = {
     "GROUP_ID_NOT_FOUND": KNOWN,
     "INVALID_GROUP_ID": "of a name that is null, which no request can say",
     "INVALID_PRINCIPAL_TYPE": TOKENS,
+    "CLUSTER_AUTHORIZATION_FAILED": KNOWN,
+    "GROUP_AUTHORIZATION_FAILED": KNOWN,
+    "TOPIC_AUTHORIZATION_FAILED": KNOWN,
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": KNOWN,
 }
 
 
 def reason(api: str, error: str) -> str:
     """Return a short reason for a pair that no case shows; "" if there is none."""
-    if error.endswith("AUTHORIZATION_FAILED") and error != "DELEGATION_TOKEN_AUTHORIZATION_FAILED":
-        return AUTHORIZER
     if error in table()[api].unseen:
         return table()[api].unseen[error]
     if "DELEGATION_TOKEN" in error or (api.endswith("DelegationToken") and error == "INVALID_PRINCIPAL_TYPE"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fakebroker.core.controller.authorizer import STANDARD_AUTHORIZER
+from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
 
 _COMMON = {
     "auto.create.topics.enable": "false",
@@ -154,7 +154,7 @@ BOXES = {
         },
     ),
     "compacts": Box(1, _COMMON | _CLEANS, _CLEANS_SMALL),
-    # Everything is allowed until the first case gives ACLs to the harness (conformance/acl_steps.py).
+    # Everything is allowed until the first case gives ACLs to the harness (conformance/security/acl_steps.py).
     "acls": Box(
         1,
         _TRANSACTIONS

@@ -57,7 +57,6 @@ TOKEN = (
 )
 
 # Why Kafka was not seen to return an error (docs/errors.md).
-AUTHORIZER = "needs an authorizer"
 DISK = "needs a disk that fails"
 KNOWN = "of other versions of Kafka: 4.4 has no code for it, clients do"
 MOMENT = "needs two things at the same moment"

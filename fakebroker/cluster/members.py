@@ -39,8 +39,12 @@ from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
+from fakebroker.core.security.acl_control import AclControl, matching
 from fakebroker.core.security.identity import Listener
+from fakebroker.core.security.standard_authorizer import StandardAuthorizer
 from fakebroker.core.transactions.service import TransactionService
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
@@ -260,6 +264,31 @@ class Members(HasNow):
     def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         """Set or remove the quotas of an entity; they apply from the next request on. Raises KafkaError."""
         self.client_quotas.alter(entity, alterations)
+
+    # ACLs. Each raises KafkaError without an authorizer.
+
+    def create_acl(self, binding: AclBinding) -> None:
+        """Create an ACL; it applies from the next request on. Raise KafkaError if Kafka would refuse it."""
+        [error] = finish(AclControl(self._authorizer).create_acls([binding]))
+        if error is not None:
+            raise error
+
+    def delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        """Delete the ACLs that match, and return them."""
+        found = self.acls(wanted)
+        for binding in found:
+            self._authorizer.remove(binding)
+        return found
+
+    def acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        """Return the ACLs that match, the oldest first."""
+        return finish(matching(self._authorizer, wanted))
+
+    @property
+    def _authorizer(self) -> StandardAuthorizer:
+        if self.controller.authorizer is None:
+            raise KafkaError(ErrorCode.security_disabled, "No Authorizer is configured.")
+        return self.controller.authorizer
 
     def next_life(self) -> Life:
         """Return the life of the cluster that takes its address after this one."""

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
@@ -27,6 +28,7 @@ from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
+from fakebroker.server.security.acls_in_hand import Acls
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
 
@@ -132,6 +134,7 @@ class AsyncFakeCluster(Administration):
         self.quotas = Quotas(self._alter_quotas)
         self._signer = TokenSigner()
         self.oauth = OAuth(self._new_token, self._signer)
+        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
         self.faults = AsyncFaults(lambda: self._at_home)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
@@ -302,6 +305,15 @@ class AsyncFakeCluster(Administration):
             return unsecured(claims)
         driver.cluster.sasl.mechanisms.verify = self._signer.verify
         return self._signer.sign(claims)
+
+    def _create_acl(self, binding: AclBinding) -> None:
+        self._at_home.cluster.create_acl(binding)
+
+    def _delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        return self._at_home.cluster.delete_acls(wanted)
+
+    def _find_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        return self._at_home.cluster.acls(wanted)
 
     @property
     def _at_home(self) -> Driver:

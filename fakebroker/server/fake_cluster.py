@@ -23,6 +23,7 @@ from fakebroker.server.oauth.tokens import OAuth
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
+from fakebroker.server.security.acls_in_hand import Acls
 
 
 class FakeCluster(FromThreads[AsyncFakeCluster]):
@@ -78,6 +79,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
         self.oauth = OAuth(self._new_token, self._cluster._signer)
+        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
         self.faults = FaultsInHand(self._cluster.faults, thread)
         self.tls = self._cluster.tls
         self.clock = ClockInHand(self._cluster.clock, thread)
@@ -153,6 +155,9 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     _run_followers = called(AsyncFakeCluster._run_followers)
     _alter_quotas = called(AsyncFakeCluster._alter_quotas)
     _new_token = called(AsyncFakeCluster._new_token)
+    _create_acl = called(AsyncFakeCluster._create_acl)
+    _delete_acls = called(AsyncFakeCluster._delete_acls)
+    _find_acls = called(AsyncFakeCluster._find_acls)
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from conformance import session_steps
-from conformance.acl_steps import CLIENT, acl, acl_case, admin, create_acls, host_of
 from conformance.frames import batch, fetch, produce, request
 from conformance.scenario import Case, CatchUp, Send, Settle, Step, Topic
+from conformance.security.acl_steps import CLIENT, acl, acl_case, admin, create_acls, host_of
 from conformance.session_steps import ONE, Partitions
 
 _DESCRIBE_ACLS, _DELETE_ACLS, _DESCRIBE_TOPICS, _DESCRIBE_TRANSACTIONS = 29, 31, 75, 65
@@ -203,15 +203,16 @@ def _walk(seed: int) -> Case:
     grants: list[dict[str, Any]] = []
     for _ in range(random.randint(3, 9)):
         name = random.choice([*names, "*"])
-        only_here = name == "*"
+        operation = random.choice(_OPERATIONS)
+        only_here = name == "*" or operation in ("ALL", "WRITE")  # else others might write some topic (InitProducerId)
         grants.append(
             acl(
                 random.choice(("TOPIC", "TOPIC", "TRANSACTIONAL_ID")),
                 name,
-                random.choice(_OPERATIONS),
+                operation,
                 host=host if only_here else random.choice((host, "*", network, "127.0.0.9", "10.0.0.0/8")),
                 permission=random.choice(("ALLOW", "ALLOW", "ALLOW", "DENY")),
-                pattern="LITERAL" if only_here else random.choice(("LITERAL", "PREFIXED")),
+                pattern="LITERAL" if name == "*" else random.choice(("LITERAL", "PREFIXED")),
                 principal=random.choice(("User:ANONYMOUS", "User:ANONYMOUS", "User:*", "User:another")),
             )
         )

@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from conformance.acl_steps import acl_case
-from conformance.frames import batch, request
-from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, Step, Topic, placeholder
+from conformance.consumer_group_frames import describe
+from conformance.frames import batch, metadata, request
+from conformance.group_frames import describe_groups
+from conformance.offset_frames import offset_fetch
+from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, ReadLog, Step, Topic, placeholder
+from conformance.security.acl_steps import acl_case, admin
+from conformance.transactions.frames import describe_transactions
 from fakebroker.apis import registry
 from fakebroker.protocol.messages import field_names
 
 _TIMEOUT = timedelta(seconds=30)
 _EACH, _ENDS = "each version", "the first and the last version"
+_PRODUCE = 0
 _ABSENT = "acl-absent"  # no topic has this name
 _THERE = "acl-there"
 _ID = placeholder(_THERE)
@@ -93,7 +98,10 @@ _TRANSACTION: dict[str, Any] = {
     "group_id": "acl-group",
     "committed": True,
     "transaction_timeout": _TIMEOUT,
-    "topics": [{"name": name, "partitions": (0, 7)} for name in (_THERE, _ABSENT, "__consumer_offsets")],
+    "v3_and_below_transactional_id": "acl-transaction",
+    "v3_and_below_producer_id": 1,
+    "v3_and_below_producer_epoch": 0,
+    "v3_and_below_topics": [{"name": name, "partitions": (0, 7)} for name in (_THERE, _ABSENT, "__consumer_offsets")],
     "transactions": [
         {
             "transactional_id": "acl-transaction",
@@ -271,6 +279,10 @@ _SINGLE_TOPIC: dict[str, Any] = {
     "forgotten_topics_data": [],
     "rack_id": "",
 }
+_FOLLOWED: dict[str, Any] = _SINGLE_TOPIC | {
+    "replica_id": 1,
+    "replica_state": {"replica_id": 1, "replica_epoch": -1},
+}
 _PRODUCED: dict[str, Any] = {
     "transactional_id": None,
     "acks": -1,
@@ -411,6 +423,7 @@ DENIED = (
     Denied("produce-in-transaction", 0, _IN_TRANSACTION, f"TOPIC {_THERE} WRITE"),
     Denied("produce-in-transaction-topic", 0, _IN_TRANSACTION, "TRANSACTIONAL_ID acl-transaction WRITE"),
     Denied("fetch", 1, _SINGLE_TOPIC, versions=_EACH),
+    Denied("fetch-by-a-follower", 1, _FOLLOWED, f"TOPIC {_THERE} READ", (4, 12, 13, 15, 18)),
     Denied("fetch-one-topic", 1, _SINGLE_TOPIC, f"TOPIC {_ABSENT} READ"),
     Denied("fetch-described-only", 1, _SINGLE_TOPIC, f"TOPIC {_THERE} DESCRIBE"),
     Denied("list-offsets", 2, _OFFSETS_ASKED, versions=_EACH),
@@ -504,6 +517,16 @@ DENIED = (
 )
 
 
+# What the harness asks afterwards, by API: nothing was done.
+_LOOKS: dict[int, bytes] = {
+    **dict.fromkeys((8, 28), offset_fetch({"acl-group": None})),
+    **dict.fromkeys((11, 12, 13, 14), describe_groups(["acl-group"])),
+    19: metadata(["acl-never-created"]),
+    **dict.fromkeys((22, 24, 26), describe_transactions("acl-transaction")),
+    68: describe("acl-consumers"),
+}
+
+
 def _versions(denied: Denied) -> Sequence[int]:
     api = registry.load()[denied.api_key]
     if denied.versions == _ENDS:
@@ -523,15 +546,20 @@ def _case(denied: Denied, version: int) -> Case:
     frame = request(denied.api_key, version, values)
     why = f"the client may do {denied.grants or 'nothing'}; the error and its place are KafkaApis' or ControllerApis'"
     topics = (topic,) if values != shared else ()
-    return acl_case(f"authorization/{what}", why, frame, grants=grants, topics=topics, before=_loaded(denied))
+    looks: tuple[Step, ...] = (ReadLog(topic.name),) if denied.api_key == _PRODUCE else ()
+    if denied.api_key in _LOOKS:
+        looks = admin(_LOOKS[denied.api_key])
+    name = f"authorization/{what}"
+    return acl_case(name, why, frame, grants=grants, topics=topics, before=_loaded(denied), after=looks)
 
 
 def _loaded(denied: Denied) -> tuple[Step, ...]:
     """Return the steps that wait for the coordinators that the request comes to."""
     steps: tuple[Step, ...] = ()
-    if "GROUP" in denied.grants or denied.what == "list-groups":
+    looks = denied.api_key in _LOOKS
+    if "GROUP" in denied.grants or denied.what == "list-groups" or looks:
         steps += (AwaitCoordinator("acl-group"),)
-    if "TRANSACTIONAL_ID" in denied.grants or "transactions" in denied.what:
+    if "TRANSACTIONAL_ID" in denied.grants or "transactions" in denied.what or looks:
         steps += (AwaitTransaction("acl-transaction"),)
     return steps
 

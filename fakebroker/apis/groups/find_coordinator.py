@@ -89,7 +89,7 @@ def error_response(ctx: RequestContext, request: FindCoordinatorRequest, code: E
     errors=reads(
         "group transactional_id",
         "COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE GROUP_AUTHORIZATION_FAILED INVALID_REQUEST "
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED",
     ),
 )
 def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]:

@@ -21,7 +21,7 @@ from typing import Final
 from fakebroker.apis import registry
 from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
-from fakebroker.apis.errors import AUTHORIZER, MOMENT, PARTITION_BY_ID, UNANSWERED, appends, because
+from fakebroker.apis.errors import KNOWN, MOMENT, PARTITION_BY_ID, UNANSWERED, appends, because
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
 from fakebroker.apis.produce.verification import resume, verify
 from fakebroker.core.journal.events import Produce
@@ -84,7 +84,7 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
         unseen=because(
             POLICY_VIOLATION=UNANSWERED,
             NOT_ENOUGH_REPLICAS_AFTER_APPEND=MOMENT,
-            CLUSTER_AUTHORIZATION_FAILED=AUTHORIZER,
+            CLUSTER_AUTHORIZATION_FAILED=KNOWN,
         ),
     ),
 )

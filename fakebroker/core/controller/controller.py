@@ -22,7 +22,6 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.alter_partition import AlterPartitionManager
-from fakebroker.core.controller.authorizer import authorizer_of
 from fakebroker.core.controller.cluster_control import ClusterControl
 from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
@@ -43,6 +42,7 @@ from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import check_invariants
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.security.authorizer import authorizer_of
 from fakebroker.core.security.delegation_tokens import DelegationTokens
 from fakebroker.core.security.scram_credentials import ScramCredentials
 from fakebroker.protocol.error_code import ErrorCode
@@ -81,7 +81,9 @@ class Controller:
         self.group_configs = GroupConfigManager(lambda: self.config)
         self.client_metrics = ClientMetricsSubscriptions()
         self.scram_credentials = ScramCredentials()
-        self.authorizer = authorizer_of(config)
+        self.authorizer = authorizer_of(
+            config.authorizer_class_name, config.super_users, config.allow_everyone_if_no_acl_found
+        )
         self.delegation_tokens = DelegationTokens(
             config.delegation_token_secret_key,
             config.delegation_token_max_lifetime_ms,

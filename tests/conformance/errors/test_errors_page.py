@@ -9,6 +9,7 @@ from conformance.errors.after import AFTER
 from conformance.errors.asked import LOOKS, Seen, seen
 from conformance.errors.page import AFTER_WORK, BEFORE_WORK, PAGE, Origin, named, origins, page, read, rows
 from conformance.errors.reasons import reason, unused
+from fakebroker.apis.errors import KNOWN
 from fakebroker.core.faults.table import table
 
 WRITE = "`python -m conformance.errors --write` writes docs/errors.md"
@@ -95,7 +96,7 @@ def test_a_case_that_is_named_stays() -> None:
 
 
 def test_reasons_are_few_words() -> None:
-    assert reason("Fetch", "TOPIC_AUTHORIZATION_FAILED") == "needs an authorizer"
+    assert reason("ListGroups", "CLUSTER_AUTHORIZATION_FAILED") == KNOWN
     assert reason("CreateDelegationToken", "INVALID_PRINCIPAL_TYPE") == "needs delegation tokens"
     assert reason("Fetch", "NOT_THERE") == ""
     assert all(len(reason(api, error).split()) <= 15 for api, error, _ in rows())

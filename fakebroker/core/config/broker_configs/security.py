@@ -15,19 +15,19 @@ class SecurityConfigs:
     """Principals, certificates, delegation tokens."""
 
     authorizer_class_name = Setting(
-        STRING, "", by="core/controller/authorizer", doc="class of the authorizer; empty: everything is allowed"
+        STRING, "", by="core/controller/controller", doc="class of the authorizer; empty: everything is allowed"
     )
     super_users = Setting(
         STRING,
         "",
-        by="core/controller/authorizer",
+        by="core/controller/controller",
         doc="of StandardAuthorizer: who may do everything, with semicolons between",
         is_kafkas=False,
     )
     allow_everyone_if_no_acl_found = Setting(
         BOOLEAN,
         False,
-        by="core/controller/authorizer",
+        by="core/controller/controller",
         doc="of StandardAuthorizer: whether a resource without any ACL is open to all",
         is_kafkas=False,
     )

@@ -1,0 +1,1 @@
+"""Cases of security: their ACLs, and the steps that they share."""

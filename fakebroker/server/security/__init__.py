@@ -1,0 +1,1 @@
+"""Security of a cluster, for its user."""

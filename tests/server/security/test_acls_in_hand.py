@@ -1,0 +1,114 @@
+"""`kafka.acls`: ACLs of a cluster from Python, in force over sockets for a stock client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import Producer
+
+from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
+from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
+
+GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
+
+
+@pytest.fixture
+def kafka() -> Iterator[FakeCluster]:
+    with FakeCluster(1, config=GUARDED) as cluster:
+        cluster.create_topic("orders", partitions=1, replication_factor=1)
+        yield cluster
+
+
+def error_of_a_send(kafka: FakeCluster, topic: str) -> int | None:
+    """Return the error code of a record that confluent-kafka sends."""
+    codes: list[Any] = []
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": False})
+    producer.produce(topic, b"v", on_delivery=lambda error, _: codes.append(error and error.code()))
+    producer.flush()
+    code: int | None = codes[0]
+    return code
+
+
+def test_a_client_may_do_what_an_acl_allows_and_no_more(kafka: FakeCluster) -> None:
+    assert error_of_a_send(kafka, "orders") == ClientError.TOPIC_AUTHORIZATION_FAILED
+
+    kafka.acls.add("topic", "ord", "write", principal="User:ANONYMOUS", pattern="prefixed")
+    assert error_of_a_send(kafka, "orders") is None
+
+    kafka.acls.add("topic", "orders", "write", permission="deny")
+    assert error_of_a_send(kafka, "orders") == ClientError.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_acls_are_listed_and_removed(kafka: FakeCluster) -> None:
+    kafka.acls.add("topic", "orders", "read", principal="User:alice")
+    kafka.acls.add("transactional-id", "*", "Write")
+    kafka.acls.add("cluster", "kafka-cluster", "idempotent-write", host="10.0.0.0/8")
+
+    assert [each.resource_name for each in kafka.acls.list()] == ["orders", "*", "kafka-cluster"]
+    assert [each.principal for each in kafka.acls.list("topic", "orders", pattern="match")] == ["User:alice"]
+    assert [each.host for each in kafka.acls.remove("cluster")] == ["10.0.0.0/8"]
+    assert len(kafka.acls.remove()) == 2
+    assert kafka.acls.list() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("topik", "orders", "read"), "there is no ResourceType 'topik': did you mean 'TOPIC'"),
+        (("topic", "orders", "reed"), "there is no AclOperation 'reed': did you mean 'READ'"),
+        (("unknown", "orders", "read"), "there is no ResourceType 'unknown'"),
+    ],
+)
+def test_a_name_that_kafka_does_not_have_is_refused(kafka: FakeCluster, arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kafka.acls.add(*arguments)
+
+
+def test_an_acl_that_kafka_would_refuse_is_refused(kafka: FakeCluster) -> None:
+    with pytest.raises(KafkaError, match="no colon is present"):
+        kafka.acls.add("topic", "orders", "read", principal="alice")
+    with pytest.raises(KafkaError, match="The only valid name"):
+        kafka.acls.add("cluster", "orders", "read")
+
+
+def test_without_an_authorizer_there_are_no_acls() -> None:
+    with FakeCluster(1) as kafka, pytest.raises(KafkaError, match="No Authorizer is configured"):
+        kafka.acls.list()
+
+
+def test_a_reset_forgets_all_acls(kafka: FakeCluster) -> None:
+    kafka.acls.add("topic", "orders", "read")
+    kafka.reset()
+
+    assert kafka.acls.list() == []
+
+
+def test_an_async_cluster_has_them_too() -> None:
+    async def added() -> int:
+        async with AsyncFakeCluster(1, config=GUARDED) as kafka:
+            kafka.acls.add("group", "g", "read")
+            return len(kafka.acls.list("group"))
+
+    assert asyncio.run(added()) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}, "the only one here is"),
+        (GUARDED | {"super.users": "admin"}, "expected a string in format principalType:principalName but got admin"),
+    ],
+)
+def test_a_wrong_setting_keeps_the_cluster_from_starting(config: dict[str, str], message: str) -> None:
+    with pytest.raises(KafkaError, match=message):
+        FakeCluster(1, config=config).start()
+
+
+def test_a_super_user_may_do_everything() -> None:
+    with FakeCluster(1, config=GUARDED | {"super.users": " User:a ;User:ANONYMOUS"}) as kafka:
+        kafka.create_topic("orders", partitions=1, replication_factor=1)
+        assert error_of_a_send(kafka, "orders") is None
