@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,8 @@ def ask(address: Address, api_key: int, version: int, frame: bytes) -> Any:
 def serve_command(*options: str) -> list[str]:
     """Our broker as users start it, from this interpreter."""
     program = "from fakebroker.cli import main; main()"
-    return [sys.executable, "-c", program, "serve", "--brokers", str(BROKERS), "--port", "0", *options]
+    ports = [] if "--listener" in options else ["--port", "0"]
+    return [sys.executable, "-c", program, "serve", "--brokers", str(BROKERS), *ports, *options]
 
 
 def environment() -> dict[str, str]:
@@ -200,7 +201,7 @@ def start_ours(*options: str) -> Broker:
     return Broker(OURS, __version__, (first["host"], first["port"]), [process.pid], stop)
 
 
-def _start_talking(name: str, command: list[str]) -> Broker:
+def start_talking(name: str, command: list[str]) -> Broker:
     """A peer that prints its addresses and ends with its standard input."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
@@ -222,22 +223,26 @@ def _start_talking(name: str, command: list[str]) -> Broker:
 
 
 def start_mock(brokers: int = BROKERS) -> Broker:
-    return _start_talking(MOCK, [sys.executable, "-m", "benchmarks.peers.librdkafka_mock", str(brokers)])
+    return start_talking(MOCK, [sys.executable, "-m", "benchmarks.peers.librdkafka_mock", str(brokers)])
 
 
 def start_kfake(brokers: int = BROKERS) -> Broker:
-    return _start_talking(KFAKE, [str(kfake_program()), "-brokers", str(brokers)])
+    return start_talking(KFAKE, [str(kfake_program()), "-brokers", str(brokers)])
 
 
-def start_kafka() -> Broker:
-    settings = {"log.segment.delete.delay.ms": "1000", "auto.leader.rebalance.enable": "false"}
+def start_kafka(
+    brokers: int = BROKERS, more: Mapping[str, str] | None = None, listeners: Sequence[str] = ()
+) -> Broker:
+    """Start Apache Kafka, with `more` settings. Its address is that of the first of `listeners`, if there are any."""
+    settings = {"log.segment.delete.delay.ms": "1000", "auto.leader.rebalance.enable": "false", **(more or {})}
     try:
-        box = KafkaBox(BROKERS, settings)
+        box = KafkaBox(brokers, settings, listeners=listeners)
         box.start()
     except Unavailable as reason:
         raise Missing(str(reason).splitlines()[0]) from None
     pids = [process.pid for process in box._processes.values()]
-    return Broker(KAFKA, kafka_version(), box.endpoints[1], pids, box.stop)
+    address = box.others[listeners[0], 1] if listeners else box.endpoints[1]
+    return Broker(KAFKA, kafka_version(), address, pids, box.stop)
 
 
 STARTERS: dict[str, Callable[[], Broker]] = {

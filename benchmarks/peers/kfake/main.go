@@ -4,6 +4,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"flag"
 	"io"
@@ -19,12 +20,22 @@ func main() {
 	workers := flag.Int("workers", 1, "how many of them at a time")
 	produce := flag.String("produce", "", "the frame of the produce request, in hex")
 	fetch := flag.String("fetch", "", "the frame of the fetch request, in hex")
+	cert := flag.String("cert", "", "file of the certificate of listeners with TLS; in plain text without it")
+	key := flag.String("key", "", "file of its key")
 	flag.Parse()
 	if *lives > 0 {
 		live(*lives, *workers, *brokers, unhex(*produce), unhex(*fetch))
 		return
 	}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(*brokers), kfake.AllowAutoTopicCreation())
+	options := []kfake.Opt{kfake.NumBrokers(*brokers), kfake.AllowAutoTopicCreation()}
+	if *cert != "" {
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			panic(err)
+		}
+		options = append(options, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
+	}
+	cluster, err := kfake.NewCluster(options...)
 	if err != nil {
 		panic(err)
 	}

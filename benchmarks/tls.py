@@ -1,0 +1,198 @@
+"""Produce requests of 1 KiB over TLS, and connects, beside kfake and Apache Kafka with TLS.
+
+    python -m benchmarks tls [--quick] [--json]
+
+Every side has one broker with one partition, RF 1, and shows the same certificate, on the curve P-256. One connection
+sends pre-encoded frames, pipelined, and counts the responses, which it looks through for error codes. A connect is a
+full handshake (TLS 1.3, no tickets) and one request ApiVersions. The driver is Python's `ssl`, in a process of its own
+core where there are two. All sides take turns.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.drivers.driver import Address
+from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
+from benchmarks.machine.programs import Missing, kfake_program
+from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, start_kafka, start_ours, start_talking
+from benchmarks.reporting.report import Report, end, missing, options, progress
+from benchmarks.reporting.rows import compare
+from conformance import frames
+from fakebroker.protocol.messages import decode_response
+from fakebroker.server.tls.certificates import PASSWORD, Certificates
+
+TOPIC = "secured"
+WINDOW = 64
+VALUE_BYTES = 1024
+_METADATA, _METADATA_VERSION = 3, 5
+_READ_BYTES = 65_536
+_LIMIT_S = 60.0
+_WARM_KAFKA = 8
+
+
+def secured(name: str, certificates: Certificates) -> Broker:
+    """Start that side. Raises Missing. Its address is that of the listener with TLS."""
+    pem = certificates.valid
+    if name == KFAKE:
+        key, chain = str(pem.with_suffix(".key")), str(pem.with_suffix(".crt"))
+        return start_talking(KFAKE, [str(kfake_program()), "-brokers", "1", "-cert", chain, "-key", key])
+    store = {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(pem.with_suffix(".p12")),
+        "ssl.keystore.password": PASSWORD,
+    }
+    if name == KAFKA:
+        return start_kafka(1, store, ["SSL"])
+    settings = [word for key, value in store.items() for word in ("--config", f"{key}={value}")]
+    return start_ours("--brokers", "1", "--listener", "SSL", *settings)
+
+
+class Connection:
+    """One connection over TLS."""
+
+    def __init__(self, address: Address, context: ssl.SSLContext) -> None:
+        plain = socket.create_connection(address, timeout=_LIMIT_S)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = context.wrap_socket(plain, server_hostname="localhost")
+
+    def ask(self, frame: bytes) -> bytes:
+        """Return the response to a request, without its length."""
+        self.socket.sendall(frame)
+        (size,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = self.socket.recv(size - len(data))
+            if not part:
+                raise ConnectionError("the broker closed the connection")
+            data += part
+        return bytes(data)
+
+    def produce(self, frame: bytes, seconds: float) -> tuple[int, float]:
+        """Send the frame again and again, WINDOW at a time in flight. Return the number of responses, and how long it
+        took in seconds."""
+        size, at = answer_bytes(TOPIC), error_at(TOPIC)
+        half = WINDOW // 2
+        burst = frame * half
+        buffered = bytearray()
+        answers, in_flight = 0, WINDOW
+        begin = time.perf_counter()
+        self.socket.sendall(frame * WINDOW)
+        while True:
+            buffered += self.socket.recv(_READ_BYTES)
+            whole = len(buffered) // size
+            for number in range(whole):
+                if buffered[number * size + at : number * size + at + 2] != b"\0\0":
+                    raise ConnectionError(f"a response with an error: {bytes(buffered[:size]).hex()}")
+            del buffered[: whole * size]
+            answers, in_flight = answers + whole, in_flight - whole
+            took = time.perf_counter() - begin
+            if took < seconds and in_flight <= half:
+                self.socket.sendall(burst)
+                in_flight += half
+            elif took >= seconds and not in_flight:
+                return answers, took
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def prepare(broker: Broker, context: ssl.SSLContext) -> None:
+    """Create the topic, and wait until it has a leader."""
+    until = time.monotonic() + _LIMIT_S
+    connection = Connection(broker.address, context)
+    request = frames.metadata([TOPIC], version=_METADATA_VERSION, allow_auto_topic_creation=True)
+    while time.monotonic() < until:
+        _, answer = decode_response(_METADATA, _METADATA_VERSION, connection.ask(request))
+        (topic,) = answer.topics
+        if not topic.error_code and topic.partitions and topic.partitions[0].leader_id >= 0:
+            return connection.close()
+        time.sleep(0.05)
+    raise RuntimeError(f"{broker.name} has no leader after {_LIMIT_S:.0f} s")
+
+
+def pipelined(broker: Broker, context: ssl.SSLContext, seconds: float) -> dict[str, float]:
+    frame = produce_frame(TOPIC, 0, record_batch(VALUE_BYTES), -1)
+    connection = Connection(broker.address, context)
+    connection.produce(frame, seconds / 5)  # not measured
+    cpu_s = broker.cpu_s()
+    answers, took = connection.produce(frame, seconds)
+    connection.close()
+    return {"requests/s": answers / took, "us CPU": (broker.cpu_s() - cpu_s) / answers * 1e6}
+
+
+def connects(broker: Broker, context: ssl.SSLContext, number: int) -> dict[str, float]:
+    request = frames.api_versions(version=0)
+    cpu_s, begin = broker.cpu_s(), time.perf_counter()
+    for _ in range(number):
+        connection = Connection(broker.address, context)
+        connection.ask(request)
+        connection.close()
+    took = time.perf_counter() - begin
+    return {"us CPU": (broker.cpu_s() - cpu_s) / number * 1e6, "us": took / number * 1e6}
+
+
+@contextmanager
+def sides(certificates: Certificates) -> Iterator[tuple[Mapping[str, Broker], dict[str, str]]]:
+    """Yield the sides that run, and why the others do not."""
+    running: dict[str, Broker] = {}
+    reasons: dict[str, str] = {}
+    try:
+        for name in (OURS, KFAKE, KAFKA):
+            try:
+                running[name] = secured(name, certificates)
+            except Missing as reason:
+                reasons[name] = str(reason)
+        yield running, reasons
+    finally:
+        for broker in running.values():
+            broker.stop()
+
+
+def main(argv: list[str]) -> int:
+    chosen = options("tls", __doc__, argv, "fewer and shorter rounds")
+    rounds, seconds, number = (3, 0.4, 50) if chosen.quick else (7, 1.0, 200)
+    report = Report("tls", driver=f"Python, {ssl.OPENSSL_VERSION}")
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
+        certificates = Certificates(["localhost"], Path(folder))
+        context = ssl.create_default_context(cafile=certificates.ca)
+        works: dict[str, Callable[[Broker], dict[str, float]]] = {
+            "1 KiB over TLS": lambda broker: pipelined(broker, context, seconds),
+            "connect over TLS": lambda broker: connects(broker, context, number),
+        }
+        with sides(certificates) as (running, reasons), progress("tls", len(works)) as step:
+            for broker in running.values():
+                prepare(broker, context)
+            for work, measure in works.items():
+                step(work)
+                samples: dict[str, list[dict[str, float]]] = {name: [] for name in running}
+                for round_ in range(rounds + 1):
+                    for name, broker in running.items():
+                        if round_:
+                            samples[name].append(measure(broker))
+                        else:  # not measured: processes warm up, the JVM more than others
+                            for _ in range(_WARM_KAFKA if name == KAFKA else 1):
+                                measure(broker)
+                for unit in samples[OURS][0]:
+                    ours = [sample[unit] for sample in samples[OURS]]
+                    for peer in (KFAKE, KAFKA):
+                        theirs = [sample[unit] for sample in samples.get(peer, [])]
+                        target = 1.0 if unit == "requests/s" else None
+                        report.add(compare(work, peer, unit, ours, theirs, target, missing(reasons, peer)))
+            report.versions = {name: broker.version for name, broker in running.items() if name != OURS}
+    return end(report, chosen.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
