@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from benchmarks.drivers.driver import Address
 from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
@@ -114,7 +115,7 @@ def prepare(broker: Broker, context: ssl.SSLContext) -> None:
     connection = Connection(broker.address, context)
     request = frames.metadata([TOPIC], version=_METADATA_VERSION, allow_auto_topic_creation=True)
     while time.monotonic() < until:
-        _, answer = decode_response(_METADATA, _METADATA_VERSION, connection.ask(request))
+        answer: Any = decode_response(_METADATA, _METADATA_VERSION, connection.ask(request))[1]
         (topic,) = answer.topics
         if not topic.error_code and topic.partitions and topic.partitions[0].leader_id >= 0:
             return connection.close()

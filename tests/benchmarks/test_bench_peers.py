@@ -51,7 +51,7 @@ def test_a_peer_that_cannot_be_had_is_missing_with_its_reason(monkeypatch: pytes
     def no_go(*arguments: object) -> Path:
         raise Missing("no `go` on this machine")
 
-    def no_maven(*arguments: object) -> None:
+    def no_maven(*arguments: object, **_: object) -> None:
         raise Unavailable("`mvn` is not installed\nand more")
 
     monkeypatch.setattr(brokers, "kfake_program", no_go)
