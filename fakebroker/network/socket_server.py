@@ -251,7 +251,9 @@ class SocketServer(Reading):
         self._failures.delay(connection, reason, last, self._send_last)
 
     def _send_last(self, connection: Connection, reason: str, last: bytes | None) -> None:
-        if not connection.is_closed:
+        if connection.broker_id in self._standing:  # a paused process sends nothing
+            self.close_failed(connection, reason, last)
+        elif not connection.is_closed:
             if last is not None:
                 self.answers.add(connection, last)
             self.close(connection, reason)

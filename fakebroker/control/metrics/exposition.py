@@ -130,7 +130,23 @@ class _Numbers(Collector):
         )
         elections.add_metric((), meter.elections)
         yield elections
+        yield from _logins(meter)
         yield _gauge("fakebroker_clock_elapsed_ms", "the broker's clock since the start", self._here.driver.elapsed_ms)
+
+
+def _logins(meter: Meter) -> Iterator[Metric]:
+    """Kafka's four counters. A client that chose no mechanism has an empty one."""
+    for has_succeeded, outcome in ((True, "successful"), (False, "failed")):
+        for is_again, what in ((False, "authentication"), (True, "reauthentication")):
+            family = CounterMetricFamily(
+                f"kafka_server_socket_server_metrics_{outcome}_{what}",
+                f"logins by SASL: {outcome} {what}",
+                labels=("broker", "listener", "mechanism"),
+            )
+            for (broker_id, listener, mechanism, succeeded, again), count in meter.logins.items():
+                if (succeeded, again) == (has_succeeded, is_again):
+                    family.add_metric((str(broker_id), listener, mechanism), count)
+            yield family
 
 
 def _requests(meter: Meter) -> Iterator[Metric]:

@@ -85,6 +85,8 @@ class Meter:
         self.isr_shrinks: Counter[int] = Counter()
         self.isr_expands: Counter[int] = Counter()
         self.elections = 0
+        # Logins by broker, listener, mechanism, whether they succeeded, and whether the client had a session already.
+        self.logins: Counter[tuple[int, str, str, bool, bool]] = Counter()
         self.connections: dict[int, int] = {}  # the broker of each open connection.
         self._isr: dict[TopicPartition, tuple[int, int]] = {}  # The leader, and the size of the ISR.
         self._in_hand: dict[int, _Timing] = {}  # Current requests by connection.
@@ -112,6 +114,9 @@ class Meter:
                 self.connections[event.connection] = event.broker
             case events.ConnectionClosed():
                 self.connections.pop(event.connection, None)
+            case events.Login():
+                has_succeeded = event.error == events.NO_ERROR
+                self.logins[event.broker, event.listener, event.mechanism, has_succeeded, event.is_again] += 1
             case events.LeaderChanged():
                 self.elections += 1
                 self._isr[TopicPartition(event.topic, event.partition)] = event.leader, len(event.isr)

@@ -157,10 +157,13 @@ class BrokerConfig(
 
     @property
     def without_effect(self) -> list[str]:
-        """The names of given settings without effect, sorted."""
-        return sorted(name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given)
+        """The names of given settings without effect, sorted. Of those of a listener only SASL's have one."""
+        names = [name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given]
+        names += [name for name in self.listener_texts if self.SETTINGS[_setting_of(name)].applied_by != _PER_LISTENER]
+        return sorted(names)
 
 
+_PER_LISTENER = "cluster/sasl/mechanisms"  # the module that reads settings listener by listener
 _FACTORS = (
     "default_replication_factor",
     "offsets_topic_replication_factor",
@@ -181,12 +184,16 @@ def parsed_of_listeners(texts: Mapping[str, str | None]) -> dict[str, str]:
     for name, text in texts.items():
         if text is None:
             raise ConfigError(f"Null value not supported for configuration {name}.")
-        parts = of_listener(name)
-        assert parts is not None
-        key = next(tail for tail in parts.settings if tail in BrokerConfig.SETTINGS)
-        BrokerConfig.SETTINGS[key].parse(text)
+        BrokerConfig.SETTINGS[_setting_of(name)].parse(text)
         found[name] = text
     return found
+
+
+def _setting_of(name: str) -> str:
+    """Return the name of the setting that one of a listener hides."""
+    parts = of_listener(name)
+    assert parts is not None
+    return next(tail for tail in parts.settings if tail in BrokerConfig.SETTINGS)
 
 
 def refuse_unknown(names: Mapping[str, str | None]) -> None:

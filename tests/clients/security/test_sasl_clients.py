@@ -19,12 +19,13 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from support.log_reader import read_values
 
 from fakebroker import FakeCluster
-from fakebroker.core.journal.events import Login
+from fakebroker.core.journal.events import ConnectionClosed, Login
 
 pytest.importorskip("joserfc", reason="the extra security is not installed")
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 TOPIC, VALUE = "orders", b"value"
+HOUR_MS = 3_600_000
 WAIT_MS = 5_000  # for which a refused client tries again
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
@@ -183,3 +184,31 @@ def test_a_client_logs_in_again_after_its_session_was_ended(kafka: FakeCluster) 
     assert producer.flush(60) == 0
     assert read_values(kafka, TOPIC)[sent:] == [VALUE, VALUE]
     assert count(kafka) > before + 1
+
+
+class NewTokens(OfKafkaPython):
+    """A provider that gets a new token for each connection."""
+
+    def __init__(self, kafka: FakeCluster) -> None:
+        super().__init__("")
+        self._kafka = kafka
+
+    def token(self) -> str:
+        return self._kafka.oauth.token("dave", lifetime_ms=HOUR_MS)
+
+
+def test_a_token_of_an_hour_expires_on_the_clock_of_the_test() -> None:
+    config = {"listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": HANDLER}
+    config["connections.max.idle.ms"] = "-1"
+    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=config, clock="manual") as kafka:
+        kafka.create_topic(TOPIC, partitions=1)
+        settings = kafka.client_settings("kafka-python", mechanism="OAUTHBEARER")
+        with leftovers_ignored():
+            producer = kafka_python.KafkaProducer(**settings, sasl_oauth_token_provider=NewTokens(kafka))
+            producer.send(TOPIC, VALUE).get(60)
+            kafka.clock.advance(HOUR_MS + 1_000)
+            producer.send(TOPIC, VALUE).get(60)
+            producer.close(0)
+        closed = [event.reason for event in kafka.journal if isinstance(event, ConnectionClosed)]
+        assert "the session of the client has expired" in closed
+        assert len({event.connection for event in kafka.journal if isinstance(event, Login)}) > 1

@@ -104,6 +104,28 @@ def test_a_refusal_comes_after_the_delay_and_just_before_the_close(simulation: S
     assert b"Authentication failed: Invalid username or password" in frame
 
 
+def test_a_paused_broker_refuses_once_it_is_resumed(simulation: Simulation, client: SaslClient) -> None:
+    client.plain(password="wrong")
+    simulation.pause(1)
+    simulation.advance(10 * DELAY_MS + 1)
+    assert client.client.closed_ms is None
+    simulation.resume(1)
+    simulation.advance(DELAY_MS)
+    assert client.closed is not None
+    assert len(client.client.answers) == 2
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_broker_that_ends_within_the_delay_sends_no_refusal(
+    simulation: Simulation, client: SaslClient, end: str
+) -> None:
+    client.plain(password="wrong")
+    getattr(simulation, end)(1)
+    simulation.advance(10 * DELAY_MS)
+    assert client.closed is not None
+    assert len(client.client.answers) == 1
+
+
 def test_without_a_delay_the_refusal_comes_at_once() -> None:
     simulation = Simulation(brokers=1, config=CONFIG | {"connection.failed.authentication.delay.ms": "0"})
     client = SaslClient(simulation)

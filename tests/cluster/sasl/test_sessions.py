@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from support.requests import batch, produce
 from support.sasl_client import CONFIG, ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, SaslClient, add_user
 from support.simulation import Simulation
+
+from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.protocol.messages import decode_response
 
 HOUR_MS = 3_600_000
 DELAY_MS = 100
@@ -108,6 +114,25 @@ def test_a_mechanism_may_have_sessions_of_its_own_length() -> None:
     add_user(simulation, "carol", "word")
     assert SaslClient(simulation).plain().session_lifetime.total_seconds() == 7
     assert SaslClient(simulation).scram("carol", "word").session_lifetime.total_seconds() == 8
+
+
+def test_a_quota_counts_by_the_user_who_has_logged_in() -> None:
+    simulation = Simulation(brokers=1, config=CONFIG)
+    simulation.topic("t", replicas=1)
+    simulation.cluster.alter_client_quotas(QuotaEntity("alice", None), {"producer_byte_rate": 10})
+    alice, bob = SaslClient(simulation), SaslClient(simulation)
+    alice.plain()
+    bob.plain("bob", "word")
+    for client in (alice, bob):
+        client.client.send(produce("t", records=batch(b"x" * 1000)))
+    assert throttled_ms(alice) > 0
+    assert throttled_ms(bob) == 0
+
+
+def throttled_ms(client: SaslClient) -> int:
+    """Return the throttle time of the last response, to a Produce."""
+    answer: Any = decode_response(0, 9, client.client.answers[-1][1])[1]
+    return int(answer.throttle_time.total_seconds() * 1000)
 
 
 def test_sessions_of_a_user_end_on_request() -> None:
