@@ -40,7 +40,7 @@ def _respond(ctx: RequestContext, entries: Each[dict[str, Any]]) -> Slices[None]
 
 def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code: ErrorCode) -> Slices[None]:
     error = KafkaError(code, ERROR_TEXTS.get(code, ""))
-    return _respond(ctx, Each(_entry, [(_entity(entry), error) for entry in request.entries]))
+    return _respond(ctx, Each(lambda entry: _entry((_entity(entry), error)), request.entries))
 
 
 @registry.api(
