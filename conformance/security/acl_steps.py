@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.frames import request
-from conformance.scenario import LOOPBACK, Case, CatchUp, Send, Settle, Step, Topic
+from conformance.scenario import LOOPBACK, Case, CatchUp, Pause, Send, Settle, Step, Topic
 from conformance.transactions.steps import numbered
 from fakebroker.core.security.acl_binding import AclOperation, AclPermissionType, PatternType, ResourceType
 
 CREATE_ACLS = 30
 ADMIN, CLIENT = "admin", "client"  # connections
+# Kafka's brokers have the new metadata a moment before their authorizer has its ACLs (BrokerMetadataPublisher).
+IN_FORCE: tuple[Step, ...] = (CatchUp(), Pause(20))
 _CONCRETE = ("TOPIC", "GROUP", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
 
 
@@ -73,7 +75,7 @@ def acl_case(
     asked: list[Step] = []
     for frame in numbered(frames):
         asked += [Send((frame,), CLIENT, host=host), Settle(CLIENT)]
-    steps = (Send((create_acls(*admin, *granted),), ADMIN), Settle(ADMIN), CatchUp(), *before, *asked, *after)
+    steps = (Send((create_acls(*admin, *granted),), ADMIN), Settle(ADMIN), *IN_FORCE, *before, *asked, *after)
     return Case(name, why, steps, topics, box="acls")
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Final, NamedTuple
 
 from fakebroker.apis.context import RequestContext
@@ -55,6 +56,7 @@ class Authorization:
         if not rules:
             return handle
 
+        @wraps(handle)
         def checked(ctx: RequestContext, request: Any) -> Slices[None] | None:
             if ctx.broker.authorizer is not None:
                 for rule in rules:

@@ -8,8 +8,8 @@ from typing import Any
 
 from conformance import session_steps
 from conformance.frames import batch, fetch, produce, request
-from conformance.scenario import Case, CatchUp, Send, Settle, Step, Topic
-from conformance.security.acl_steps import CLIENT, acl, acl_case, admin, create_acls, host_of
+from conformance.scenario import Case, Send, Settle, Step, Topic
+from conformance.security.acl_steps import CLIENT, IN_FORCE, acl, acl_case, admin, create_acls, host_of
 from conformance.session_steps import ONE, Partitions
 
 _DESCRIBE_ACLS, _DELETE_ACLS, _DESCRIBE_TOPICS, _DESCRIBE_TRANSACTIONS = 29, 31, 75, 65
@@ -113,7 +113,7 @@ def _managed(name: str, why: str, *frames: bytes, before: tuple[Step, ...] = ())
     """Return a case in which the harness asks, one request after the other."""
     steps: tuple[Step, ...] = ()
     for frame in frames:
-        steps += (*admin(frame), CatchUp())
+        steps += (*admin(frame), *IN_FORCE)
     return acl_case(f"acl-apis/{name}", why, before=(*before, *steps))
 
 
@@ -235,8 +235,8 @@ def _walk(seed: int) -> Case:
         what,
         "StandardAuthorizerData.findAclRule",
         *asked,
-        before=(*admin(create_acls(*grants)), CatchUp()),
-        after=(*admin(_delete(*filters)), CatchUp(), *again),
+        before=(*admin(create_acls(*grants)), *IN_FORCE),
+        after=(*admin(_delete(*filters)), *IN_FORCE, *again),
     )
 
 
@@ -246,7 +246,7 @@ def _walk(seed: int) -> Case:
 def _revoke(topic: str) -> tuple[Step, ...]:
     """Return the steps by which the harness takes back what a client may do with a topic."""
     mine = _filter(resource_name_filter=topic, resource_type_filter=2)
-    return (*admin(_delete(mine)), CatchUp())
+    return (*admin(_delete(mine)), *IN_FORCE)
 
 
 def _asked(host: str, *frames: bytes) -> tuple[Step, ...]:
@@ -304,7 +304,7 @@ def _unauthorized_session() -> Case:
         topics=(topic,),
         after=(
             *admin(create_acls(acl("TOPIC", topic.name, "READ", host=host))),
-            CatchUp(),
+            *IN_FORCE,
             *_asked(host, session_steps.fetch(3, id=ONE, epoch=2)),
         ),
     )

@@ -4,7 +4,7 @@ Behaviour      Sets or removes the quotas of each entity independently. An entit
                first entry says, and gets an error. `validate_only` changes nothing. Quotas apply from the next request
                on. The response is in the order of Kafka's hash table.
 Version notes  v1 flexible.
-Not done       core/quota/client_quotas.py lists the quotas that are enforced.
+Not done       Quotas that core/quota/client_quotas.py does not list are kept without effect.
 Source         metadata/.../controller/ClientQuotaControlManager.java; ControllerApis.scala handleAlterClientQuotas
 """
 
@@ -40,7 +40,7 @@ def _respond(ctx: RequestContext, entries: Each[dict[str, Any]]) -> Slices[None]
 
 def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code: ErrorCode) -> Slices[None]:
     error = KafkaError(code, ERROR_TEXTS.get(code, ""))
-    return _respond(ctx, Each(_entry, [(_entity(entry), error) for entry in request.entries]))
+    return _respond(ctx, Each(lambda entry: _entry((_entity(entry), error)), request.entries))
 
 
 @registry.api(

@@ -109,7 +109,9 @@ def _with_topics_authorized(ctx: RequestContext, found: list[_Found]) -> Slices[
     )
     decisions: dict[str, bool] = {}
     checked: list[_Found] = []
-    for group_id, group in found:
+    for number, (group_id, group) in enumerate(found, 1):
+        if number % _GROUPS_OF_A_SLICE == 0:
+            yield
         is_authorized = True
         for member in () if isinstance(group, KafkaError) else group.members:
             for topic in (*member.assignment, *member.target):

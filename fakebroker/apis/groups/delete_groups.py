@@ -59,10 +59,10 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
     by_partition: dict[int, list[str]] = {}
     refused: list[DeletedGroup] = []
     for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):
-        if not ctx.is_authorized(AclOperation.DELETE, ResourceType.GROUP, group_id):
+        if ctx.is_authorized(AclOperation.DELETE, ResourceType.GROUP, group_id):
+            by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
+        else:
             refused.append(DeletedGroup(group_id, ErrorCode.group_authorization_failed))
-            continue
-        by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
         if number % _GROUPS_OF_A_SLICE == 0:
             yield
     waiting = len(by_partition)

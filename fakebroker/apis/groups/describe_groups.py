@@ -58,6 +58,7 @@ def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Slices[None]:
     for group_id in request.groups:
         if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
             refused.append(DescribedGroup(ErrorCode.group_authorization_failed, group_id))
+            yield
             continue
         found: list[DescribedGroup | KafkaError] = []
         ctx.groups.read(

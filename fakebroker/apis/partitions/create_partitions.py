@@ -90,9 +90,11 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None
             refused.append(name)
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
-    for name in refused:
+    for number, name in enumerate(refused, 1):
         results.append((name, KafkaError(ErrorCode.topic_authorization_failed, "")))
         del asked[name]
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
     if asked and has_no_time(request.timeout):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return

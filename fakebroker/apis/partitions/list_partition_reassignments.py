@@ -10,7 +10,7 @@ Source         core/.../server/ControllerApis.scala handleListPartitionReassignm
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,22 +25,27 @@ from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
-    from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
+    from kio.schema.list_partition_reassignments.v0.request import (
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsTopics,
+    )
 
 KEY = 46
 _ELEMENTS_OF_A_SLICE: Final = 512
 
 
-def _respond(ctx: RequestContext, code: ErrorCode, message: str | None, topics: list[dict[str, Any]]) -> Slices[None]:
+def _respond(
+    ctx: RequestContext, code: ErrorCode, message: str | None, topics: Collection[dict[str, Any]]
+) -> Slices[None]:
     values = {"throttle_time": timedelta(0), "error_code": code, "error_message": message, "topics": topics}
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: ListPartitionReassignmentsRequest, code: ErrorCode) -> Slices[None]:
-    topics = [
-        {"name": topic.name, "partitions": [{"partition_index": index} for index in topic.partition_indexes]}
-        for topic in request.topics or ()
-    ]
+    def failed(topic: ListPartitionReassignmentsTopics) -> dict[str, Any]:
+        return {"name": topic.name, "partitions": [{"partition_index": index} for index in topic.partition_indexes]}
+
+    topics = Each(failed, request.topics or ())
     return _respond(ctx, code, ctx.refusal, topics)
 
 

@@ -90,13 +90,13 @@ def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
     topics: dict[str, dict[int, dict[str, Any]]] = {}
     refused: list[dict[str, Any]] = []
     for topic in request.topics:
+        seen += 1
+        if seen % _PARTITIONS_OF_A_SLICE == 0:
+            yield
         if not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             refused.append(_failed(topic, ErrorCode.topic_authorization_failed))
             continue
         partitions = topics.setdefault(topic.name, {})
-        seen += 1
-        if seen % _PARTITIONS_OF_A_SLICE == 0:
-            yield
         for p in topic.partitions:
             if times[topic.name, p.partition_index] > 1:
                 partitions[p.partition_index] = _partition(p.partition_index, ErrorCode.invalid_request)

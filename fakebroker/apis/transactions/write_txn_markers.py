@@ -67,8 +67,10 @@ def _told(result: tuple[int, Errors]) -> dict[str, Any]:
 
 def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: ErrorCode) -> Slices[None]:
     results: dict[int, Errors] = {}
-    for each in request.markers:
+    for number, each in enumerate(request.markers, 1):
         results[each.producer_id] = dict.fromkeys((yield from _partitions(each)), code)
+        if number % _MARKERS_OF_A_SLICE == 0:
+            yield
     yield from _respond(ctx, results)
 
 

@@ -72,6 +72,9 @@ class AclControl:
         deleted: dict[AclBinding, None] = {}
         tried = 0
         for each in filters:
+            tried += 1
+            if tried % _MATCHED_OF_A_SLICE == 0:
+                yield
             error = _filter_error(each)
             if error is not None:
                 results.append(error)
