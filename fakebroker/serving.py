@@ -18,6 +18,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset
 from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.extras import not_installed
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
@@ -252,9 +253,12 @@ def _why_not_listening(error: OSError) -> str:
 
 
 def _facts(cluster: AsyncFakeCluster, control: Control | None) -> dict[str, Any]:
+    listeners = {listener.name: cluster.bootstrap(listener.name) for listener in cluster.listeners}
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
         "brokers": [{"id": b.node_id, "host": b.host, "port": b.port} for b in cluster.endpoints],
+        **({} if cluster.listeners == (PLAINTEXT,) else {"listeners": listeners}),
+        **({"ca": str(cluster.tls.ca)} if any(listener.has_tls for listener in cluster.listeners) else {}),
         "control_url": control.url or None if control is not None else None,
         "pid": os.getpid(),
     }

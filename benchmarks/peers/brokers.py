@@ -230,9 +230,7 @@ def start_kfake(brokers: int = BROKERS) -> Broker:
     return start_talking(KFAKE, [str(kfake_program()), "-brokers", str(brokers)])
 
 
-def start_kafka(
-    brokers: int = BROKERS, more: Mapping[str, str] | None = None, listeners: Sequence[str] = ()
-) -> Broker:
+def start_kafka(brokers: int = BROKERS, more: Mapping[str, str] | None = None, listeners: Sequence[str] = ()) -> Broker:
     """Start Apache Kafka, with `more` settings. Its address is that of the first of `listeners`, if there are any."""
     settings = {"log.segment.delete.delay.ms": "1000", "auto.leader.rebalance.enable": "false", **(more or {})}
     try:

@@ -22,7 +22,18 @@ from fakebroker.control.errors import CODES, add_handlers
 from fakebroker.control.guard import Guard
 from fakebroker.control.here import Here
 from fakebroker.control.metrics.exposition import CONTENT_TYPE, exposition
-from fakebroker.control.routes import clock, cluster, events, faults, journal, settings, state, timelines, topics
+from fakebroker.control.routes import (
+    clock,
+    cluster,
+    events,
+    faults,
+    journal,
+    security,
+    settings,
+    state,
+    timelines,
+    topics,
+)
 
 _ABOUT = """What a test does to a fakebroker: topics, followers, brokers, its clock, its journal.
 
@@ -78,7 +89,7 @@ def new_api(clusters: Clusters) -> FastAPI:
     )
     app.state.clusters = clusters
     add_handlers(app)
-    for part in (cluster, topics, clock, faults, journal, timelines, events, state, settings):
+    for part in (cluster, topics, clock, faults, journal, timelines, events, state, settings, security):
         for start in range(0, len(part.router.routes), _ROUTES_OF_A_TURN):
             some = APIRouter()
             some.routes = part.router.routes[start : start + _ROUTES_OF_A_TURN]

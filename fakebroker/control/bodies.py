@@ -300,6 +300,38 @@ class NewCluster(Strict):
     )
 
 
+class Presented(Strict):
+    """What brokers present in handshakes of TLS."""
+
+    present: Literal["valid", "expired", "not yet valid", "wrong host", "unknown issuer", "nothing"] = "valid"
+    lifetime_ms: int | None = Field(None, ge=1, le=MAX_MS, description="of a valid certificate")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"present": "expired"}]})
+
+
+class NewCertificate(Strict):
+    """A certificate for a client."""
+
+    common_name: str = Field(min_length=1, max_length=64)
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"common_name": "alice"}]})
+
+
+class ClientOf(Strict):
+    """A client: its library, and how it authenticates."""
+
+    library: Literal["confluent", "franz-go", "java", "kafka-go", "kafka-python", "kafkajs", "librdkafka", "sarama"] = (
+        Field(description="aiokafka takes an SSLContext, which is no JSON: make it of the settings of kafka-python")
+    )
+    listener: Name | None = Field(None, description="its name or protocol; the first one if null")
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
+    user: Name | None = None
+    password: Name | None = None
+    common_name: str | None = Field(None, min_length=1, max_length=64, description="of a new certificate")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"library": "java", "listener": "SSL"}]})
+
+
 class Lease(Strict):
     """A lease from now on."""
 

@@ -45,7 +45,7 @@ EXAMPLES = doses.count(3, 20)  # of each: forty things that can be asked, in two
 
 @pytest.fixture(scope="module")
 def drawn_at() -> Iterator[Controlled]:
-    with Controlled(clock="manual") as running:
+    with Controlled(clock="manual", listeners=["PLAINTEXT", "SSL"]) as running:
         yield running
         sound(running)
 

@@ -31,6 +31,7 @@ _TEN_YEARS: Final = 3650 * _DAY
 _UNROUTABLE: Final = ("", "0.0.0.0", "::")
 _OWN_HOST: Final = ("localhost", "127.0.0.1", "::1")
 _SAFE: Final = "-_.@+"
+_MOST_CLIENTS: Final = 1_000  # each has files of 5 KB
 _LONGEST_NAME: Final = 64  # of a common name: ub-common-name of RFC 5280
 
 
@@ -58,6 +59,7 @@ class Certificates:
 
     def __init__(self, names: Iterable[str], folder: str | os.PathLike[str] | None = None) -> None:
         _require_cryptography()
+        self._clients: set[str] = set()  # the names for which there are files
         self._is_temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="fakebroker-tls-") if folder is None else folder).absolute()
         try:
@@ -89,8 +91,11 @@ class Certificates:
     def client(self, common_name: str) -> ClientCertificate:
         """Return a new certificate for a client: its principal is "User:CN=common_name". Raises ValueError for a name
         that no certificate can have."""
-        if not 1 <= len(common_name.encode()) <= _LONGEST_NAME:
+        if not 1 <= len(common_name.encode(errors="replace")) <= _LONGEST_NAME:
             raise ValueError(f"a common name has 1 to {_LONGEST_NAME} bytes, not {common_name!r}")
+        if common_name not in self._clients and len(self._clients) >= _MOST_CLIENTS:
+            raise ValueError(f"a cluster has certificates for {_MOST_CLIENTS} clients already: use a name of before")
+        self._clients.add(common_name)
         return self._written(f"client-{_safe(common_name)}", *_issued(self._ca, common_name, (), -_DAY, _TEN_YEARS))
 
     def issue(

@@ -72,6 +72,20 @@ def test_rules_that_are_none_are_refused_at_once() -> None:
         FakeCluster(brokers=1, config={"ssl.principal.mapping.rules": "nonsense"})
 
 
+def test_there_is_an_end_of_clients(kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fakebroker.server.tls.certificates._MOST_CLIENTS", 2)
+    for name in ("a", "b", "a"):
+        kafka.tls.client(name)
+    with pytest.raises(ValueError, match="a cluster has certificates for 2 clients already"):
+        kafka.tls.client("c")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65, "é" * 33])
+def test_a_name_has_a_length(kafka: FakeCluster, name: str) -> None:
+    with pytest.raises(ValueError, match="a common name has 1 to 64 bytes"):
+        kafka.tls.client(name)
+
+
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "..", "a\x00b", "ünïcode"])
 def test_a_name_does_not_lead_out_of_the_folder(kafka: FakeCluster, name: str) -> None:
     for path in kafka.tls.client(name):

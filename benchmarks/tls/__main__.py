@@ -4,8 +4,8 @@
 
 Every side has one broker with one partition, RF 1, and shows the same certificate, on the curve P-256. One connection
 sends pre-encoded frames, pipelined, and counts the responses, which it looks through for error codes. A connect is a
-full handshake (TLS 1.3, no tickets) and one request ApiVersions. The driver is Python's `ssl`, in a process of its own
-core where there are two. All sides take turns.
+full handshake (TLS 1.3, no session is resumed) and one request ApiVersions. The driver is Python's `ssl`, in a process
+of its own core where there are two. All sides take turns.
 """
 
 from __future__ import annotations

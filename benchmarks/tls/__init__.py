@@ -1,0 +1,1 @@
+"""Produce and connects over TLS."""
