@@ -116,7 +116,7 @@ def test_a_mechanism_may_have_sessions_of_its_own_length() -> None:
     assert SaslClient(simulation).scram("carol", "word").session_lifetime.total_seconds() == 8
 
 
-def test_a_quota_counts_by_the_user_who_has_logged_in() -> None:
+def test_a_quota_counts_by_the_user_of_the_login() -> None:
     simulation = Simulation(brokers=1, config=CONFIG)
     simulation.topic("t", replicas=1)
     simulation.cluster.alter_client_quotas(QuotaEntity("alice", None), {"producer_byte_rate": 10})
