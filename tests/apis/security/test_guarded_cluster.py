@@ -183,8 +183,6 @@ def test_ten_thousand_acls_are_created_in_one_request(admin: SimulatedClient, al
     assert len(deleted.matching_acls) == 10_000
 
 
-def test_a_client_that_may_describe_the_cluster_lists_all_groups(
-    admin: SimulatedClient, alice: SimulatedClient
-) -> None:
+def test_a_client_that_may_alter_the_cluster_may_list_groups(admin: SimulatedClient, alice: SimulatedClient) -> None:
     create(admin, acl(CLUSTER, "kafka-cluster", ALTER))  # implies DESCRIBE
     assert ask(alice, LIST_GROUPS, 5, states_filter=(), types_filter=()).error_code is ErrorCode.none
