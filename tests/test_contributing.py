@@ -59,6 +59,7 @@ def test_what_a_handler_works_with_is_there() -> None:
     options = {name for name in api.__annotations__ if name not in ("key", "min_version", "max_version", "return")}
     assert options == {
         "errors",
+        "authorization",
         "error_response",
         "advertised_min_version",
         "throttled",

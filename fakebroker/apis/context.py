@@ -8,7 +8,7 @@ Source   clients/.../common/requests/RequestContext.java; core/.../server/Reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 from fakebroker.core.broker.broker import Broker
@@ -160,10 +160,6 @@ class RequestContext:
             return True
         host = java_address(self._asking.address)
         return authorizer.authorize_by_resource_type(self.principal, host, operation, kind)
-
-    def authorized_names(self, operation: AclOperation, kind: ResourceType, names: Iterable[str]) -> frozenset[str]:
-        """Return those of the names on which the client may do the operation."""
-        return frozenset(name for name in frozenset(names) if self.is_authorized(operation, kind, name))
 
     def authorized_operations(self, kind: ResourceType, name: str) -> int:
         """Return the operations that the client may do on the resource, as bits."""

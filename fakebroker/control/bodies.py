@@ -301,7 +301,7 @@ class NewCluster(Strict):
 
 
 class Presented(Strict):
-    """What brokers present in handshakes of TLS."""
+    """The certificate that brokers present in handshakes of TLS."""
 
     present: Literal["valid", "expired", "not yet valid", "wrong host", "unknown issuer", "nothing"] = "valid"
     lifetime_ms: int | None = Field(None, ge=1, le=MAX_MS, description="of a valid certificate")

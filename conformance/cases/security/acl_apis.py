@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance import session_steps
 from conformance.frames import batch, fetch, produce, request
-from conformance.scenario import Case, Send, Settle, Step, Topic
+from conformance.scenario import Case, Pause, Send, Settle, Step, Topic
 from conformance.security.acl_steps import CLIENT, IN_FORCE, acl, acl_case, admin, create_acls, host_of
 from conformance.session_steps import ONE, Partitions
 
@@ -261,7 +261,7 @@ def _parked_fetch() -> Case:
         "a Fetch that waits was allowed when it came; the next one is not (handleFetchRequest)",
         grants=f"TOPIC {topic.name} READ",
         topics=(topic,),
-        before=(Send((fetch(topic.name, max_wait_ms=8_000, correlation_id=5),), CLIENT, host=host),),
+        before=(Send((fetch(topic.name, max_wait_ms=8_000, correlation_id=5),), CLIENT, host=host), Pause(300)),
         after=(
             *_revoke(topic.name),
             *admin(produce(topic.name, batch())),

@@ -1,14 +1,13 @@
 """Kafka's StandardAuthorizer: the bindings of the cluster, and its decision whether a principal may do something.
 
-Theory   A super user may do everything. For others the bindings count whose pattern matches the resource, and whose
-         principal and host match the client. One DENY of the operation or of ALL refuses; else one ALLOW of the
-         operation, of ALL, or of an operation that implies it allows. Else the request is refused, except that
-         `allow.everyone.if.no.acl.found` allows everything on a resource that no pattern matches, whatever the
-         principal of the bindings. READ, WRITE, DELETE and ALTER imply DESCRIBE; ALTER_CONFIGS implies
-         DESCRIBE_CONFIGS; only for ALLOW.
-         Bindings are found by pattern (the name, "*", and each prefix of the name that is as long as some prefixed
-         pattern), then by principal and host. So a decision costs a few look-ups, however many bindings there are.
-         Only the networks (CIDR) of a principal and a pattern are tried one by one.
+Theory   A super user may do everything. For others, bindings count that match: their pattern the resource, their
+         principal and host the client. One DENY of the operation or of ALL refuses. Else one ALLOW of the operation,
+         of ALL, or of an operation that implies it allows. READ, WRITE, DELETE and ALTER imply DESCRIBE; ALTER_CONFIGS
+         implies DESCRIBE_CONFIGS; only for ALLOW. Without either the request is refused. If no pattern matches the
+         resource, whatever the principal, `allow.everyone.if.no.acl.found` allows everything on it.
+         Bindings are found by pattern, then by principal and host. The patterns are the name, "*", and each prefix of
+         the name that is as long as some prefixed pattern. So a decision costs a few look-ups, however many bindings
+         there are. Only the networks (CIDR) of a principal and a pattern are tried one by one.
 Source   metadata/.../metadata/authorizer/{StandardAuthorizer,StandardAuthorizerData,StandardAcl}.java;
          clients/.../server/authorizer/Authorizer.java authorizeByResourceType @ 4.4
 Differs  Kafka fails on a resource with a name that sorts before "*", if a binding has a longer name with the same

@@ -95,7 +95,7 @@ def test_acls_are_created_described_and_deleted(admin: SimulatedClient, version:
 
 
 @pytest.mark.parametrize("version", served_versions(CREATE_ACLS))
-def test_who_may_not_alter_the_cluster_manages_no_acls(alice: SimulatedClient, version: int) -> None:
+def test_a_client_that_may_not_alter_the_cluster_manages_no_acls(alice: SimulatedClient, version: int) -> None:
     failed = ErrorCode.cluster_authorization_failed
     [created] = create(alice, acl(TOPIC, "orders", READ), version=version)
     assert (created.error_code, created.error_message) == (failed, "Request CreateAclsRequest needs ALTER permission.")
@@ -155,7 +155,7 @@ def test_idempotent_producers_need_any_topic_or_the_cluster(admin: SimulatedClie
     assert ask(alice, INIT_PRODUCER_ID, 4, **asked).error_code is ErrorCode.none
 
 
-def test_a_created_topic_has_its_settings_only_for_who_may_see_them(
+def test_a_created_topic_comes_without_settings_that_the_client_may_not_see(
     admin: SimulatedClient, alice: SimulatedClient
 ) -> None:
     create(admin, acl(TOPIC, "new", CREATE))
@@ -183,6 +183,6 @@ def test_ten_thousand_acls_are_created_in_one_request(admin: SimulatedClient, al
     assert len(deleted.matching_acls) == 10_000
 
 
-def test_all_groups_are_listed_for_who_may_describe_the_cluster(admin: SimulatedClient, alice: SimulatedClient) -> None:
+def test_a_client_that_may_alter_the_cluster_may_list_groups(admin: SimulatedClient, alice: SimulatedClient) -> None:
     create(admin, acl(CLUSTER, "kafka-cluster", ALTER))  # implies DESCRIBE
     assert ask(alice, LIST_GROUPS, 5, states_filter=(), types_filter=()).error_code is ErrorCode.none

@@ -21,7 +21,7 @@ class SecurityConfigs:
         STRING,
         "",
         by="core/controller/controller",
-        doc="of StandardAuthorizer: who may do everything, with semicolons between",
+        doc="of StandardAuthorizer: principals that may do everything, with semicolons between",
         is_kafkas=False,
     )
     allow_everyone_if_no_acl_found = Setting(
