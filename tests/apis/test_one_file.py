@@ -30,6 +30,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, UNANSWERED, because, reads
 from fakebroker.core.security.authorized_operations import NOT_REQUESTED
