@@ -139,7 +139,7 @@ def test_a_stock_admin_client_manages_acls() -> None:
             AclPermissionType.ALLOW,
         )
         for created in admin.create_acls([binding]).values():
-            created.result(timeout=10)
+            created.result()
         anything: Any = None  # of the name, the principal, the host
         everything = AclBindingFilter(
             ResourceType.ANY,
@@ -151,8 +151,8 @@ def test_a_stock_admin_client_manages_acls() -> None:
             AclPermissionType.ANY,
         )
 
-        assert admin.describe_acls(everything).result(timeout=10) == [binding]
+        assert admin.describe_acls(everything).result() == [binding]
         assert [each.principal for each in kafka.acls.list("topic", "orders-2", pattern="match")] == ["User:alice"]
         [deleted] = admin.delete_acls([everything]).values()
-        assert deleted.result(timeout=10) == [binding]
-        assert admin.describe_acls(everything).result(timeout=10) == []
+        assert deleted.result() == [binding]
+        assert admin.describe_acls(everything).result() == []
