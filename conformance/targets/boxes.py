@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 
 _COMMON = {
     "auto.create.topics.enable": "false",

@@ -13,8 +13,8 @@ from support.simulation import Simulation
 
 from fakebroker.apis import registry
 from fakebroker.apis.authorization import Authorization, Rule, cluster, group, in_handler, nothing, transactional_id
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
-from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
 from fakebroker.protocol.error_code import ErrorCode
 
 # By API: source and line, resource, operation, error ("-": none by itself), place.

@@ -12,7 +12,7 @@ from support.slices import most_calls_of_a_slice
 from benchmarks.turns.filled import CASES, Path, filled
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import encode_request, request_type
 from fakebroker.protocol.slices import Slices

@@ -9,7 +9,7 @@ from support.asking import ask, served_versions
 from support.requests import request
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 from fakebroker.core.security.identity import KafkaPrincipal
 from fakebroker.protocol.error_code import ErrorCode
 

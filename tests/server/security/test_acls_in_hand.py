@@ -9,9 +9,18 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
-from fakebroker.core.security.authorizer import STANDARD_AUTHORIZER
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 
 GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
@@ -100,15 +109,50 @@ def test_an_async_cluster_has_them_too() -> None:
     ("config", "message"),
     [
         ({"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}, "the only one here is"),
-        (GUARDED | {"super.users": "admin"}, "expected a string in format principalType:principalName but got admin"),
+        (
+            GUARDED | {"super.users": "admin"},
+            "Invalid value admin .* expected a string in format principalType:principalName",
+        ),
     ],
 )
-def test_a_wrong_setting_keeps_the_cluster_from_starting(config: dict[str, str], message: str) -> None:
+def test_a_wrong_setting_is_refused(config: dict[str, str], message: str) -> None:
     with pytest.raises(KafkaError, match=message):
-        FakeCluster(1, config=config).start()
+        FakeCluster(1, config=config)
 
 
 def test_a_super_user_may_do_everything() -> None:
     with FakeCluster(1, config=GUARDED | {"super.users": " User:a ;User:ANONYMOUS"}) as kafka:
         kafka.create_topic("orders", partitions=1, replication_factor=1)
         assert error_of_a_send(kafka, "orders") is None
+
+
+def test_a_stock_admin_client_manages_acls() -> None:
+    with FakeCluster(1, config=GUARDED | {"super.users": "User:ANONYMOUS"}) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        binding = AclBinding(
+            ResourceType.TOPIC,
+            "orders",
+            ResourcePatternType.PREFIXED,
+            "User:alice",
+            "*",
+            AclOperation.READ,
+            AclPermissionType.ALLOW,
+        )
+        for created in admin.create_acls([binding]).values():
+            created.result()
+        anything: Any = None  # of the name, the principal, the host
+        everything = AclBindingFilter(
+            ResourceType.ANY,
+            anything,
+            ResourcePatternType.ANY,
+            anything,
+            anything,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+
+        assert admin.describe_acls(everything).result() == [binding]
+        assert [each.principal for each in kafka.acls.list("topic", "orders-2", pattern="match")] == ["User:alice"]
+        [deleted] = admin.delete_acls([everything]).values()
+        assert deleted.result() == [binding]
+        assert admin.describe_acls(everything).result() == []

@@ -7,19 +7,53 @@ Units    as the names say; sizes are bytes.
 
 from __future__ import annotations
 
-from fakebroker.core.config.config_def import BOOLEAN, CLASS, LIST, LONG, PASSWORD, STRING, at_least, one_of, some_of
+from typing import Final
+
+from fakebroker.core.config.config_def import (
+    BOOLEAN,
+    CLASS,
+    LIST,
+    LONG,
+    PASSWORD,
+    STRING,
+    Value,
+    at_least,
+    invalid,
+    one_of,
+    some_of,
+)
 from fakebroker.core.config.setting import PER_BROKER, Setting, Strings, StrOrNone
+
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def _standard_authorizer(name: str, value: Value) -> None:
+    """Refuse another class than StandardAuthorizer. Kafka loads any."""
+    if value not in ("", STANDARD_AUTHORIZER):
+        raise invalid(name, value, f"the only one here is {STANDARD_AUTHORIZER}")
+
+
+def _principals(name: str, value: Value) -> None:
+    """Refuse a principal without a type (StandardAuthorizer.getConfiguredSuperUsers)."""
+    for user in str(value).split(";"):
+        if user.strip() and ":" not in user:
+            raise invalid(name, user.strip(), "expected a string in format principalType:principalName")
 
 
 class SecurityConfigs:
     """Principals, certificates, delegation tokens."""
 
     authorizer_class_name = Setting(
-        STRING, "", by="core/controller/controller", doc="class of the authorizer; empty: everything is allowed"
+        STRING,
+        "",
+        _standard_authorizer,
+        by="core/controller/controller",
+        doc="class of the authorizer; empty: everything is allowed",
     )
     super_users = Setting(
         STRING,
         "",
+        _principals,
         by="core/controller/controller",
         doc="of StandardAuthorizer: principals that may do everything, with semicolons between",
         is_kafkas=False,
