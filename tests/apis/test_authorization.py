@@ -80,10 +80,11 @@ AlterReplicaLogDirs          k3054  CLUSTER          ALTER            CLUSTER_AU
 DescribeLogDirs              k3077  CLUSTER          DESCRIBE         CLUSTER_AUTHORIZATION_FAILED          request
 SaslAuthenticate             k1914
 CreatePartitions             c797   TOPIC            ALTER            TOPIC_AUTHORIZATION_FAILED            topic
-CreateDelegationToken        k3097
+CreateDelegationToken        k3114  USER             CREATE_TOKENS    DELEGATION_TOKEN_AUTHORIZATION_FAILED request
 RenewDelegationToken         k3167
 ExpireDelegationToken        k3213
-DescribeDelegationToken      k3259
+DescribeDelegationToken      k3285  DELEGATION_TOKEN DESCRIBE         -                                     token
+DescribeDelegationToken      k3286  USER             DESCRIBE_TOKENS  -                                     token
 DeleteGroups                 k1833  GROUP            DELETE           GROUP_AUTHORIZATION_FAILED            group
 ElectLeaders                 c574   CLUSTER          ALTER            CLUSTER_AUTHORIZATION_FAILED          request
 IncrementalAlterConfigs      c473   CLUSTER          ALTER_CONFIGS    CLUSTER_AUTHORIZATION_FAILED          resource

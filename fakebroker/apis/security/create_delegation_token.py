@@ -1,10 +1,10 @@
 """CreateDelegationToken (API key 38), versions 1-3.
 
-Behaviour      Makes a token for the client, or for another owner. Clients over PLAINTEXT, anonymous ones over SSL, and
-               those that have authenticated with a token get DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Without
-               `delegation.token.secret.key`: DELEGATION_TOKEN_AUTH_DISABLED.
+Behaviour      Makes a token for the client, or for another owner, which takes CREATE_TOKENS on that user. Clients over
+               PLAINTEXT, anonymous ones over SSL, and those that have authenticated with a token get
+               DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Without `delegation.token.secret.key`:
+               DELEGATION_TOKEN_AUTH_DISABLED.
 Version notes  v2 flexible; v3 a token for another owner (KIP-373).
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleCreateTokenRequest;
                metadata/.../controller/DelegationTokenControlManager.java createDelegationToken
 """
@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import nothing
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CHANGED, TOKEN, changes
 from fakebroker.apis.security.token_requests import (
@@ -25,6 +25,7 @@ from fakebroker.apis.security.token_requests import (
     milliseconds,
     time_of,
 )
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.security.identity import USER, KafkaPrincipal
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -76,12 +77,16 @@ def error_response(ctx: RequestContext, request: CreateDelegationTokenRequest, c
     1,
     3,
     error_response=error_response,
-    authorization=nothing("Clients over PLAINTEXT are refused before."),
+    authorization=in_handler("USER CREATE_TOKENS DELEGATION_TOKEN_AUTHORIZATION_FAILED request"),
     errors=changes("", before=TOKEN, after=CHANGED),
 )
 def handle(ctx: RequestContext, request: CreateDelegationTokenRequest) -> None:
     if not allow_token_requests(ctx):
         _respond(ctx, request, ErrorCode.delegation_token_request_not_allowed)
+        return
+    owner = _owner(ctx, request)
+    if owner != ctx.principal and not ctx.is_authorized(AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner)):
+        _respond(ctx, request, ErrorCode.delegation_token_authorization_failed)
         return
     if any(each.principal_type != USER for each in request.renewers):
         _respond(ctx, request, ErrorCode.invalid_principal_type)
@@ -90,7 +95,7 @@ def handle(ctx: RequestContext, request: CreateDelegationTokenRequest) -> None:
     lifetime_ms, now_ms = milliseconds(request.max_lifetime), ctx.now.wall_ms
     tokens = ctx.controller.delegation_tokens
     try:
-        token = tokens.create(_owner(ctx, request), ctx.principal, renewers, lifetime_ms, now_ms)
+        token = tokens.create(owner, ctx.principal, renewers, lifetime_ms, now_ms)
     except KafkaError as error:
         _respond(ctx, request, error.code, UNSET_TIME)
         return

@@ -1,9 +1,9 @@
 """DescribeDelegationToken (API key 41), versions 1-3.
 
-Behaviour      Returns the tokens that the requested principals own or may renew, or all tokens. Clients that may not
-               make tokens get DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+Behaviour      Returns the tokens that the requested principals own or may renew, or all tokens. Those that the client
+               neither owns nor may renew take DESCRIBE on the token, or DESCRIBE_TOKENS on the owner. Clients that may
+               not make tokens get DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
 Version notes  v2 flexible; v3 the requester of a token (KIP-373).
-Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleDescribeTokensRequest;
                server-common/.../security/DelegationTokenManager.java filterToken
 """
@@ -15,10 +15,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import nothing
+from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import TOKEN, reads
 from fakebroker.apis.security.token_requests import allow_token_requests
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.security.delegation_tokens import DelegationToken
 from fakebroker.core.security.identity import KafkaPrincipal
 from fakebroker.protocol.build import build
@@ -45,7 +46,7 @@ def error_response(ctx: RequestContext, request: DescribeDelegationTokenRequest,
     1,
     3,
     error_response=error_response,
-    authorization=nothing("Clients over PLAINTEXT are refused before."),
+    authorization=in_handler("DELEGATION_TOKEN DESCRIBE - token", "USER DESCRIBE_TOKENS - token"),
     errors=reads("", TOKEN),
 )
 def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None:
@@ -54,11 +55,20 @@ def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None
         _respond(ctx, ErrorCode.delegation_token_request_not_allowed)
     elif not tokens.is_enabled:
         _respond(ctx, ErrorCode.delegation_token_auth_disabled)
-    elif request.owners is None:
-        _respond(ctx, ErrorCode.none, tokens.all())
     else:
-        owners = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.owners]
-        _respond(ctx, ErrorCode.none, [token for token in tokens.all() if any(map(token.is_of, owners))])
+        owners = None
+        if request.owners is not None:
+            owners = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.owners]
+        requested = [token for token in tokens.all() if owners is None or any(map(token.is_of, owners))]
+        _respond(ctx, ErrorCode.none, [token for token in requested if _may_see(ctx, token)])
+
+
+def _may_see(ctx: RequestContext, token: DelegationToken) -> bool:
+    return (
+        token.is_of(ctx.principal)
+        or ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+        or ctx.is_authorized(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, str(token.owner))
+    )
 
 
 def _described(token: DelegationToken) -> dict[str, Any]:

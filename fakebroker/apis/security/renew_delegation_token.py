@@ -48,7 +48,7 @@ def error_response(ctx: RequestContext, request: RenewDelegationTokenRequest, co
     1,
     2,
     error_response=error_response,
-    authorization=nothing("Clients over PLAINTEXT are refused before."),
+    authorization=nothing("The owner and the renewers of a token may, no other client."),
     errors=changes("", before=TOKEN, after=CHANGED),
 )
 def handle(ctx: RequestContext, request: RenewDelegationTokenRequest) -> None:
