@@ -143,8 +143,9 @@ costs: $(STAMP)
 	$(BIN)/python -m tests.costs $(COSTS)
 	$(BIN)/python -m tests.costs --table
 
-## make check   ruff (lint, format) and mypy --strict, of the tests too
+## make check   ruff (lint, format) and mypy --strict, of the tests too; the lint of the prose
 check: $(STAMP)
+	$(BIN)/python -m tests.prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

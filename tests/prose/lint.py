@@ -1,7 +1,7 @@
 """Find docstrings, comments and Markdown that break the rules of plain technical English.
 
 A docstring starts with a verb or with a noun that names the object. Software is "it", never a person. A sentence has
-at most 25 words. CLEAN lists the paths that have no problem left; `tests/prose/test_lint.py` keeps them so, and
+at most 25 words. CLEAN lists the paths that have no problem left; `make check` keeps them so, and
 `python -m tests.prose PATH...` prints the problems of any path.
 """
 
