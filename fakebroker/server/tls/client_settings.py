@@ -47,12 +47,12 @@ class _Facts(NamedTuple):
 
 
 def client_settings(library: str, servers: str, listener: Listener, tls: Tls, login: Login) -> dict[str, Any]:
-    """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, or without a user where the
-    listener asks for one."""
+    """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, or without a user or
+    password where the listener asks for them."""
     settings_of = LIBRARIES.get(library)
     if settings_of is None:
         raise ValueError(f"settings are known for {', '.join(LIBRARIES)}, not for {library!r}")
-    if listener.has_sasl and login.user is None and login.mechanism != OAUTHBEARER:
+    if listener.has_sasl and None in (login.user, login.password) and login.mechanism != OAUTHBEARER:
         raise ValueError(f"the listener {listener.name} has SASL: give user and password")
     return settings_of(_Facts(servers, listener, tls if listener.has_tls else None, login))
 
