@@ -18,6 +18,7 @@ from fakebroker.server.tls.in_hand import Tls
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
+MECHANISMS: Final = (PLAIN, "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 _LOGIN_MODULES: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
     OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
@@ -52,6 +53,8 @@ def client_settings(library: str, servers: str, listener: Listener, tls: Tls, lo
     settings_of = LIBRARIES.get(library)
     if settings_of is None:
         raise ValueError(f"settings are known for {', '.join(LIBRARIES)}, not for {library!r}")
+    if login.mechanism not in MECHANISMS:
+        raise ValueError(f"a mechanism is {', '.join(MECHANISMS)}, not {login.mechanism!r}")
     if listener.has_sasl and None in (login.user, login.password) and login.mechanism != OAUTHBEARER:
         raise ValueError(f"the listener {listener.name} has SASL: give user and password")
     return settings_of(_Facts(servers, listener, tls if listener.has_tls else None, login))
