@@ -16,6 +16,7 @@ import kafka as kafka_python
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from kafka.net.sasl.oauth import AbstractTokenProvider
+from support import doses
 from support.log_reader import read_values
 
 from fakebroker import FakeCluster
@@ -61,7 +62,7 @@ def by_kafka_python(settings: dict[str, Any], token: str | None) -> None:
         try:
             producer.send(TOPIC, VALUE).get(60)
         finally:
-            producer.close(0)
+            producer.close(5)
 
 
 @contextmanager
@@ -103,7 +104,9 @@ CLIENTS: dict[str, Sends] = {
     "kafka-python": by_kafka_python,
     "aiokafka": by_aiokafka,
 }
-clients = pytest.mark.parametrize("library", CLIENTS)
+# kafka-python leaves sockets of failed connections to the garbage collector, which may come in another test.
+EVERYDAY = ["confluent", "aiokafka"]
+clients = pytest.mark.parametrize("library", doses.nightly_but(EVERYDAY, CLIENTS))
 mechanisms = pytest.mark.parametrize("mechanism", PASSWORDS)
 
 
@@ -165,7 +168,9 @@ def test_a_client_logs_in_with_a_token(kafka: FakeCluster, library: str) -> None
     assert logins(kafka, before) == {("OAUTHBEARER", "User:dave", "NONE")}
 
 
-@pytest.mark.parametrize("library", ["confluent", "kafka-python"])  # aiokafka takes the challenge for a success
+@pytest.mark.parametrize(
+    "library", doses.nightly_but(["confluent"], ["confluent", "kafka-python"])
+)  # aiokafka takes the challenge for a success
 def test_an_expired_token_is_refused(kafka: FakeCluster, library: str) -> None:
     before = count(kafka)
     token = kafka.oauth.token("dave", lifetime_ms=-3_600_000, claims={"iat": 1})
@@ -197,6 +202,7 @@ class NewTokens(OfKafkaPython):
         return self._kafka.oauth.token("dave", lifetime_ms=HOUR_MS)
 
 
+@pytest.mark.nightly  # of kafka-python, too
 def test_a_token_of_an_hour_expires_on_the_clock_of_the_test() -> None:
     config = {"listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": HANDLER}
     config["connections.max.idle.ms"] = "-1"
@@ -208,7 +214,7 @@ def test_a_token_of_an_hour_expires_on_the_clock_of_the_test() -> None:
             producer.send(TOPIC, VALUE).get(60)
             kafka.clock.advance(HOUR_MS + 1_000)
             producer.send(TOPIC, VALUE).get(60)
-            producer.close(0)
+            producer.close(5)
         closed = [event.reason for event in kafka.journal if isinstance(event, ConnectionClosed)]
         assert "the session of the client has expired" in closed
         assert len({event.connection for event in kafka.journal if isinstance(event, Login)}) > 1

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +11,7 @@ import aiokafka
 import confluent_kafka
 import kafka as kafka_python
 import pytest
+from support import doses
 from support.log_reader import read_values
 from support.watchdog import wait_until
 
@@ -42,7 +41,7 @@ def by_kafka_python(settings: dict[str, Any], patience_ms: int = PATIENCE_MS) ->
     try:
         producer.send(TOPIC, VALUE).get(60)
     finally:
-        producer.close(0)
+        producer.close(5)
 
 
 def by_aiokafka(settings: dict[str, Any], patience_ms: int = PATIENCE_MS) -> None:
@@ -54,10 +53,7 @@ def by_aiokafka(settings: dict[str, Any], patience_ms: int = PATIENCE_MS) -> Non
         finally:
             await producer.stop()
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # it leaves what a failed handshake had opened
-        asyncio.run(send())
-        gc.collect()
+    asyncio.run(send())
 
 
 CLIENTS: dict[str, Sends] = {
@@ -67,7 +63,9 @@ CLIENTS: dict[str, Sends] = {
 }
 # The alerts of OpenSSL.
 ALERTS = {"unknown issuer": "unknown ca", "expired": "certificate expired", "wrong host": "bad certificate"}
-clients = pytest.mark.parametrize("library", CLIENTS)
+# kafka-python leaves sockets of failed connections to the garbage collector, which may come in another test.
+EVERYDAY = ["confluent", "aiokafka"]
+clients = pytest.mark.parametrize("library", doses.nightly_but(EVERYDAY, CLIENTS))
 
 
 @pytest.fixture
