@@ -178,7 +178,9 @@ async def _serve(
         return error.msg
     except OSError as error:
         if error.filename is not None:
-            return f"--journal {error.filename}: {error.strerror}"
+            folder = cluster.tls._folder
+            is_ours = folder is not None and Path(error.filename).is_relative_to(Path(folder).absolute())
+            return f"{'--certificates' if is_ours else '--journal'} {error.filename}: {error.strerror}"
         return _why_not_listening(error)
     try:
         if proxied is not None:

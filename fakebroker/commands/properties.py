@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fakebroker.commands.command_line import Slip
-from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.broker_config import entry_of
 from fakebroker.core.errors import ConfigError
 from fakebroker.server.settings import on_the_command_line
 
@@ -57,7 +57,7 @@ def server_settings(path: Path) -> tuple[dict[str, str], list[str]]:
         raise Slip(f"--properties {path}, line {error.line}: {error}") from None
     settings, unknown = {}, []
     for name, each in found.items():
-        entry = BrokerConfig.SETTINGS.get(name)
+        entry = entry_of(name)
         if entry is None:
             unknown.append(name)
             continue

@@ -184,6 +184,8 @@ def _refuse_with_toxiproxy(options: Namespace) -> None:
     """Refuse options that conflict with toxiproxy's addresses."""
     if options.advertised_port is not None or options.advertised_host == "dialled":
         raise Slip("--toxiproxy-port sets the advertised ports: leave out --advertised-port, and 'dialled'")
+    if options.listener:
+        raise Slip("--toxiproxy-port has one listener, without TLS and SASL: leave out --listener, or use faults")
 
 
 def _is_loopback(host: str) -> bool:
@@ -209,14 +211,16 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
 def _check_settings(given: Sequence[tuple[str, str]]) -> None:
     """Raise Slip for the first --config that is unknown or has an invalid value."""
     with _lean_imports():
-        from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
+        from fakebroker.core.config.broker_config import entry_of, refuse_unknown
         from fakebroker.core.errors import ConfigError
         from fakebroker.server.settings import on_the_command_line, texts
 
     for name, value in given:
         try:
             refuse_unknown(texts({name: value}))
-            BrokerConfig.SETTINGS[name].parse(value)
+            entry = entry_of(name)
+            assert entry is not None
+            entry.parse(value)
         except ConfigError as error:
             raise Slip(f"--config {name}={value}: {on_the_command_line(error)}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, TypeVar
@@ -31,6 +32,8 @@ from fakebroker.server.running.home import Home
 from fakebroker.server.security.acls_in_hand import Acls
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
+
+log = logging.getLogger("fakebroker")
 
 T = TypeVar("T")
 
@@ -181,6 +184,8 @@ class AsyncFakeCluster(Administration):
         self._home.enter()
         clock = new_clock(self.clock.kind)
         listeners = Listeners(self._arguments.places)
+        if lost := self._arguments.lost:
+            log.warning("without effect, there is no such listener: %s", ", ".join(lost))
         try:
             listeners.contexts = self.tls._open(clock)
             journal = self._journal.open()

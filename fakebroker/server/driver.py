@@ -45,11 +45,12 @@ from fakebroker.server.writing.log_text import printable
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_READ = 6  # from the arrival of a connect to having handled the first request sent with it: asyncio takes 4
-_TURNS_TO_WORK = 1000  # turns from the arrival of a connect to having handled its first request. asyncio takes 4.
-_WARNING_CHARACTERS = 2000  # A turn does a millisecond of work.
-_WRITTEN_AT_ONCE = 262_144  # A warning may list settings.
-_GATHERED_BYTES = 2_048  # at once, of a response in pieces.
-_STEPS_AT_ONCE = 1000  # Parts of this average size are cheaper to hand over one by one than to copy.
+_TURNS_TO_WORK = 1000  # each does a millisecond of work
+_WARNING_CHARACTERS = 2000  # A warning may list settings.
+_WRITTEN_AT_ONCE = 262_144  # bytes of a response in pieces
+_ENCRYPTED_AT_ONCE = 65_536  # the same under TLS: encryption takes longer, and other clients wait
+_GATHERED_BYTES = 2_048  # Parts of this average size are cheaper to hand over one by one than to copy.
+_STEPS_AT_ONCE = 1000  # steps of skipped time, before the sockets have their turn
 
 
 class Driver:
@@ -316,7 +317,7 @@ class Driver:
         if frame is None or transport is None or connection in self._writing_paused:
             return
         try:
-            parts = frame.take(_WRITTEN_AT_ONCE)
+            parts = frame.take(_ENCRYPTED_AT_ONCE if connection.listener.has_tls else _WRITTEN_AT_ONCE)
         except OSError as error:  # from the store of old records
             log.error("a response to %s cannot be read from the store: %s", connection.peer, error)
             transport.abort()

@@ -1,4 +1,4 @@
-"""One record sent by a stock client with the settings of `client_settings`, or the error of a client that is refused."""
+"""One record sent by a stock client with the settings of `client_settings`, or the error of a refused client."""
 
 from __future__ import annotations
 

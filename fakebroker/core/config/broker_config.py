@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Self
+from typing import Any, Final, Self
 
 from fakebroker.core.config.broker_configs.controller import ControllerConfigs
 from fakebroker.core.config.broker_configs.groups import GroupConfigs
@@ -30,7 +30,7 @@ from fakebroker.core.config.broker_configs.transactions import TransactionConfig
 from fakebroker.core.config.config_def import Value, to_text
 from fakebroker.core.config.ip_overrides import parse_overrides
 from fakebroker.core.config.listener_names import of_listener
-from fakebroker.core.config.setting import Config, ConfigEntry
+from fakebroker.core.config.setting import Config, ConfigEntry, Setting
 from fakebroker.core.config.topic_config import (
     DYNAMIC_BROKER_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
@@ -157,13 +157,14 @@ class BrokerConfig(
 
     @property
     def without_effect(self) -> list[str]:
-        """The names of given settings without effect, sorted. Of those of a listener only SASL's have one."""
+        """The names of given settings without effect, sorted. Of those of a listener only SASL's and TLS's have one."""
         names = [name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given]
-        names += [name for name in self.listener_texts if self.SETTINGS[_setting_of(name)].applied_by != _PER_LISTENER]
+        names += [name for name in self.listener_texts if _entry(name).applied_by not in _PER_LISTENER]
         return sorted(names)
 
 
-_PER_LISTENER = "cluster/sasl/mechanisms"  # the module that reads settings listener by listener
+# The modules that read settings listener by listener.
+_PER_LISTENER: Final = ("cluster/cluster", "cluster/sasl/mechanisms", "server/tls/contexts", "server/tls/stores")
 _FACTORS = (
     "default_replication_factor",
     "offsets_topic_replication_factor",
@@ -172,10 +173,17 @@ _FACTORS = (
 _TOPIC_DEFAULTS = [key for key in BrokerConfig.SETTINGS.values() if key.topic is not None]
 
 
+def entry_of(name: str) -> Setting[Any] | None:
+    """Return the definition of a setting of brokers; for one of a listener that of the setting which it hides. None if
+    there is no such setting."""
+    parts = of_listener(name)
+    names = (name,) if parts is None else parts.settings
+    return next((BrokerConfig.SETTINGS[each] for each in names if each in BrokerConfig.SETTINGS), None)
+
+
 def is_of_listener(name: str) -> bool:
     """Return True for `listener.name.NAME.SETTING`, and with a mechanism of SASL before the setting."""
-    found = of_listener(name)
-    return found is not None and any(tail in BrokerConfig.SETTINGS for tail in found.settings)
+    return of_listener(name) is not None and entry_of(name) is not None
 
 
 def parsed_of_listeners(texts: Mapping[str, str | None]) -> dict[str, str]:
@@ -184,22 +192,21 @@ def parsed_of_listeners(texts: Mapping[str, str | None]) -> dict[str, str]:
     for name, text in texts.items():
         if text is None:
             raise ConfigError(f"Null value not supported for configuration {name}.")
-        BrokerConfig.SETTINGS[_setting_of(name)].parse(text)
+        _entry(name).parse(text)
         found[name] = text
     return found
 
 
-def _setting_of(name: str) -> str:
-    """Return the name of the setting that one of a listener hides."""
-    parts = of_listener(name)
-    assert parts is not None
-    return next(tail for tail in parts.settings if tail in BrokerConfig.SETTINGS)
+def _entry(name: str) -> Setting[Any]:
+    entry = entry_of(name)
+    assert entry is not None
+    return entry
 
 
 def refuse_unknown(names: Mapping[str, str | None]) -> None:
     """Raise ConfigError for the first name that is no setting of brokers."""
     for name in names:
-        if name not in BrokerConfig.SETTINGS:
+        if entry_of(name) is None:
             raise ConfigError(f"Unknown configuration {name!r}. {near_to_it(name, BrokerConfig.SETTINGS)}")
 
 

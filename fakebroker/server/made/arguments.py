@@ -21,6 +21,8 @@ from fakebroker.core.arguments import (
 )
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
+from fakebroker.core.config.listener_names import of_listener
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.schedule import order_of
 from fakebroker.core.security.identity import PLAINTEXT, Listener
@@ -98,6 +100,13 @@ class Arguments:
             raise ValueError(f"{'no' if not found else 'not one'} listener {name!r}: there are {named}")
         return found[0]
 
+    @property
+    def lost(self) -> list[str]:
+        """Return the names of settings of listeners that there are not, sorted."""
+        names = {place.listener.name.lower() for place in self.places}
+        parts = {name: of_listener(name) for name in self.config.listener_texts}
+        return sorted(name for name, part in parts.items() if part is not None and part.listener not in names)
+
     @classmethod
     def read(cls, spec: ClusterSpec) -> Self:
         require(WHOLE_NUMBER_OR_NONE, brokers=spec.brokers, port=spec.port, advertised_port=spec.advertised_port)
@@ -110,7 +119,7 @@ class Arguments:
         if _DEFAULTS[spec.defaults]:
             settings = settings.with_defaults(_DEFAULTS[spec.defaults])
         settings = settings.with_text(_protocols(spec) | texts(spec.config))
-        parse_rules(settings.ssl_principal_mapping_rules)
+        _check_mapping_rules(settings)
         ids = _ids(spec, node_id(settings))
         arguments = cls(
             broker_ids=ids,
@@ -125,6 +134,17 @@ class Arguments:
         check_name(spec.clock)
         order_of(spec.schedule, spec.seed)
         return arguments
+
+
+def _check_mapping_rules(config: BrokerConfig) -> None:
+    """Raise ConfigError, with the setting, for rules that cannot be read."""
+    name = "ssl.principal.mapping.rules"
+    of_listeners = {each: text for each, text in config.listener_texts.items() if each.endswith(f".{name}")}
+    for each, rules in {name: config.ssl_principal_mapping_rules, **of_listeners}.items():
+        try:
+            parse_rules(rules)
+        except ConfigError as error:
+            raise ConfigError(f"{each}: {error}") from None
 
 
 def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[Place, ...]:

@@ -1,6 +1,6 @@
-"""A client that fails to connect leaves its sockets to the garbage collector: they are collected at the end of the test.
+"""A client that fails to connect leaves its sockets to the garbage collector: they are collected after each test.
 
-pytest keeps each record that is logged, even by a logger that does not propagate, and a record with a traceback keeps the
+pytest keeps each record that is logged, even by a logger that does not propagate. A record with a traceback keeps the
 frames and their sockets alive. So kafka-python does not log here.
 """
 

@@ -6,17 +6,19 @@ import logging
 import socket
 import ssl
 import struct
+from collections.abc import Sequence
 
 import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
-from support.requests import METADATA, metadata
+from support.requests import METADATA, Produced, batch, fetch, metadata, produce
 from support.tls_client import TlsClient, context_of
 from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.tls.contexts import CHOICES
+from fakebroker.server.tls.transport import TlsTransport
 
 HELLO_AND_MORE = b"\x16\x03\x01\x02\x00\x01"  # the beginning of a handshake
 
@@ -177,3 +179,27 @@ def test_garbage_after_the_handshake_closes_the_connection(kafka: FakeCluster) -
         beneath.sendall(struct.pack(">BHH", 23, 0x303, 5) + b"wrong")
         beneath.makefile("rb").read()  # an alert, and the end
     wait_until(lambda: connections(kafka) == 0, "the end of the connection")
+
+
+def test_a_large_response_is_encrypted_in_pieces_of_64_kib(kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka.create_topic("t", partitions=1)
+    written: list[int] = []
+    write, writelines = TlsTransport.write, TlsTransport.writelines
+
+    def one(transport: TlsTransport, data: bytes | memoryview) -> None:
+        written.append(len(memoryview(data)))
+        write(transport, data)
+
+    def several(transport: TlsTransport, parts: Sequence[bytes | memoryview]) -> None:
+        written.append(sum(len(memoryview(part)) for part in parts))
+        writelines(transport, parts)
+
+    with TlsClient(kafka) as client:
+        values = [bytes(100_000) for _ in range(8)]
+        for value in values:
+            assert Produced(client.ask(produce("t", records=batch(value)))).partitions[0][0] == 0
+        monkeypatch.setattr(TlsTransport, "write", one)
+        monkeypatch.setattr(TlsTransport, "writelines", several)
+        client.ask(fetch("t", max_bytes=1 << 20))
+    assert sum(written) > 800_000, "the response is whole"
+    assert max(written) <= 65_536
