@@ -1,4 +1,4 @@
-"""Tests of Spark go to one process, with and without xdist's knowledge of markers."""
+"""Tests of Spark go to one process, and those of some files, with and without xdist's knowledge of markers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.scheduling import ROOT, uses_spark
+from support.scheduling import ROOT, has_marker
 
 
 @pytest.mark.parametrize(
@@ -21,17 +21,17 @@ from support.scheduling import ROOT, uses_spark
     ],
 )
 def test_files_of_spark_are_known_by_their_marker(file: str, expected: bool) -> None:
-    assert uses_spark(file) is expected
+    assert has_marker(file, "spark") is expected
 
 
 def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
-    for name, marker in (("a", "pytest.mark.spark"), ("b", "pytest.mark.spark"), ("c", "pytest.mark.slow")):
+    for name, marker in (("a", "spark"), ("b", "spark"), ("c", "slow"), ("d", "one_process"), ("e", "one_process")):
         (tmp_path / f"test_{name}.py").write_text(
-            f"import os, pathlib, pytest\npytestmark = {marker}\n"
+            f"import os, pathlib, pytest\npytestmark = pytest.mark.{marker}\n"
             "@pytest.mark.parametrize('n', range(8))\n"
             "def test_it(n): pathlib.Path(f'{os.getpid()}-' + __name__).touch()\n"
         )
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n spark: s\n slow: s\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n spark: s\n slow: s\n one_process: o\n")
     (tmp_path / "conftest.py").write_text(
         "from support import scheduling\nscheduling.ROOT = __import__('pathlib').Path(__file__).parent\n"
         "def pytest_xdist_make_scheduler(config, log): return scheduling.OneProcessForSpark(config, log)\n"
@@ -40,9 +40,10 @@ def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
     command += ["-p", "xdist"]
     environment = {"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert "24 passed" in done.stdout, done.stdout + done.stderr
+    assert "40 passed" in done.stdout, done.stdout + done.stderr
     ran = [path.name.split("-") for path in tmp_path.glob("[0-9]*-test_*")]
-    assert len({process for process, file in ran if file in ("test_a", "test_b")}) == 1
+    for files in (("test_a", "test_b"), ("test_d",), ("test_e",)):
+        assert len({process for process, file in ran if file in files}) == 1
     assert len({process for process, _ in ran}) == 2
 
 

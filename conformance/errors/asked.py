@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from conformance.transcripts.golden import Golden
-from conformance.transcripts.recording import Answer, Heard
+from conformance.transcripts.recording import Heard
 from conformance.transcripts.words import answer_words
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
@@ -78,12 +78,13 @@ def seen(kept: Iterable[Golden]) -> Seen:
             for answer in step.answers:
                 if answer.to is None:
                     continue
-                api = str(answer_api(answer))
+                told = answer_words(answer)
+                api = str(told["to"]).split(" ", 1)[0]
                 looked = {pair for pair in open_pairs if api in LOOKS.get(pair[0], ())}
                 for pair in looked:
                     found[pair][golden.case] = True
                 open_pairs -= looked
-                for error in errors(answer):
+                for error in _errors(api, told["says"]):
                     cases = found.setdefault((api, error), {})
                     cases.setdefault(golden.case, False)
                     if not cases[golden.case]:
@@ -94,15 +95,11 @@ def seen(kept: Iterable[Golden]) -> Seen:
     }
 
 
-def answer_api(answer: Answer) -> str:
-    return str(answer_words(answer)["to"]).split(" ", 1)[0]
-
-
-def errors(answer: Answer) -> set[str]:
-    """The names of all errors that an answer tells, wherever. Any request that comes in the middle of a login gets
+def _errors(api: str, says: Any) -> set[str]:
+    """Return the names of all errors in an answer, wherever. Any request that comes in the middle of a login gets
     ILLEGAL_SASL_STATE: it is an error of the two APIs of logins alone."""
-    found = (_name(value) for value in _codes(answer_words(answer)["says"]))
-    of_a_login = set() if answer_api(answer).startswith("Sasl") else {"ILLEGAL_SASL_STATE"}
+    found = (_name(value) for value in _codes(says))
+    of_a_login = set() if api.startswith("Sasl") else {"ILLEGAL_SASL_STATE"}
     return {name for name in found if name != "NONE"} - of_a_login
 
 

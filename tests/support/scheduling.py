@@ -14,10 +14,12 @@ ROOT = Path(__file__).parents[2]
 
 
 class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler that gives each test to a free process, and those of files with the marker `spark` to one process."""
+    """A scheduler that gives each test to a free process. Those of all files with the marker `spark` go to one process,
+    and so do those of each file with the marker `one_process`: a fixture of the module takes longer than its tests."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if uses_spark(nodeid.partition("::")[0]) else nodeid
+        file = nodeid.partition("::")[0]
+        return "spark" if has_marker(file, "spark") else file if has_marker(file, "one_process") else nodeid
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """Forget what is complete: xdist counts all that a process was ever given after each test."""
@@ -29,9 +31,10 @@ class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
 
 
 @cache
-def uses_spark(file: str) -> bool:
+def has_marker(file: str, name: str) -> bool:
+    """Return True if a file of tests uses this marker. The scheduler knows only names."""
     path = ROOT / file
-    return path.is_file() and "pytest.mark.spark" in path.read_text(encoding="utf-8")
+    return path.is_file() and f"pytest.mark.{name}" in path.read_text(encoding="utf-8")
 
 
 def sort(items: list[pytest.Item]) -> None:

@@ -13,12 +13,8 @@ from fakebroker.apis.errors import KNOWN
 from fakebroker.core.faults.table import table
 
 WRITE = "`python -m conformance.errors --write` writes docs/errors.md"
-LEFT_OUT = {
-    (
-        "JoinGroup",
-        "MEMBER_ID_REQUIRED",
-    ),  # it tells an id that the coordinator has made up and keeps: only the work does
-}
+# It tells an id that the coordinator has made up and keeps: only the work does.
+LEFT_OUT = {("JoinGroup", "MEMBER_ID_REQUIRED")}
 NO_CODE = "none"  # CreateTopics has a field for the error of configs, which is 0
 # APIs with a case that looked at the state, for each error that Kafka has shown.
 LOOKED_AT = {
@@ -27,6 +23,9 @@ LOOKED_AT = {
 }
 
 NOTHING_THERE = {("TxnOffsetCommit", "COORDINATOR_NOT_AVAILABLE", BEFORE_WORK)}  # for want of a topic to look at
+
+
+pytestmark = pytest.mark.one_process  # they read all answers once
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +83,13 @@ def test_no_reason_and_no_case_is_left_over(answered: Seen) -> None:
     assert set(LOOKS) <= set(table())
 
 
-def test_a_case_that_is_named_stays() -> None:
-    shown = seen(kept.answers())
-    cases = [each.case for each in shown["Produce", "NOT_ENOUGH_REPLICAS"]]
+def test_a_case_that_is_named_stays(answered: Seen) -> None:
+    cases = [each.case for each in answered["Produce", "NOT_ENOUGH_REPLICAS"]]
     place = ("Produce", "NOT_ENOUGH_REPLICAS", BEFORE_WORK)
     for case in (cases[0], cases[-1]):
-        [origin] = [each for each in origins(shown, {place: case}) if each[:3] == place]
+        [origin] = [each for each in origins(answered, {place: case}) if each[:3] == place]
         assert origin.case == case
-    [origin] = [each for each in origins(shown, {place: "gone/away"}) if each[:3] == place]
+    [origin] = [each for each in origins(answered, {place: "gone/away"}) if each[:3] == place]
     assert origin.case == cases[0]
 
 
