@@ -37,6 +37,7 @@ from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.loops import gathers, reset
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
+from fakebroker.server.turn.handshakes import Handshakes
 from fakebroker.server.turn.intake import Intake
 from fakebroker.server.turn.turns import turns
 from fakebroker.server.writing.limited_log import LimitedLog
@@ -71,6 +72,7 @@ class Driver:
         self._outgoing: dict[Connection, FrameInPieces] = {}  # large responses, as far as they are not written
         self._next_turn: asyncio.Handle | None = None
         self._intake = Intake(self._loop)
+        self.handshakes = Handshakes(self._loop)
         self._gathers = gathers(self._loop)
         self.told = LimitedLog(log, self._loop)
         self.on_listening: Callable[[int, bool], None] = lambda broker_id, listens: None  # for the ports
@@ -82,6 +84,7 @@ class Driver:
             self._next_turn.cancel()
             self._next_turn = None
         self._intake.stop()
+        self.handshakes.stop()
         self.told.settle()
 
     # Called by the connections.
@@ -219,16 +222,21 @@ class Driver:
         await turns(_TURNS_TO_READ)
         await self._work_off()
 
+    @property
+    def _is_holding(self) -> bool:
+        """Return True if bytes that have arrived wait for a turn of the loop."""
+        return self._intake.is_holding or self.handshakes.is_holding
+
     async def _work_off(self) -> None:
         """Finish the work in hand before time passes, but give up if it does not end."""
         for _ in range(_TURNS_TO_WORK):
-            if not self.cluster.has_work and not self._intake.is_holding:
+            if not self.cluster.has_work and not self._is_holding:
                 return
             await turns(1)
 
     def _skip(self, clock: AutoClock) -> None:
         """Skip time while all is quiet and a client waits for it, until there is an effect."""
-        if self.cluster.has_work or self._outgoing or self._intake.is_holding:
+        if self.cluster.has_work or self._outgoing or self._is_holding:
             return
         if any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from fakebroker.network.connection import Connection
@@ -15,6 +16,7 @@ from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.tls.transport import HandshakeError, TlsTransport
 
 _MAPPED = "::ffff:"  # prefix of an IPv4 address at a dual-stack socket
+_HANDSHAKE_BYTES = 16_384  # per read during a handshake of TLS, which may have to wait
 
 
 class KafkaProtocol(asyncio.BufferedProtocol):
@@ -71,22 +73,30 @@ class KafkaProtocol(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the place for the next bytes. The rest of a large frame is read into its own buffer, all else into the
         buffer that all connections share. Sharing is safe: the loops report each read before they start another one."""
-        own = self._driver.receive_buffer(self.connection) if self._tls is None else None
+        if self._tls is not None:
+            self._is_own = False
+            self._buffer = self._driver.room(self._shared if self._tls.is_ready else self._shared[:_HANDSHAKE_BYTES])
+            return self._buffer
+        own = self._driver.receive_buffer(self.connection)
         self._is_own = own is not None
         self._buffer = self._driver.room(self._shared if own is None else own)
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         data = self._buffer[:nbytes]
-        if self._tls is not None:
-            self._receive(self._tls, data)
+        if self._tls is None:
+            self._driver.received(self.connection, data if self._is_own else bytes(data))
             return
-        self._driver.received(self.connection, data if self._is_own else bytes(data))
+        self._tls.feed(data)
+        if self._tls.is_ready:
+            self._go_on(self._tls)
+        else:
+            self._driver.handshakes.take(self.connection, self._tls, partial(self._go_on, self._tls))
 
-    def _receive(self, tls: TlsTransport, data: memoryview) -> None:
+    def _go_on(self, tls: TlsTransport) -> None:
         was_ready = tls.is_ready
         try:
-            received = tls.receive(data)
+            received = tls.go_on()
         except HandshakeError as error:
             self._driver.handshake_failed(self.connection, str(error))
             return

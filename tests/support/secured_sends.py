@@ -7,7 +7,6 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
 from typing import Any
 
 import aiokafka
@@ -31,11 +30,14 @@ def by_confluent(settings: dict[str, Any], token: str | None, patience_ms: int) 
         settings["oauth_cb"] = lambda _: (token, 4e9)
     producer = confluent_kafka.Producer(settings | {"message.timeout.ms": patience_ms, "error_cb": failed.append})
     producer.produce(TOPIC, VALUE, on_delivery=lambda error, _: (failed if error else delivered).append(error))
-    end = monotonic() + LIMIT_S
-    while not failed and not delivered and monotonic() < end:
+
+    def has_ended() -> bool:
         producer.poll(0.1)
+        return bool(failed or delivered)
+
+    wait_until(has_ended, "the record to be delivered or refused")
     producer.purge()
-    producer.flush(1)
+    producer.flush(LIMIT_S)
     if not delivered:
         raise ConnectionError(" ".join(map(str, failed)))
 

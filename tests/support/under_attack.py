@@ -12,6 +12,7 @@ from __future__ import annotations
 import resource
 import selectors
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from conformance import frames
+from fakebroker.protocol.produce_response import NodeEndpoint
 from support.cpu_time import ProcessTimes, Slowness
 from support.messages import decode_response
 from support.raw_client import RawClient
@@ -61,10 +63,15 @@ class Stall:
 class UnderAttack(Serving):
     """A running broker with a quiet client; all its limits are checked at the end."""
 
-    def __init__(self, *topics: str, brokers: int = 1, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, *topics: str, brokers: int = 1, listener: str = "", arguments: Sequence[str] = ()) -> None:
         named = [option for topic in (*topics, f"{SLOW}:1:{brokers}", f"{CALM}:1:1") for option in ("--topic", topic)]
-        given = ("--port", "0", "--brokers", str(brokers), "--followers", "frozen", "--life", "first")  # known ids
-        super().__init__(*given, *named, *arguments)
+        ports = ["--port", "0"]
+        if listener:  # beside the one of the quiet client
+            ports = [
+                part for name in ("PLAINTEXT", listener) for part in ("--listener", f"{name}={name}://127.0.0.1:0")
+            ]
+        given = ("--brokers", str(brokers), "--followers", "frozen", "--life", "first")  # known ids
+        super().__init__(*ports, *given, *named, *arguments)
         self.stalls: list[float] = [0.0]
         self.slowness = Slowness()
         self._stack = ExitStack()
@@ -91,6 +98,11 @@ class UnderAttack(Serving):
         client = RawClient(self.endpoint(self.leader(topic, partition) if topic else 1))
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return client
+
+    def attacker(self, listener: str) -> RawClient:
+        """Return a client of broker 1 at that listener: a connection of TCP, and no more."""
+        host, _, port = self.facts["listeners"][listener].partition(",")[0].rpartition(":")
+        return RawClient(NodeEndpoint(1, host, int(port)))
 
     def leader(self, topic: str, partition: int = 0) -> int:
         if (topic, partition) not in self.leaders:
@@ -198,7 +210,7 @@ class Attackers:
                         raise EOFError
                     if events & selectors.EVENT_WRITE:
                         self._send(sock)
-                except BlockingIOError:
+                except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                     continue
                 except (OSError, EOFError):  # the broker has closed it
                     self._selector.unregister(sock)
@@ -217,11 +229,27 @@ class Attackers:
 
 @contextmanager
 def attack(
-    broker: UnderAttack, data: bytes, connections: int = 1, *, topic: str = "", reads: bool = True, once: bool = False
+    broker: UnderAttack,
+    data: bytes,
+    connections: int = 1,
+    *,
+    topic: str = "",
+    listener: str = "",
+    secured: bool = False,
+    reads: bool = True,
+    once: bool = False,
 ) -> Iterator[None]:
-    """Attack while the block runs."""
+    """Attack while the block runs: the leader of a topic, or broker 1 at a listener, after the handshake of TLS if
+    `secured`."""
     with ExitStack() as stack:
-        clients = [stack.enter_context(broker.client(topic)) for _ in range(connections)]
+        clients = []
+        for _ in range(connections):
+            client = broker.attacker(listener) if listener else broker.client(topic)
+            clients.append(stack.enter_context(client))
+        if secured:
+            context = ssl.create_default_context(cafile=broker.facts["ca"])
+            for client in clients:
+                client.socket = context.wrap_socket(client.socket, server_hostname="localhost")
         attackers = Attackers([client.socket for client in clients], data, reads, once)
         stack.callback(attackers.end)
         yield
@@ -233,6 +261,8 @@ def hold(
     memory_mib: float,
     connections: int = 1,
     target: str = "",
+    listener: str = "",
+    secured: bool = False,
     fill: Sequence[bytes] = (),
     unanswered_fill: bool = False,
     reads: bool = True,
@@ -253,14 +283,15 @@ def hold(
     stalls: list[float] = []
     limit_ms = stall_ms
     while not stalls or stalls[-1] > limit_ms:
-        with UnderAttack(*topics, arguments=arguments) as broker:
+        with UnderAttack(*topics, listener=listener, arguments=arguments) as broker:
             prepare(broker, target, fill, unanswered_fill)
             broker.watch(0.05)  # what is done for the first time takes longer
             broker.assert_serves_on()
             broker.stalls.clear()
             before = broker.resident_bytes()
             broker.forget_peak()
-            with attack(broker, data, connections, topic=target, reads=reads, once=once):
+            at = {"topic": target, "listener": listener}
+            with attack(broker, data, connections, **at, secured=secured, reads=reads, once=once):
                 broker.watch()
                 broker.assert_serves_on()
                 took = (broker.peak_bytes() - before) / MIB

@@ -39,12 +39,16 @@ class TlsTransport(asyncio.Transport):
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
-    def receive(self, data: bytes | memoryview) -> bytes:
-        """Take bytes of the socket. Return what they contain, nothing during the handshake. Raises HandshakeError once
-        the peer has the alert; another failure closes the connection."""
+    def feed(self, data: bytes | memoryview) -> None:
+        """Take bytes of the socket; `go_on` uses them."""
+        if not self._stalls:
+            self._incoming.write(data)
+
+    def go_on(self) -> bytes:
+        """Use the bytes of the socket. Return what they contain, nothing during the handshake. Raises HandshakeError
+        once the peer has the alert; another failure closes the connection."""
         if self._stalls:
             return b""
-        self._incoming.write(data)
         try:
             if not self.is_ready:
                 self._tls.do_handshake()
