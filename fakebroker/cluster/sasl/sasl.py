@@ -39,6 +39,7 @@ class Sasl:
             self.mechanisms,
             RequestReader(dispatcher.read_any_header),
             Responses(sockets, members.brokers, members.probe, members),
+            dispatcher.takes_login,
             members.probe,
             members,
         )

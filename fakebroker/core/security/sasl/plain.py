@@ -23,6 +23,8 @@ _MOST_TOKENS: Final = 4  # Kafka cuts off no more
 class PlainSaslServer(SaslServer):
     """An exchange of one message. `authenticate` checks a name and a password."""
 
+    refusal = "Authentication failed: Invalid username or password"
+
     def __init__(self, authenticate: Callable[[str, str], bool]) -> None:
         super().__init__()
         self._authenticate = authenticate
@@ -39,7 +41,7 @@ class PlainSaslServer(SaslServer):
         if not password:
             raise SaslAuthenticationError("Authentication failed: password not specified")
         if not self._authenticate(username, password):
-            raise SaslAuthenticationError("Authentication failed: Invalid username or password")
+            raise SaslAuthenticationError(self.refusal)
         if authorization_id not in ("", username):
             raise SaslAuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different from username"
@@ -47,6 +49,10 @@ class PlainSaslServer(SaslServer):
         self.authorization_id = username
         self.is_complete = True
         return b""
+
+    def claims(self, response: bytes) -> str:
+        tokens = response.decode(errors="replace").split("\0")
+        return tokens[1] if len(tokens) == _TOKENS else ""
 
 
 def authenticator_of(module: LoginModule | None) -> Callable[[str, str], bool]:
