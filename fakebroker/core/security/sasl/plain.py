@@ -5,7 +5,7 @@ Source   clients/.../security/plain/internals/{PlainSaslServer,PlainServerCallba
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from typing import Final, final
 
@@ -55,12 +55,13 @@ class PlainSaslServer(SaslServer):
         return tokens[1] if len(tokens) == _TOKENS else ""
 
 
-def authenticator_of(module: LoginModule | None) -> Callable[[str, str], bool]:
-    """Return the check of names and passwords against the options `user_NAME` of a login module."""
+def authenticator_of(module: LoginModule | None, users: Mapping[str, str]) -> Callable[[str, str], bool]:
+    """Return the check of names and passwords against `users`, and for other names against the options `user_NAME` of a
+    login module."""
     options = module.options if module is not None and module.name == _MODULE else {}
 
     def authenticate(username: str, password: str) -> bool:
-        expected = options.get(_USER + username)
+        expected = users.get(username, options.get(_USER + username))
         return expected is not None and compare_digest(_bytes(expected), _bytes(password))
 
     return authenticate
