@@ -145,7 +145,7 @@ CORE_ROOMS: dict[str, set[str]] = {
     "security": set(),
     "config": set(),
     "purgatory": {"journal"},
-    "faults": {"replication"},
+    "faults": {"replication", "security"},
     "quota": {"config"},
     "journal": set(),
     "log": {"config", "journal"},

@@ -41,7 +41,7 @@ from fakebroker.server.made.option_texts import TopicSpec
 OPTIONS = {
     "serve": [
         "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
-        "--advertised-port", "--listener", "--certificates",
+        "--advertised-port", "--listener", "--certificates", "--user",
         "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
         "--properties", "--defaults", "--quota", "--seed", "--life", "--schedule", "--ready-file", "--exit-with-parent",
         "--clock", "--scenario", "--fault", "--journal",
@@ -532,7 +532,7 @@ def read(line: str) -> dict[str, Any]:
 DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
         "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
-        "advertised_host": None, "advertised_port": None, "listener": [], "certificates": None,
+        "advertised_host": None, "advertised_port": None, "listener": [], "certificates": None, "user": [],
         "topic": [], "auto_create_topics": None,
         "followers": None, "config": [],
         "properties": None, "defaults": None, "quota": [], "seed": None, "life": None, "schedule": None, "clock": None,

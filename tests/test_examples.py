@@ -45,6 +45,15 @@ def test_request_timed_out(run: Run) -> None:
     assert rows[2][3] >= 200
 
 
+@pytest.mark.clients
+def test_locked_user(run: Run) -> None:
+    assert run("locked_user.py").splitlines() == [
+        "alice: refused, the account is locked",
+        "alice: has written",
+        "bob: may not write",
+    ]
+
+
 def test_buggy_client(run: Run) -> None:
     retries, gives_up = run("buggy_client.py").splitlines()
     assert re.fullmatch(

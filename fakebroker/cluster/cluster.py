@@ -81,7 +81,7 @@ class Cluster(Lives):
         self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.sasl = Sasl(self, self.sockets, self._dispatcher, life.nonces())
-        self.faults = Faults(self, self.sockets, self._dispatcher, emit)
+        self.faults = Faults(self, self.sockets, self._dispatcher, emit, self.sasl.expire_sessions)
         self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
         start_housekeeping(

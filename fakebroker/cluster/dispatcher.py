@@ -18,6 +18,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.cluster import api_versions
 from fakebroker.apis.context import RequestContext
 from fakebroker.cluster.faults.index import Index
+from fakebroker.cluster.faults.login_request import LoginRequest
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.faults.armed import Armed
@@ -80,6 +81,16 @@ class Interceptor:
         raise NotImplementedError
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LoginInterceptor:
+    """An observer of the requests of logins before they are handled."""
+
+    def takes(self, login: LoginRequest, found: list[Armed]) -> bool:
+        """Return True if the interceptor takes over the request, and has it handled. `found` are the faults that may
+        match."""
+        raise NotImplementedError
+
+
 @final
 class Dispatcher:
     """The dispatcher of the requests of all connections."""
@@ -93,6 +104,7 @@ class Dispatcher:
         self._flexible: dict[int, bool] = {}  # True or False by API key and version, combined into one number
         self.faults: Index | None = None  # None while no fault can match
         self.interceptor: Interceptor | None = None
+        self.logins: LoginInterceptor | None = None
 
     def handle(self, broker: Broker, connection: Connection, now: Now) -> None:
         """Handle the request of a connection at its turn; the connection is BUSY with it."""
@@ -100,6 +112,8 @@ class Dispatcher:
         assert frame is not None
         try:
             if connection.authenticator is not None and connection.authenticator.takes(frame):
+                if connection.plan is not None and connection.is_closed:
+                    connection.plan.take(None)  # its session has ended meanwhile
                 return
             header = self.read_any_header(frame)
             if connection.plan is None:
@@ -154,6 +168,13 @@ class Dispatcher:
         if not found and not faults.asks_always:
             return False
         return self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame, found)
+
+    def takes_login(self, login: LoginRequest) -> bool:
+        """Return True if faults act on the request of a login, and have it handled."""
+        if self.faults is None or self.logins is None:
+            return False
+        found = self.faults.find(login.header, login.frame)
+        return bool(found) and self.logins.takes(login, found)
 
     def read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
         """Read the header of a frame. Raise ProtocolError."""

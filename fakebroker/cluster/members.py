@@ -11,6 +11,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Final
 from uuid import UUID
 
 from fakebroker.apis.features import supported_features
@@ -48,6 +49,8 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
+
+_ACLS_OF_A_SLICE: Final = 200
 
 
 class Members(HasNow):
@@ -275,14 +278,22 @@ class Members(HasNow):
 
     def delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
         """Delete the ACLs that match, and return them."""
-        found = self.acls(wanted)
-        for binding in found:
+        return finish(self.delete_acls_in_slices(wanted))
+
+    def delete_acls_in_slices(self, wanted: AclBindingFilter) -> Slices[Sequence[AclBinding]]:
+        found = yield from self.acls_in_slices(wanted)
+        for number, binding in enumerate(found, 1):
             self._authorizer.remove(binding)
+            if number % _ACLS_OF_A_SLICE == 0:
+                yield
         return found
 
     def acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
         """Return the ACLs that match, the oldest first."""
-        return finish(matching(self._authorizer, wanted))
+        return finish(self.acls_in_slices(wanted))
+
+    def acls_in_slices(self, wanted: AclBindingFilter) -> Slices[Sequence[AclBinding]]:
+        return (yield from matching(self._authorizer, wanted))
 
     @property
     def _authorizer(self) -> StandardAuthorizer:

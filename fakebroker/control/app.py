@@ -23,6 +23,7 @@ from fakebroker.control.guard import Guard
 from fakebroker.control.here import Here
 from fakebroker.control.metrics.exposition import CONTENT_TYPE, exposition
 from fakebroker.control.routes import (
+    access,
     clock,
     cluster,
     events,
@@ -89,7 +90,7 @@ def new_api(clusters: Clusters) -> FastAPI:
     )
     app.state.clusters = clusters
     add_handlers(app)
-    for part in (cluster, topics, clock, faults, journal, timelines, events, state, settings, security):
+    for part in (cluster, topics, clock, faults, journal, timelines, events, state, settings, security, access):
         for start in range(0, len(part.router.routes), _ROUTES_OF_A_TURN):
             some = APIRouter()
             some.routes = part.router.routes[start : start + _ROUTES_OF_A_TURN]

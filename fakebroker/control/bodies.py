@@ -271,6 +271,68 @@ class Quota(Entity):
     )
 
 
+class NewAcl(Strict):
+    """An ACL. Names are Kafka's, in upper or lower case."""
+
+    resource_type: Name = Field(description="topic, group, cluster, transactional_id, delegation_token or user")
+    name: Name = Field(description="kafka-cluster for the resource type cluster")
+    operation: Name = Field(description="all, read, write, describe, create, delete, alter, ...")
+    principal: Name = "User:*"
+    host: Name = Field("*", description="an address, a network in CIDR notation, or *")
+    permission: Name = Field("allow", description="allow or deny")
+    pattern: Name = Field("literal", description="literal or prefixed")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"resource_type": "topic", "name": "orders", "operation": "write", "principal": "User:alice"},
+            ]
+        }
+    )
+
+
+class AclOf(Strict):
+    """A filter of ACLs; an omitted member matches all. The pattern "match" finds those that concern a resource with
+    this name."""
+
+    resource_type: Name = "any"
+    name: Name | None = None
+    operation: Name = "any"
+    principal: Name | None = None
+    host: Name | None = None
+    permission: Name = "any"
+    pattern: Name = "any"
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"principal": "User:alice"}]})
+
+
+class UserOf(Strict):
+    """A user, for these mechanisms."""
+
+    name: Name
+    mechanisms: list[Name] = Field(
+        default=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], max_length=10, description="mechanisms that have users"
+    )
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "alice"}]})
+
+
+class NewUser(UserOf):
+    """A user with its password."""
+
+    password: Name
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "alice", "password": "secret"}]})
+
+
+class SessionsOf(Strict):
+    """A user, to end its sessions; null for those of all users."""
+
+    user: Name | None = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user": "alice"}]})
+
+
 class NewCluster(Strict):
     """A cluster of its own in this process, on free ports. It is deleted when it has got no request for `lease_ms`."""
 
@@ -285,6 +347,12 @@ class NewCluster(Strict):
         None,
         max_length=20,
         description="listeners of each broker, as PROTOCOL or NAME=PROTOCOL; one in plain text if null",
+    )
+    users: dict[Name, Name] | None = Field(
+        None, max_length=100, description="passwords of SASL users by name; without listeners there is SASL_PLAINTEXT"
+    )
+    acls: list[NewAcl] | None = Field(
+        None, max_length=1000, description="ACLs from the start; what none allows is refused"
     )
     defaults: Literal["fakebroker", "kafka", "test"] = "fakebroker"
     seed: int = Field(0, ge=0, le=2**53)

@@ -17,6 +17,7 @@ from fakebroker.core.controller import topics as controller
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.made.arguments import read_assignments
+from fakebroker.server.security.users_in_hand import learn_in_slices
 from fakebroker.server.settings import texts
 
 log = logging.getLogger("fakebroker")
@@ -70,6 +71,8 @@ class Clusters:
         self._in_making += 1
         try:
             with given():
+                for name, password in (new.users or {}).items():
+                    await self.main.work.do(learn_in_slices(name, password))
                 racks = {int(broker): rack for broker, rack in new.racks.items()}
                 cluster = AsyncFakeCluster(
                     new.brokers,
@@ -79,6 +82,8 @@ class Clusters:
                     followers=new.followers,
                     config=settings(new.config),
                     listeners=None if new.listeners is None else [_on_free_port(text) for text in new.listeners],
+                    users=new.users,
+                    acls=None if new.acls is None else [acl.model_dump() for acl in new.acls],
                     defaults=new.defaults,
                     seed=new.seed,
                     life=new.life,

@@ -13,12 +13,14 @@ from typing import Any
 from fakebroker.core.arguments import MAPPING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import Selection
+from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Step
 from fakebroker.server.made.arguments import Arguments, read_assignments
+from fakebroker.server.security.users_in_hand import Secrets
 from fakebroker.server.settings import texts
 from fakebroker.server.tls.certificates import ClientCertificate
 from fakebroker.server.tls.client_settings import PLAIN, Login, client_settings
@@ -190,6 +192,33 @@ class Administration:
         cleaned = yield from driver.cluster.compact_in_slices(topic, driver.clock.stamp())
         driver.settle()
         return cleaned
+
+    # ACLs and users.
+
+    def _admit(self) -> None:
+        """Create the users and ACLs of the arguments."""
+        for name, secrets in self._arguments.users.items():
+            self._put_user(name, secrets)
+        for binding in self._arguments.acls:
+            self._create_acl(binding)
+
+    def _create_acl(self, binding: AclBinding) -> None:
+        self._at_home.cluster.create_acl(binding)
+
+    def _delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        return self._at_home.cluster.delete_acls(wanted)
+
+    def _find_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
+        return self._at_home.cluster.acls(wanted)
+
+    def _put_user(self, name: str, secrets: Secrets) -> None:
+        self._at_home.cluster.sasl.put_user(name, secrets.password, secrets.scram)
+
+    def _remove_user(self, name: str, mechanisms: Sequence[str]) -> bool:
+        return self._at_home.cluster.sasl.remove_user(name, mechanisms)
+
+    def _find_users(self) -> dict[str, tuple[str, ...]]:
+        return self._at_home.cluster.sasl.users()
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
         finish(self._run_followers_in_slices(steps, selection))

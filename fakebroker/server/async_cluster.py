@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
@@ -30,6 +29,7 @@ from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
 from fakebroker.server.security.acls_in_hand import Acls
+from fakebroker.server.security.users_in_hand import Users
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
 
@@ -56,6 +56,10 @@ class AsyncFakeCluster(Administration):
                       `host` (docs/security.md)
     certificates      the folder for the CA and the certificates of listeners with TLS, which keeps its CA; without it,
                       a temporary one
+    users             passwords of SASL users by name, for PLAIN and SCRAM; without `listeners` there is then one of
+                      SASL_PLAINTEXT
+    acls              ACLs from the start, as mappings of the arguments of `acls.add`, with Kafka's authorizer: what no
+                      ACL allows is refused, so an empty list refuses all
     followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
                       "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
@@ -90,6 +94,8 @@ class AsyncFakeCluster(Administration):
         advertised_port: int | None = None,
         listeners: Sequence[str] | None = None,
         certificates: str | PathLike[str] | None = None,
+        users: Mapping[str, str] | None = None,
+        acls: Sequence[Mapping[str, str]] | None = None,
         followers: str = "instant",
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
@@ -111,6 +117,8 @@ class AsyncFakeCluster(Administration):
             advertised_port=advertised_port,
             listeners=listeners,
             certificates=certificates,
+            users=users,
+            acls=acls,
             followers=followers,
             config=config,
             defaults=defaults,
@@ -138,6 +146,7 @@ class AsyncFakeCluster(Administration):
         self._signer = TokenSigner()
         self.oauth = OAuth(self._new_token, self._signer)
         self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
+        self.users = Users(self._put_user, self._remove_user, self._find_users)
         self.faults = AsyncFaults(lambda: self._at_home)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
@@ -212,6 +221,7 @@ class AsyncFakeCluster(Administration):
         """Install the cluster and create its initial content in one step, before any client sees it."""
         listeners.drive(driver)
         self._driver, self._listeners = driver, listeners
+        self._admit()
         for set_up in self._set_ups:
             set_up(self)
 
@@ -310,15 +320,6 @@ class AsyncFakeCluster(Administration):
             return unsecured(claims)
         driver.cluster.sasl.mechanisms.verify = self._signer.verify
         return self._signer.sign(claims)
-
-    def _create_acl(self, binding: AclBinding) -> None:
-        self._at_home.cluster.create_acl(binding)
-
-    def _delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
-        return self._at_home.cluster.delete_acls(wanted)
-
-    def _find_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
-        return self._at_home.cluster.acls(wanted)
 
     @property
     def _at_home(self) -> Driver:

@@ -24,6 +24,7 @@ from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
 from fakebroker.server.security.acls_in_hand import Acls
+from fakebroker.server.security.users_in_hand import Users
 
 
 class FakeCluster(FromThreads[AsyncFakeCluster]):
@@ -42,6 +43,8 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         advertised_port: int | None = None,
         listeners: Sequence[str] | None = None,
         certificates: str | PathLike[str] | None = None,
+        users: Mapping[str, str] | None = None,
+        acls: Sequence[Mapping[str, str]] | None = None,
         followers: str = "instant",
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
@@ -63,6 +66,8 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
             advertised_port=advertised_port,
             listeners=listeners,
             certificates=certificates,
+            users=users,
+            acls=acls,
             followers=followers,
             config=config,
             defaults=defaults,
@@ -80,6 +85,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         self.quotas = Quotas(self._alter_quotas)
         self.oauth = OAuth(self._new_token, self._cluster._signer)
         self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
+        self.users = Users(self._put_user, self._remove_user, self._find_users)
         self.faults = FaultsInHand(self._cluster.faults, thread)
         self.tls = self._cluster.tls
         self.clock = ClockInHand(self._cluster.clock, thread)
@@ -158,6 +164,9 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     _create_acl = called(AsyncFakeCluster._create_acl)
     _delete_acls = called(AsyncFakeCluster._delete_acls)
     _find_acls = called(AsyncFakeCluster._find_acls)
+    _put_user = called(AsyncFakeCluster._put_user)
+    _remove_user = called(AsyncFakeCluster._remove_user)
+    _find_users = called(AsyncFakeCluster._find_users)
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

@@ -6,11 +6,12 @@ from pathlib import Path
 from signal import SIGTERM
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 from support.command_line import run
 from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
+from support.raw_login import login_at
 from support.requests import METADATA, metadata
 from support.serving import Serving
 from support.watchdog import LIMIT_S
@@ -152,3 +153,37 @@ def test_without_fastapi_the_option_that_needs_it_is_named(
     how = "pip install '.[control]' in the checkout of fakebroker"
     refused = run("serve", "--port", "0", *options)
     assert refused == (2, "", f"fakebroker: {what} needs fastapi, which is not installed: {how}\n")
+
+
+GUARDED = """\
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:admin
+"""
+
+
+def test_a_server_properties_with_an_authorizer_and_users_of_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(GUARDED)
+    with Serving(
+        "--brokers", "1", "--port", "0", "--properties", str(path), "--user", "admin=x", "--user", "bob=y=z"
+    ) as serving:
+        servers = serving.facts["bootstrap_servers"]
+        assert login_at(servers, "bob", "y=z", "SCRAM-SHA-512") == 0
+        settings = {"bootstrap.servers": servers, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN"}
+        made = []
+        for user, password in (("bob", "y=z"), ("admin", "x")):
+            admin = AdminClient(settings | {"sasl.username": user, "sasl.password": password})
+            future = admin.create_topics([NewTopic(f"of-{user}", 1, 1)])[f"of-{user}"]
+            made.append(future.exception(timeout=LIMIT_S) is None)
+    assert made == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--user", "alice"), "--user 'alice' is not NAME=PASSWORD, as in alice=secret"),
+        (("--user", "a=b", "--listener", "SSL"), "--user need a listener with SASL: add SASL_PLAINTEXT to --listener"),
+    ],
+)
+def test_users_that_cannot_be_are_one_sentence(options: tuple[str, ...], sentence: str) -> None:
+    assert run("serve", *options) == (2, "", f"fakebroker: {sentence}\n")

@@ -26,6 +26,7 @@ class FaultyArrival(Plan):
         self.broker_id = connection.broker_id
         self.partitions = _NOWHERE
         self.groups = self.transactional_ids = _NONE
+        self.user = connection.principal.name
         self._connection = connection
         self._faults = faults
         self._armed: Armed  # the one that acts
@@ -44,7 +45,7 @@ class FaultyArrival(Plan):
         host, connection = self._host, self._connection
         connection.on(Event.REQUEST)
         for armed in self._faults:
-            seen = Seen("", -1, self.broker_id, "", connection.number, connection.listener.name, None)
+            seen = Seen("", -1, self.broker_id, "", connection.number, connection.listener.name, "", None)
             when = armed.fault.when
             if armed.is_spent or (when.predicate is not None and not host.asks(armed, seen)) or not armed.fires():
                 continue

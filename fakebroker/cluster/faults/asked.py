@@ -98,6 +98,7 @@ class Asked:
             self.header.client_id or "",
             connection.number,
             connection.listener.name,
+            str(connection.principal),
             self.message,
         )
 

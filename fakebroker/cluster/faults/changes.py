@@ -7,7 +7,7 @@ Errors   KafkaError if a change is impossible: no other replica is in sync, the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import final
 
 from fakebroker.cluster.lives import Lives
@@ -23,8 +23,9 @@ from fakebroker.protocol.error_code import ErrorCode
 class ClusterChanges:
     """The changes of one cluster. See `acting.Changes`."""
 
-    def __init__(self, lives: Lives) -> None:
+    def __init__(self, lives: Lives, expire_sessions: Callable[[str], int]) -> None:
         self._lives = lives
+        self._expire_sessions = expire_sessions
 
     def stop(self, broker_id: int) -> None:
         self._lives.stop_broker(broker_id, self._lives.now)
@@ -40,6 +41,10 @@ class ClusterChanges:
 
     def resume(self, broker_id: int) -> None:
         self._lives.resume_broker(broker_id, self._lives.now)
+
+    def expire_sessions(self, user: str) -> None:
+        if not self._expire_sessions(user):
+            raise ValueError(f"no client has a session of SASL as {user!r}")
 
     def partitions(self, topic: str | None, partition: int | None, whom: Whom) -> Sequence[tuple[str, int]]:
         named = whom.partitions

@@ -23,6 +23,7 @@ from fakebroker.cluster.faults.asked import Asked
 from fakebroker.cluster.faults.changes import ClusterChanges
 from fakebroker.cluster.faults.host import Wait
 from fakebroker.cluster.faults.index import Index
+from fakebroker.cluster.faults.logins import FaultyLogins
 from fakebroker.cluster.faults.request import FaultyRequest
 from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Alarm, Kept
@@ -62,9 +63,10 @@ class Faults(Interceptor):
         sockets: SocketServer,
         dispatcher: Dispatcher,
         emit: Callable[[Effect], None],
+        expire_sessions: Callable[[str], int],
     ) -> None:
         self.sockets = sockets
-        self._changes = ClusterChanges(lives)
+        self._changes = ClusterChanges(lives, expire_sessions)
         self.due: list[Plan] = []
         self.is_acting = False
         self.armed: list[Armed] = []  # all that were ever installed
@@ -75,6 +77,7 @@ class Faults(Interceptor):
         self._emit = emit
         self._index = Index(self._resolve)
         dispatcher.interceptor = self
+        dispatcher.logins = FaultyLogins(self, self._tree, lambda: self._elapsed_ms)
         self._start_ms = lives.now.mono_ms
         self._apis = registry.load()
         self._held: dict[Armed, list[Wait]] = {}
@@ -155,7 +158,7 @@ class Faults(Interceptor):
         found: list[Armed],
     ) -> bool:
         where = broker.broker_id, connection.listener.name, connection.number, self._elapsed_ms
-        faults = [armed for armed in found if armed.fits(header, *where)]
+        faults = [armed for armed in found if armed.fits(header, connection.principal, connection.mechanism, *where)]
         if not faults and connection not in self._kept:
             return False
         api = self._apis[header.api_key]
@@ -171,15 +174,15 @@ class Faults(Interceptor):
         if not self._under_way:
             self._lives.probe.listen(self._hear, Append, Parked)
         self._under_way[connection.trail.request] = request
-        self._go_on(request)
+        self.go_on(request)
         return True
 
     def run(self) -> None:
         """Continue all plans that are due."""
         while self.due:
-            self._go_on(self.due.pop(0))
+            self.go_on(self.due.pop(0))
 
-    def _go_on(self, plan: Plan) -> None:
+    def go_on(self, plan: Plan) -> None:
         was_acting, self.is_acting = self.is_acting, True
         try:
             plan.go_on()
@@ -211,13 +214,14 @@ class Faults(Interceptor):
         if plan not in self.due:
             self.due.append(plan)
 
-    def fired(self, armed: Armed, connection: Connection, point: str) -> None:
+    def fired(self, armed: Armed, connection: Connection, point: str, is_login: bool = False) -> None:
         probe = self._lives.probe
         if probe.listeners:
             trail, done = connection.trail, ", ".join(map(str, armed.fault.do))
-            if probe.hears(Answer):
+            if probe.hears(Answer) and not is_login:
                 trail.faults.append(f"fault {armed.name}: {done} {point}")
-            probe.tell(FaultFired(*probe.times, armed.name, trail.request, connection.number, point, done))
+            request = 0 if is_login else trail.request
+            probe.tell(FaultFired(*probe.times, armed.name, request, connection.number, point, done))
         if armed.is_spent:
             self._forget(armed)
         armed.changed()

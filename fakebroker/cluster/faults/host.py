@@ -40,11 +40,14 @@ class Host(Protocol):
 
     sockets: SocketServer
 
+    def go_on(self, plan: Plan) -> None:
+        """Continue the plan now."""
+
     def is_due(self, plan: Plan) -> None:
         """Continue the plan at the end of this step."""
 
-    def fired(self, armed: Armed, connection: Connection, point: str) -> None:
-        """Report that a fault fires."""
+    def fired(self, armed: Armed, connection: Connection, point: str, is_login: bool = False) -> None:
+        """Report that a fault fires. A login is no request of the journal."""
 
     def asks(self, armed: Armed, seen: Seen) -> bool:
         """Return the result of its predicate."""

@@ -117,6 +117,10 @@ class FaultyRequest(Plan):
     def transactional_ids(self) -> list[str]:
         return self.asked.names("transactional_id", self._here)
 
+    @property
+    def user(self) -> str:
+        return self.connection.principal.name
+
     # What actions do.
 
     def wait(self, ms: int) -> Iterator[None]:

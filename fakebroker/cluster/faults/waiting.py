@@ -24,6 +24,21 @@ class GoOn(Work):
 
 
 @final
+class Due(Work):
+    """The turn of a plan, which the engine then continues."""
+
+    def __init__(self, connection: Connection, plan: Plan, is_due: Callable[[Plan], None]) -> None:
+        self._connection = connection
+        self._plan = plan
+        self._is_due = is_due
+
+    def go_on(self) -> bool:
+        self._connection.work = None
+        self._is_due(self._plan)
+        return False
+
+
+@final
 class Alarm(TimerTask):
     """A timer that calls `tell` after its delay."""
 

@@ -5,7 +5,8 @@ Theory   states.py has what may come when. A client that has failed gets its res
          A session lasts as long as its credential, and at most `connections.max.reauth.ms`. A client that sends a
          SaslHandshake begins again, with the same mechanism and principal, at most once in a second. Any other request
          after the end of the session closes the connection. Without an end the authenticator is dropped.
-         These requests are no requests of the journal, quotas and faults; each outcome is a `Login` event.
+         These requests are no requests of the journal and of quotas; each outcome is a `Login` event. Faults that name
+         their APIs act on them (cluster/faults/logins.py).
 Source   clients/.../security/authenticator/SaslServerAuthenticator.java; clients/.../network/KafkaChannel.java
          maybeBeginServerReauthentication, serverAuthenticationSessionExpired @ 4.4; core/.../network/SocketServer.scala
          processCompletedReceives @ 4.0.
@@ -17,6 +18,7 @@ Units    milliseconds: the end of a session counts as clients measure time, that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, final
 
@@ -24,6 +26,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.cluster import api_versions
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.security import sasl_authenticate, sasl_handshake
+from fakebroker.cluster.faults.login_request import LoginRequest
 from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
 from fakebroker.cluster.sasl.requests import RequestReader, Responses
 from fakebroker.cluster.sasl.states import STEPS, TRANSITIONS, SaslArrival, SaslEvent, SaslState, SaslStep
@@ -69,6 +72,7 @@ class SaslServices(NamedTuple):
     mechanisms: SaslMechanisms
     reader: RequestReader
     responses: Responses
+    takes_login: Callable[[LoginRequest], bool]  # for faults
     probe: Probe
     clock: HasNow
 
@@ -189,6 +193,8 @@ class SaslServerAuthenticator(Authenticator):
         request = self._services.reader.read_body(header, frame) if is_readable else None
         if self.state is SaslState.INITIAL_REQUEST:
             self._on(SaslEvent.REQUEST_READ)
+        if request is not None and step is not SaslStep.REFUSE_REQUEST and self._is_taken(step, header, frame, request):
+            return
         context = self._services.responses.context(self._connection, header, frame)
         match step:
             case SaslStep.ANSWER_VERSIONS:
@@ -199,6 +205,60 @@ class SaslServerAuthenticator(Authenticator):
                 self._evaluate(context, request)
             case SaslStep.REFUSE_REQUEST:
                 self._refuse_request(context, header, request)
+
+    def _is_taken(self, step: SaslStep, header: RequestHeader, frame: bytes, request: Any) -> bool:
+        """Return True if faults act on the request. It comes again if they let it through."""
+        if self._connection.plan is not None:
+            return False
+        login = LoginRequest(
+            self._connection,
+            header,
+            frame,
+            request.mechanism if step is SaslStep.CHOOSE_MECHANISM else self.mechanism,
+            lambda: self._claimed(step, request),
+            lambda: self.takes(frame),
+            lambda code, message, fault: self._refuse(step, header, frame, request, code, message, fault),
+        )
+        return self._services.takes_login(login)
+
+    def _claimed(self, step: SaslStep, request: Any) -> KafkaPrincipal | None:
+        server = self._server
+        name = "" if step is not SaslStep.EVALUATE or server is None else server.claims(bytes(request.auth_bytes))
+        return KafkaPrincipal(USER, name) if name else None
+
+    def _refuse(
+        self,
+        step: SaslStep,
+        header: RequestHeader,
+        frame: bytes,
+        request: Any,
+        code: ErrorCode,
+        message: str,
+        fault: str,
+    ) -> None:
+        """Refuse a request because of a fault. Without a message the client gets Kafka's."""
+        services, connection = self._services, self._connection
+        context = services.responses.context(connection, header, frame)
+        if step is SaslStep.ANSWER_VERSIONS:
+            self._send(services.responses.error(connection, context, header, request, code))
+            return
+        if step is SaslStep.CHOOSE_MECHANISM:
+            message = f"Unsupported SASL mechanism {request.mechanism}"
+            others = services.mechanisms.enabled(connection.broker_id, connection.listener)
+            others = [name for name in others if name != request.mechanism]
+            response = services.responses.of(connection, lambda: sasl_handshake.respond(context, code, others))
+        else:
+            assert self._server is not None
+            message = message or self._server.refusal or self._invalid_credentials
+            response = services.responses.of(
+                connection, lambda: sasl_authenticate.respond_failure(context, code, message)
+            )
+        self._fail(f"{message} ({fault})", code, response)
+
+    @property
+    def _invalid_credentials(self) -> str:
+        during = "re-authentication" if self._is_again else "authentication"
+        return f"Authentication failed during {during} due to invalid credentials with SASL mechanism {self.mechanism}"
 
     def _read_header(self, frame: bytes) -> RequestHeader:
         try:
@@ -243,10 +303,7 @@ class SaslServerAuthenticator(Authenticator):
         except SaslAuthenticationError as error:
             text, reason = str(error), str(error)
         except SaslError as error:
-            during = "re-authentication" if self._is_again else "authentication"
-            text = (
-                f"Authentication failed during {during} due to invalid credentials with SASL mechanism {self.mechanism}"
-            )
+            text = self._invalid_credentials
             reason = f"{text}: {error}"
         else:
             lifetime_ms = self._complete(server) if server.is_complete else 0
@@ -304,12 +361,16 @@ class SaslServerAuthenticator(Authenticator):
 
     def _send(self, frame: bytes | None) -> None:
         assert frame is not None
-        self._services.sockets.send(self._connection, frame)
+        if self._connection.plan is not None:
+            self._connection.plan.take(frame)
+        else:
+            self._services.sockets.send(self._connection, frame)
 
     def _fail(self, reason: str, code: ErrorCode, response: bytes | None = None) -> None:
         """Refuse the client, after the delay of failures. The handshake of a re-authentication is read as a request, so
         its failure closes the connection at once and without a response."""
         is_request = self.state is SaslState.REAUTH_PROCESS_HANDSHAKE
+        self._connection.plan = None
         self._tell("", kafka_name(code), reason)
         if is_request:
             self._close(reason)
@@ -320,6 +381,7 @@ class SaslServerAuthenticator(Authenticator):
 
     def _close(self, reason: str) -> None:
         """Close the connection at once, without a response."""
+        self._connection.plan = None
         self._on(SaslEvent.FAILED)
         why = f"failed authentication: {reason[:_REASON_CHARACTERS]}"
         self._services.sockets.close(self._connection, why)

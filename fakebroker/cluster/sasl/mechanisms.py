@@ -41,8 +41,9 @@ FindToken = Callable[[str, str], Credential | None]
 class SaslMechanisms:
     """The mechanisms of all listeners.
 
-    find_token  returns the credential of a delegation token, by mechanism and id of the token
-    verify      verifies the signature of a token of OAUTHBEARER
+    find_token   returns the credential of a delegation token, by mechanism and id of the token
+    verify       verifies the signature of a token of OAUTHBEARER
+    plain_users  passwords for PLAIN by user, at all listeners, beside those of login modules
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class SaslMechanisms:
         self._clock = clock
         self._random = random
         self.verify: Verify = no_keys
+        self.plain_users: dict[str, str] = {}
 
     def enabled(self, broker_id: int, listener: Listener) -> list[str]:
         """Return the mechanisms that a listener offers, in the order of Kafka's HashSet."""
@@ -82,7 +84,7 @@ class SaslMechanisms:
         text = config.sasl_jaas_config
         module = None if text is None else parse_login_module(text)
         if mechanism == plain.MECHANISM:
-            return PlainSaslServer(authenticator_of(module))
+            return PlainSaslServer(authenticator_of(module, self.plain_users))
         if mechanism == oauth_bearer.MECHANISM:
             return OAuthBearerSaslServer(self._validator(config, module))
         scram, credentials, random = _SCRAM[mechanism], self._credentials, self._random

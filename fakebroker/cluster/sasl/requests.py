@@ -76,21 +76,28 @@ class Responses:
 
     def of(self, connection: Connection, respond: Callable[[], None]) -> bytes | None:
         """Return the response that `respond` makes; None if it makes none."""
-        captured = connection.plan = _Captured()
+        before, captured = connection.plan, _Captured()
+        connection.plan = captured
         try:
             respond()
         finally:
-            connection.plan = None
+            connection.plan = before
         return captured.frame
 
     def error(
-        self, connection: Connection, context: RequestContext, header: RequestHeader, request: Any
+        self,
+        connection: Connection,
+        context: RequestContext,
+        header: RequestHeader,
+        request: Any,
+        code: ErrorCode = ErrorCode.illegal_sasl_state,
     ) -> bytes | None:
-        """Return the response to a request that may not come now; None if it has none."""
+        """Return the error response to a request; None if it has none. The default is the error of one that may not
+        come now."""
         api = self._apis[header.api_key]
 
         def respond() -> None:
-            slices = api.error_response(context, request, ErrorCode.illegal_sasl_state)
+            slices = api.error_response(context, request, code)
             if slices is not None:
                 finish(slices)
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from random import Random
-from typing import final
+from typing import Final, final
 
 from fakebroker.cluster.dispatcher import Dispatcher
 from fakebroker.cluster.members import Members
 from fakebroker.cluster.sasl.authenticator import SaslServerAuthenticator, SaslServices
 from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
 from fakebroker.cluster.sasl.requests import RequestReader, Responses
+from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
+from fakebroker.core.security.sasl.scram_formatter import MECHANISMS
+from fakebroker.core.security.scram_credentials import ScramCredential
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.protocol.slices import Slices, finish
+
+_USERS_OF_A_SLICE: Final = 200
 
 
 @final
@@ -27,6 +34,7 @@ class Sasl:
                 parse_login_module(text)
         self._members = members
         controller = members.controller
+        self._scram = controller.scram_credentials
         self.mechanisms = SaslMechanisms(
             members.broker_configs,
             controller.scram_credentials,
@@ -39,6 +47,7 @@ class Sasl:
             self.mechanisms,
             RequestReader(dispatcher.read_any_header),
             Responses(sockets, members.brokers, members.probe, members),
+            dispatcher.takes_login,
             members.probe,
             members,
         )
@@ -47,6 +56,35 @@ class Sasl:
         """Let the client of a new connection authenticate before its first request."""
         limit = self._members.config.socket_request_max_bytes
         connection.authenticator = SaslServerAuthenticator(self._services, connection, limit)
+
+    def put_user(self, name: str, password: str | None, scram: Mapping[int, ScramCredential]) -> None:
+        """Set the password of a user for PLAIN, if it is given, and its credentials for SCRAM, by mechanism."""
+        if password is not None:
+            self.mechanisms.plain_users[name] = password
+        for mechanism, credential in scram.items():
+            finish(self._scram.alter([], [(name, mechanism, credential)]))
+
+    def remove_user(self, name: str, mechanisms: Collection[str]) -> bool:
+        """Remove these mechanisms of a user. Return False if it had none of them."""
+        found = plain.MECHANISM in mechanisms and self.mechanisms.plain_users.pop(name, None) is not None
+        for number in self._scram.of(name):
+            if MECHANISMS[number].name in mechanisms:
+                finish(self._scram.alter([(name, number)], []))
+                found = True
+        return found
+
+    def users(self) -> dict[str, tuple[str, ...]]:
+        """Return the mechanisms of each user, sorted by name. Those of login modules are not among them."""
+        return finish(self.users_in_slices())
+
+    def users_in_slices(self) -> Slices[dict[str, tuple[str, ...]]]:
+        plain_users, found = self.mechanisms.plain_users, {}
+        for number, name in enumerate(sorted({*plain_users, *self._scram.users()}), 1):
+            first = (plain.MECHANISM,) if name in plain_users else ()
+            found[name] = (*first, *(MECHANISMS[each].name for each in self._scram.of(name)))
+            if number % _USERS_OF_A_SLICE == 0:
+                yield
+        return found
 
     def expire_sessions(self, user: str | None = None) -> int:
         """End the sessions of a user, or of all, now. Their next requests close the connections, unless the clients

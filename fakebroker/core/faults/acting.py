@@ -25,6 +25,10 @@ class Whom(Protocol):
     @property
     def transactional_ids(self) -> Sequence[str]: ...
 
+    @property
+    def user(self) -> str:
+        """Return the name of the client's principal."""
+
 
 class Changes(Protocol):
     """The changes that actions make to a cluster, at the time of the point. All raise KafkaError or ValueError if they
@@ -39,6 +43,9 @@ class Changes(Protocol):
     def pause(self, broker_id: int) -> None: ...
 
     def resume(self, broker_id: int) -> None: ...
+
+    def expire_sessions(self, user: str) -> None:
+        """End the sessions of SASL of a user."""
 
     def partitions(self, topic: str | None, partition: int | None, whom: Whom) -> Sequence[tuple[str, int]]:
         """Return the partitions of a topic, or one of them; without a topic, those that the request names."""

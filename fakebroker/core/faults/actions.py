@@ -98,16 +98,18 @@ class Acting(Protocol):
 @dataclass(frozen=True)
 class Error(Action):
     """Respond with an error of Kafka's. `level` is "top" for the request as a whole, "entity" for the parts that match;
-    "" means the parts where the API has any."""
+    "" means the parts where the API has any. `message` is that of a refused login; "" means Kafka's."""
 
     verb = "error"
     main = "error"
     needs_answer = True
     error: str
     level: str = ""
+    message: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "error", _error_name(self.error))
+        reading.text(self.message, "'message' of 'error'")
         if self.level not in ("", "top", "entity"):
             raise ValueError(f"'level' is 'top' or 'entity', not {reading.shown(self.level)}")
 
@@ -120,7 +122,8 @@ class Error(Action):
         return _AT_ONCE
 
     def to_json(self) -> Any:
-        return {"error": {"error": self.error, "level": self.level}} if self.level else self.error
+        said = super().to_json()
+        return self.error if said == {self.verb: self.error} else said
 
     def __str__(self) -> str:
         return f"error {self.error}"
@@ -314,6 +317,25 @@ class MoveCoordinator(OfCluster):
 
     def change(self, cluster: Changes, whom: Whom) -> None:
         cluster.move_coordinators(self.broker, whom)
+
+
+@dataclass(frozen=True)
+class ExpireSessions(OfCluster):
+    """End the sessions of SASL of `user`, or of the client that matched. No `broker` is given: it is those at all
+    brokers."""
+
+    verb = "expire_sessions"
+    main = "user"
+    user: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        reading.text(self.user, "'user' of 'expire_sessions'")
+        if self.broker is not None:
+            raise ValueError("'expire_sessions' has no 'broker': it is the sessions at all of them")
+
+    def change(self, cluster: Changes, whom: Whom) -> None:
+        cluster.expire_sessions(self.user or whom.user)
 
 
 @dataclass(frozen=True)

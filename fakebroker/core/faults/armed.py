@@ -14,6 +14,7 @@ from fakebroker.core.faults.actions import Error, Hold
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import BEFORE_ANSWER
 from fakebroker.core.faults.table import api_keys, table
+from fakebroker.core.security.identity import KafkaPrincipal
 from fakebroker.protocol.headers import RequestHeader
 
 
@@ -55,9 +56,23 @@ class Armed:
     def holds(self) -> bool:
         return any(isinstance(action, Hold) for action in self.fault.do)
 
-    def fits(self, header: RequestHeader, broker_id: int, listener: str, connection: int, elapsed_ms: int) -> bool:
-        """Return True if all selectors match except those of the parts of the request."""
+    def fits(
+        self,
+        header: RequestHeader,
+        principal: KafkaPrincipal | None,
+        mechanism: str,
+        broker_id: int,
+        listener: str,
+        connection: int,
+        elapsed_ms: int,
+    ) -> bool:
+        """Return True if all selectors match except those of the parts of the request. `principal` is None if it is not
+        known."""
         when = self.fault.when
+        if when.principal and (principal is None or str(principal) not in when.principal):
+            return False
+        if when.mechanism and mechanism not in when.mechanism:
+            return False
         if when.versions and not any(low <= header.api_version <= high for low, high in when.versions):
             return False
         if when.client_id and (header.client_id or "") not in when.client_id:

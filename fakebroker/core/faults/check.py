@@ -27,6 +27,9 @@ from fakebroker.core.faults.table import ACKS_ALL, ANYWHERE, WATERMARK, Errors, 
 from fakebroker.core.faults.when import When
 from fakebroker.protocol.messages import versions
 
+SASL_HANDSHAKE: Final = "SaslHandshake"
+SASL_AUTHENTICATE: Final = "SaslAuthenticate"
+_OF_REQUESTS: Final = ("api", "versions", "client_id", "principal", "mechanism", "acks")  # unknown at `connect`
 _WITH_ANSWER: Final = (*AFTER_WORK, WITHIN_ANSWER, AFTER_ANSWER)
 
 
@@ -96,7 +99,7 @@ def check_brokers(when: When, do: Sequence[Action], broker_ids: Sequence[int]) -
 
 def _check_selectors(when: When) -> None:
     if when.at == CONNECT:
-        _refuse(when, ("api", "versions", "client_id", "acks", *when.entity_selectors), "nothing has been read by then")
+        _refuse(when, (*_OF_REQUESTS, *when.entity_selectors), "nothing has been read by then")
         return
     if when.at == REQUEST_READ:
         _refuse(when, ("acks", *when.entity_selectors), "its body has not been read by then: use at='before_work'")
@@ -119,6 +122,8 @@ def _check_api(name: str, errors: Errors, when: When) -> None:
             raise ValueError(f"{name} has no '{selector}', so the fault can never match: {has}")
     if when.acks and name != "Produce":
         raise ValueError(f"{name} has no 'acks', so the fault can never match: only Produce has them")
+    if when.principal and name == SASL_HANDSHAKE:
+        raise ValueError(f"{name} comes before a client names its principal: use api='{SASL_AUTHENTICATE}'")
     known = versions(api_keys()[name])
     if when.versions and not any(low <= known[-1] and high >= known[0] for low, high in when.versions):
         raise ValueError(f"{name} has the versions {known[0]} to {known[-1]}, so the fault can never match")
@@ -169,6 +174,8 @@ def _check_target(action: Action, when: When) -> None:
 
 def _check_error(error: Error, when: When) -> None:
     name = error.error
+    if error.message and when.api != (SASL_AUTHENTICATE,):
+        raise ValueError(f"'message' is that of a refused login: use api='{SASL_AUTHENTICATE}'")
     if name == ANYWHERE:
         return
     if name in ACKS_ALL and when.acks and -1 not in when.acks and when.api == ("Produce",):

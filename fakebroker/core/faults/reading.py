@@ -5,7 +5,7 @@ Errors   ValueError, for a wrong type too: JSON has no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fakebroker.protocol import topic_name
@@ -88,6 +88,23 @@ def topic(value: object, where: str) -> str:
 def partition(value: object, where: str) -> int:
     """Return the value, if it can be the number of a partition."""
     return whole(value, where, 0, _MAX_PARTITION)
+
+
+def principal(value: object, where: str) -> str:
+    """Return the value, if it can be the principal of a client."""
+    name = text(value, where)
+    kind, colon, _ = name.partition(":")
+    if not kind or not colon:
+        raise ValueError(f"{where} must be TYPE:NAME, as in 'User:alice', not {shown(name)}")
+    return name
+
+
+def one_of(value: object, where: str, known: Sequence[str]) -> str:
+    """Return the value, if it is one of the known names."""
+    name = text(value, where)
+    if name not in known:
+        raise ValueError(f"{where} cannot be {shown(name)}{meant(name, known)}")
+    return name
 
 
 def flag(value: object, where: str) -> bool:

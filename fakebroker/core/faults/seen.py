@@ -15,4 +15,5 @@ class Seen(NamedTuple):
     client_id: str
     connection: int
     listener: str
+    principal: str
     request: Any

@@ -19,9 +19,12 @@ from uuid import UUID
 from fakebroker.core.faults import reading
 from fakebroker.core.faults.points import POINTS
 from fakebroker.core.faults.table import api_keys, api_names
+from fakebroker.core.security.sasl import oauth_bearer, plain
+from fakebroker.core.security.sasl.scram_formatter import MECHANISMS
 
 _VERSIONS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5})|(\+))?", re.ASCII)
 _NEWEST: Final = 32_767
+_MECHANISMS: Final = (plain.MECHANISM, *(each.name for each in MECHANISMS.values()), oauth_bearer.MECHANISM)
 
 ALIASES: Final = {
     "apis": "api",
@@ -37,6 +40,7 @@ ALIASES: Final = {
     "group_id": "group",
     "members": "member",
     "member_id": "member",
+    "principals": "principal",
     "txn_id": "transactional_id",
     "txn_ids": "transactional_id",
     "point": "at",
@@ -47,6 +51,8 @@ ALIASES: Final = {
 ENTITY_SELECTORS: Final = ("topic", "topic_id", "partition", "group", "member", "transactional_id", "resource")
 _READ: Final[Mapping[str, Callable[[object, str], object]]] = {
     **dict.fromkeys(("client_id", "listener", "group", "member", "transactional_id", "resource"), reading.text),
+    "principal": reading.principal,
+    "mechanism": partial(reading.one_of, known=_MECHANISMS),
     "topic": reading.topic,
     "broker": partial(reading.whole, least=0),
     "connection": partial(reading.whole, least=1),
@@ -63,6 +69,8 @@ class When:
     broker            the broker of the request, by id
     client_id, listener, connection
                       the client of the request; connections are counted from 1
+    principal         of the client: "User:alice", or "User:ANONYMOUS"; in a login, the one that the client claims to be
+    mechanism         of SASL, by which the client has authenticated or wants to: "SCRAM-SHA-256"
     topic, topic_id, partition, group, member, transactional_id, resource
                       the part of the request. A resource is one with configs: its name, or "topic:name"
     acks              of a Produce: -1, 0 or 1
@@ -78,6 +86,8 @@ class When:
     client_id: tuple[str, ...] = ()
     listener: tuple[str, ...] = ()
     connection: tuple[int, ...] = ()
+    principal: tuple[str, ...] = ()
+    mechanism: tuple[str, ...] = ()
     topic: tuple[str, ...] = ()
     topic_id: tuple[UUID, ...] = ()
     partition: tuple[int, ...] = ()

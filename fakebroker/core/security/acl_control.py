@@ -109,6 +109,15 @@ def matching(authorizer: StandardAuthorizer, wanted: AclBindingFilter) -> Slices
     return found
 
 
+def check(binding: AclBinding) -> None:
+    """Raise KafkaError if Kafka would not create the binding."""
+    if _is_indefinite(binding):
+        raise _invalid(f"{binding} is a filter.")
+    error = _request_error(binding) or _binding_error(binding)
+    if error is not None:
+        raise error
+
+
 def _is_indefinite(binding: AclBinding) -> bool:
     """Return True if Kafka's classes of bindings do not accept the values."""
     return _ANY in (binding.resource_type, binding.operation, binding.permission_type) or binding.pattern_type in (

@@ -6,7 +6,7 @@ Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -21,11 +21,13 @@ from fakebroker.core.arguments import (
 )
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 from fakebroker.core.config.listener_names import of_listener
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.schedule import order_of
-from fakebroker.core.security.identity import PLAINTEXT, Listener
+from fakebroker.core.security.acl_binding import AclBinding
+from fakebroker.core.security.identity import PLAINTEXT, SASL_PLAINTEXT, Listener
 from fakebroker.core.security.ssl_principal_mapper import parse_rules
 from fakebroker.server.clocks import check_name
 from fakebroker.server.made.addresses import listeners_of, node_id
@@ -33,6 +35,8 @@ from fakebroker.server.made.everywhere import told_of
 from fakebroker.server.made.listener_texts import FORM, ListenerText, parse_listeners
 from fakebroker.server.made.spec import ClusterSpec, OptionError
 from fakebroker.server.running.one_port import without_brackets
+from fakebroker.server.security.acls_in_hand import read_acls
+from fakebroker.server.security.users_in_hand import Secrets, read_users
 from fakebroker.server.settings import texts
 
 DIALLED = "dialled"
@@ -88,6 +92,8 @@ class Arguments:
     behaviour: Behaviour
     seed: int
     schedule: str
+    users: Mapping[str, Secrets] = field(default_factory=dict)
+    acls: Sequence[AclBinding] = ()
 
     def listener(self, name: str) -> Listener:
         """Return a listener by its name, or else by its protocol, in any case. Raises ValueError."""
@@ -118,7 +124,7 @@ class Arguments:
         settings = BrokerConfig()
         if _DEFAULTS[spec.defaults]:
             settings = settings.with_defaults(_DEFAULTS[spec.defaults])
-        settings = settings.with_text(_protocols(spec) | texts(spec.config))
+        settings = settings.with_text(_implied(spec) | texts(spec.config))
         _check_mapping_rules(settings)
         ids = _ids(spec, node_id(settings))
         arguments = cls(
@@ -130,7 +136,13 @@ class Arguments:
             behaviour=Behaviour.parse(spec.followers),
             seed=spec.seed,
             schedule=spec.schedule,
+            users={} if spec.users is None else read_users(spec.users),
+            acls=() if spec.acls is None else read_acls(spec.acls),
         )
+        if spec.acls is not None and not settings.authorizer_class_name:
+            raise OptionError("{} need an authorizer: leave out authorizer.class.name", "acls")
+        if spec.users is not None and not any(place.listener.has_sasl for place in arguments.places):
+            raise OptionError("{} need a listener with SASL: add SASL_PLAINTEXT to {}", "users", "listeners")
         check_name(spec.clock)
         order_of(spec.schedule, spec.seed)
         return arguments
@@ -158,17 +170,20 @@ def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[Plac
             name = "port" if spec.port is not None else "advertised_port"
             names = ", ".join(each.listener.name for each in listeners)
             raise OptionError(f"the settings have the listeners {names}: leave out {{}}", name)
-        places = [_changed(text, spec) for text in listeners or (ListenerText(PLAINTEXT),)]
+        usual = PLAINTEXT if spec.users is None else Listener(SASL_PLAINTEXT, SASL_PLAINTEXT)
+        places = [_changed(text, spec) for text in listeners or (ListenerText(usual),)]
     _check_room(brokers, places, spec)
     return tuple(places)
 
 
-def _protocols(spec: ClusterSpec) -> dict[str, str]:
-    """Return the setting that has the protocols of the listeners among the arguments."""
-    if spec.listeners is None:
-        return {}
-    pairs = [each.listener for each in parse_listeners(spec.listeners)]
-    return {"listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol, _ in pairs)}
+def _implied(spec: ClusterSpec) -> dict[str, str]:
+    """Return the settings that follow from other arguments: the protocols of the listeners, the authorizer of ACLs."""
+    implied = {} if spec.acls is None else {"authorizer.class.name": STANDARD_AUTHORIZER}
+    if spec.listeners is not None:
+        pairs = [each.listener for each in parse_listeners(spec.listeners)]
+        names = ",".join(f"{name}:{protocol}" for name, protocol, _ in pairs)
+        implied["listener.security.protocol.map"] = names
+    return implied
 
 
 def _refuse_beside_listeners(spec: ClusterSpec) -> None:

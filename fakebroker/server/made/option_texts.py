@@ -16,6 +16,7 @@ TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 _ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
 QUOTA_FORM = "ENTITY=NAME[,ENTITY=NAME],QUOTA=VALUE..."
 RACK_FORM = "BROKER=RACK"
+USER_FORM = "NAME=PASSWORD"
 FEATURE_FORM = "NAME=LEVEL"
 _ASSIGNED = re.compile(r"(?P<name>[^:=,]+)=(?P<assignments>\[.*\])(?:,(?P<settings>[^\[\]]*))?")
 _ENTITY = {"user": "user", "client-id": "client_id"}
@@ -133,6 +134,14 @@ def parse_feature(text: str) -> tuple[str, int]:
     if not equals or not name or not level.strip().isdecimal():
         raise ValueError(f"{text!r} is not {FEATURE_FORM}, as in transaction.version=1")
     return name.strip(), int(level)
+
+
+def parse_user(text: str) -> tuple[str, str]:
+    """Read NAME=PASSWORD."""
+    name, _, password = text.partition("=")
+    if not name or not password:
+        raise ValueError(f"{text!r} is not {USER_FORM}, as in alice=secret")
+    return name, password
 
 
 def parse_quota(text: str) -> QuotaSpec:

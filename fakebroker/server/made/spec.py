@@ -17,11 +17,13 @@ from fakebroker.server.made.listener_texts import FORM
 from fakebroker.server.made.option_texts import (
     FEATURE_FORM,
     RACK_FORM,
+    USER_FORM,
     file_name,
     parse_broker_ids,
     parse_feature,
     parse_rack,
     parse_setting,
+    parse_user,
     whole_number,
 )
 
@@ -133,6 +135,16 @@ class ClusterSpec:
         parse=file_name,
         places=(SCENARIO,),
     )
+    users: Mapping[str, str] | None = _option(
+        None,
+        "User of SASL, for PLAIN and SCRAM. The default listener is SASL_PLAINTEXT then. Example: alice=secret. "
+        "May be repeated.",
+        USER_FORM,
+        flag="--user",
+        parse=parse_user,
+        is_repeated=True,
+    )
+    acls: Sequence[Mapping[str, str]] | None = _option(None)
     followers: str = _option(
         "instant",
         "Behaviour of the followers: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, "

@@ -173,6 +173,10 @@ class Scenario:
 
 def _each_left_out(arguments: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for key in arguments:
+        if key == "acls":
+            acls = arguments[key]
+            for index in range(len(acls)):
+                yield (key, index), arguments | {key: [*acls[:index], *acls[index + 1 :]]}
         if key != "config":
             yield (key,), {name: value for name, value in arguments.items() if name != key}
     config = arguments.get("config", {})

@@ -8,11 +8,12 @@ operations "read", "write", "describe", "all", ... (core/security/acl_binding.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from fakebroker.core.arguments import STRING, STRING_OR_NONE, require
+from fakebroker.core.errors import KafkaError
 from fakebroker.core.security.acl_binding import (
     AclBinding,
     AclBindingFilter,
@@ -21,9 +22,21 @@ from fakebroker.core.security.acl_binding import (
     PatternType,
     ResourceType,
 )
-from fakebroker.spelling import known_name
+from fakebroker.core.security.acl_control import check
+from fakebroker.spelling import did_you_mean, known_name
 
 Code = TypeVar("Code", bound=IntEnum)
+# The arguments of `Acls.add` in their order; None stands for one without a default.
+_DEFAULTS: Final[Mapping[str, str | None]] = {
+    "resource_type": None,
+    "name": None,
+    "operation": None,
+    "principal": "User:*",
+    "host": "*",
+    "permission": "allow",
+    "pattern": "literal",
+}
+_HELP: Final = 'an ACL is as in {"resource_type": "topic", "name": "orders", "operation": "read"}'
 
 
 class Acls:
@@ -53,16 +66,7 @@ class Acls:
     ) -> None:
         """Allow or deny an operation. The resource of the type "cluster" has the name "kafka-cluster". Raise KafkaError
         (INVALID_REQUEST) where Kafka would."""
-        binding = AclBinding(
-            _code(ResourceType, resource_type),
-            name,
-            _code(PatternType, pattern),
-            principal,
-            host,
-            _code(AclOperation, operation),
-            _code(AclPermissionType, permission),
-        )
-        self._create(binding)
+        self._create(_binding(resource_type, name, operation, principal, host, permission, pattern))
 
     def remove(
         self,
@@ -76,7 +80,7 @@ class Acls:
         pattern: str = "any",
     ) -> Sequence[AclBinding]:
         """Remove the ACLs that match, and return them. Without arguments that is all of them."""
-        return self._delete(_filter(resource_type, name, operation, principal, host, permission, pattern))
+        return self._delete(filter_of(resource_type, name, operation, principal, host, permission, pattern))
 
     def list(
         self,
@@ -91,10 +95,67 @@ class Acls:
     ) -> Sequence[AclBinding]:
         """Return the ACLs that match, the oldest first. The pattern "match" finds those that concern a resource with
         this name."""
-        return self._find(_filter(resource_type, name, operation, principal, host, permission, pattern))
+        return self._find(filter_of(resource_type, name, operation, principal, host, permission, pattern))
 
 
-def _filter(
+def read_acls(acls: Any) -> tuple[AclBinding, ...]:
+    """Return the ACLs of a list of mappings with the arguments of `add`. Raises TypeError, ValueError or KafkaError,
+    with the place in the list."""
+    if isinstance(acls, str | Mapping) or not isinstance(acls, Sequence):
+        raise TypeError(f"acls must be a list of mappings; {_HELP}, not {acls!r}")
+    return tuple(_read_acl(acl, f"acls[{index}]") for index, acl in enumerate(acls))
+
+
+def _read_acl(acl: Any, where: str) -> AclBinding:
+    if not isinstance(acl, Mapping):
+        raise TypeError(f"{where}: {_HELP}, not {acl!r}")
+    for key in acl:
+        if key not in _DEFAULTS:
+            raise ValueError(f"{where}: an ACL has no {key!r}; {did_you_mean(str(key), list(_DEFAULTS))}")
+    for key, default in _DEFAULTS.items():
+        if default is None and key not in acl:
+            raise ValueError(f"{where}: {key!r} is missing; {_HELP}")
+    try:
+        binding = _binding(**{key: acl.get(key, default) for key, default in _DEFAULTS.items()})
+        check(binding)
+    except TypeError as error:
+        raise TypeError(f"{where}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    except KafkaError as error:
+        raise KafkaError(error.code, f"{where}: {error.message}") from None
+    return binding
+
+
+def acl_to_json(binding: AclBinding) -> dict[str, str]:
+    """Return the arguments of `add` that make this ACL."""
+    return {
+        "resource_type": binding.resource_type.name.lower(),
+        "name": binding.resource_name,
+        "operation": binding.operation.name.lower(),
+        "principal": binding.principal,
+        "host": binding.host,
+        "permission": binding.permission_type.name.lower(),
+        "pattern": binding.pattern_type.name.lower(),
+    }
+
+
+def _binding(
+    resource_type: str, name: str, operation: str, principal: str, host: str, permission: str, pattern: str
+) -> AclBinding:
+    require(STRING, name=name, principal=principal, host=host)
+    return AclBinding(
+        _code(ResourceType, resource_type),
+        name,
+        _code(PatternType, pattern),
+        principal,
+        host,
+        _code(AclOperation, operation),
+        _code(AclPermissionType, permission),
+    )
+
+
+def filter_of(
     resource_type: str,
     name: str | None,
     operation: str,
@@ -103,6 +164,7 @@ def _filter(
     permission: str,
     pattern: str,
 ) -> AclBindingFilter:
+    """Return the filter of these names. Raises ValueError."""
     require(STRING_OR_NONE, name=name, principal=principal, host=host)
     return AclBindingFilter(
         _code(ResourceType, resource_type),

@@ -19,6 +19,7 @@ _KEYS = {
     "kafka_followers": ("string", "what their followers do from the start: instant, lagging:MS, frozen, ... (instant)"),
     "kafka_unfired": ("string", "a fault that never fired: fails the test, or is allowed (fails)"),
     "kafka_listeners": ("linelist", "their listeners, one PROTOCOL or NAME=PROTOCOL://HOST:PORT a line (PLAINTEXT)"),
+    "kafka_users": ("linelist", "their users of SASL, one NAME=PASSWORD a line"),
     "kafka_topics": ("linelist", "their topics, one NAME[:PARTITIONS[:REPLICATION]][,config=value...] a line"),
 }
 
@@ -41,9 +42,12 @@ def read_keys(config: pytest.Config) -> dict[str, Any]:
             said[name] = value
     if listeners := config.getini("kafka_listeners"):
         said["listeners"] = listeners
-    if not (config.getini("kafka_configs") or config.getini("kafka_topics")):
+    if not any(config.getini(name) for name in ("kafka_configs", "kafka_topics", "kafka_users")):
         return said
-    from fakebroker.server.made.option_texts import parse_setting, parse_topic
+    from fakebroker.server.made.option_texts import parse_setting, parse_topic, parse_user
+
+    if users := config.getini("kafka_users"):
+        said["users"] = dict(_read("kafka_users", parse_user, users))
 
     if configs := config.getini("kafka_configs"):
         said["configs"] = dict(_read("kafka_configs", parse_setting, configs))

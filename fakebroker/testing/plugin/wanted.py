@@ -15,6 +15,7 @@ from fakebroker.spelling import did_you_mean
 
 # Arguments of the marker -> arguments of `FakeCluster`.
 _OF_CLUSTER = {
+    "acls": "acls",
     "brokers": "brokers",
     "clock": "clock",
     "configs": "config",
@@ -25,6 +26,7 @@ _OF_CLUSTER = {
     "racks": "racks",
     "schedule": "schedule",
     "seed": "seed",
+    "users": "users",
 }
 ARGUMENTS = sorted({*_OF_CLUSTER, "faults", "followers", "topics", "unfired"})
 UNFIRED = ("fails", "allowed")

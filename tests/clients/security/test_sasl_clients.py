@@ -112,6 +112,49 @@ def test_a_client_logs_in_again_after_its_session_was_ended(kafka: FakeCluster) 
     assert count(kafka) > before + 1
 
 
+@clients
+def test_a_fault_refuses_the_requests_of_one_user(kafka: FakeCluster, library: str) -> None:
+    when = {"api": "Produce", "principal": "User:carol"}
+    fault = kafka.faults.add(when=when, do="TOPIC_AUTHORIZATION_FAILED", times="every_time")
+    sent, before = len(read_values(kafka, TOPIC)), count(kafka)
+    try:
+        CLIENTS[library](settings_of(kafka, library, "PLAIN"), None)
+        with pytest.raises(Exception, match=r"(?i)authoriz"):
+            CLIENTS[library](settings_of(kafka, library, "SCRAM-SHA-256"), None)
+    finally:
+        fault.remove()
+    assert read_values(kafka, TOPIC)[sent:] == [VALUE]
+    assert fault.hits >= 1
+    assert {principal for _, principal, _ in logins(kafka, before)} == {"User:alice", "User:carol"}
+
+
+@pytest.mark.parametrize("library", doses.nightly_but(["aiokafka"], CLIENTS))  # the others try again for seconds
+@mechanisms
+def test_a_fault_refuses_the_login_of_one_user(kafka: FakeCluster, library: str, mechanism: str) -> None:
+    user = f"User:{PASSWORDS[mechanism][0]}"
+    when = {"api": "SaslAuthenticate", "principal": user, "mechanism": mechanism}
+    fault = kafka.faults.add(when=when, do="SASL_AUTHENTICATION_FAILED", times="every_time")
+    before = count(kafka)
+    try:
+        with pytest.raises(Exception, match=r"(?i)auth|sasl|bootstrap"):
+            CLIENTS[library](settings_of(kafka, library, mechanism), None)
+    finally:
+        fault.remove()
+    assert fault.hits >= 1
+    assert logins(kafka, before) == {(mechanism, "", "SASL_AUTHENTICATION_FAILED")}
+
+
+def test_a_client_waits_for_a_login_that_stalls(kafka: FakeCluster) -> None:
+    producer = confluent_kafka.Producer(settings_of(kafka, "confluent", "PLAIN"))
+    sent = len(read_values(kafka, TOPIC))
+    with kafka.hold(api="SaslAuthenticate", principal="User:alice") as held:
+        producer.produce(TOPIC, VALUE)
+        held.wait()
+        assert len(read_values(kafka, TOPIC)) == sent
+    assert producer.flush(60) == 0
+    assert read_values(kafka, TOPIC)[sent:] == [VALUE]
+
+
 class NewTokens(OfKafkaPython):
     """A provider that gets a new token for each connection."""
 

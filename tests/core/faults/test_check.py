@@ -48,6 +48,18 @@ REFUSED: list[tuple[dict[str, Any], Any, str]] = [
     ({"api": "Produce", "acks": 1}, 7, "is returned for acks=-1 only"),
     ({"api": "Produce", "acks": 1, "at": "after_watermark"}, "disconnect", "does not wait for the high watermark"),
     ({"api": "Fetch", "at": "connect"}, "disconnect", "'api' is not known at 'connect': nothing has been read by then"),
+    ({"principal": "User:x", "at": "connect"}, "disconnect", "'principal' is not known at 'connect'"),
+    ({"mechanism": "PLAIN", "at": "connect"}, "disconnect", "'mechanism' is not known at 'connect'"),
+    (
+        {"api": ["SaslAuthenticate", "SaslHandshake"], "principal": "User:x"},
+        "disconnect",
+        "SaslHandshake comes before a client names its principal: use api='SaslAuthenticate'",
+    ),
+    (
+        {"api": "SaslHandshake"},
+        {"error": {"error": "UNSUPPORTED_SASL_MECHANISM", "message": "no"}},
+        "'message' is that of a refused login: use api='SaslAuthenticate'",
+    ),
     ({"topic": "t", "at": "request_read"}, "disconnect", "its body has not been read by then"),
     ({"at": "connect"}, "UNKNOWN_SERVER_ERROR", "needs a response, and at"),
     ({"at": "after_answer"}, 7, "needs a response, and at"),

@@ -37,6 +37,11 @@ GOOD: list[dict[str, Any]] = [
         "when": {"api": "DescribeConfigs", "resource": "topic:t"},
         "do": {"error": {"error": "INVALID_CONFIG", "level": "top"}},
     },
+    {
+        "when": {"api": "SaslAuthenticate", "principal": ["User:alice", "User:bob"], "mechanism": "PLAIN"},
+        "do": {"error": {"error": "SASL_AUTHENTICATION_FAILED", "message": "locked"}},
+    },
+    {"when": {"principal": "User:alice", "from_ms": 60_000}, "do": {"expire_sessions": "alice"}},
     {"do": {"disconnect": "reset"}, "times": {"probability": 0.5, "seed": 7}},
 ]
 
@@ -106,6 +111,15 @@ BAD: list[tuple[Any, str]] = [
     (
         {"do": "drop", "when": {"node": 1, "broker": 1}},
         "'when' has 'broker' twice: as 'broker' and under another name",
+    ),
+    ({"do": "drop", "when": {"principal": "alice"}}, "'principal' must be TYPE:NAME, as in 'User:alice', not 'alice'"),
+    ({"do": "drop", "when": {"principal": [7]}}, "'principal' must be a string, not 7"),
+    ({"do": "drop", "when": {"mechanism": "PLAN"}}, "'mechanism' cannot be 'PLAN': 'PLAIN' may be meant"),
+    ({"do": {"error": {"error": 58, "message": 7}}}, "'message' of 'error' must be a string, not 7"),
+    ({"do": {"expire_sessions": 7}}, "'user' of 'expire_sessions' must be a string, not 7"),
+    (
+        {"do": {"expire_sessions": {"broker": 1}}},
+        "'expire_sessions' has no 'broker': it is the sessions at all of them",
     ),
     ({"do": "drop", "when": {}, "topic": "t"}, "'topic' of a fault with a 'when' belongs into the 'when'"),
     ({"do": "drop", "times": 2, "count": 1}, "a fault has 'times' twice: as 'count' and under another name"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.sasl_client import USERS
+from support.slices import count_slices
 
 from conformance.sasl.scram_exchange import ScramExchange
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
@@ -17,12 +18,14 @@ from fakebroker.core.security.sasl.plain import PlainSaslServer, authenticator_o
 from fakebroker.core.security.sasl.sasl_server import SaslAuthenticationError, SaslError, UnexpectedTokenError
 from fakebroker.core.security.sasl.scram import Credential, ScramSaslServer
 from fakebroker.core.security.sasl.scram_formatter import (
+    MECHANISMS,
     SHA_256,
     SHA_512,
     ScramMechanism,
     keys_of,
     random_text,
     salted,
+    salted_in_slices,
 )
 from fakebroker.core.security.sasl.unsecured_jws import validate_unsecured
 
@@ -31,7 +34,7 @@ NOW_S = NOW_MS // 1000
 
 
 def plain(token: bytes) -> str:
-    server = PlainSaslServer(authenticator_of(parse_login_module(USERS)))
+    server = PlainSaslServer(authenticator_of(parse_login_module(USERS), {}))
     assert server.evaluate_response(token) == b""
     assert server.is_complete
     return server.authorization_id
@@ -66,10 +69,18 @@ def test_plain_refuses_with_the_message_of_kafka(token: bytes, message: str) -> 
     assert str(refused.value) == message
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda each: each.name)
+@pytest.mark.parametrize("password", ["secret", "wörd", "x" * 200])
+def test_a_password_is_salted_in_slices_to_the_same_bytes(mechanism: ScramMechanism, password: str) -> None:
+    made, slices = count_slices(salted_in_slices(mechanism, password, b"salt", 4096))
+    assert made == salted(mechanism, password, b"salt", 4096)
+    assert slices == 21  # of 200 iterations
+
+
 def test_users_of_another_login_module_do_not_count() -> None:
     other = parse_login_module('a.b.PlainLoginModule required user_alice="secret";')
-    assert not authenticator_of(other)("alice", "secret")
-    assert not authenticator_of(None)("alice", "secret")
+    assert not authenticator_of(other, {})("alice", "secret")
+    assert not authenticator_of(None, {})("alice", "secret")
 
 
 MECHANISM_OF = {"SCRAM-SHA-256": SHA_256, "SCRAM-SHA-512": SHA_512}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from support.raw_login import login
 from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
@@ -50,6 +51,19 @@ MISTAKES = [
     ("followers: frosen", (1, 1), "followers", "or 'external', not 'frosen'"),
     ("topics:\n  - name: a\n    followers: slow", (3, 5), "followers", "or 'external', not 'slow'"),
     ("a: [\n", (2, 1), None, "this is not valid YAML: expected the node content, but found '<stream end>'"),
+    ("users: {alice: 1234}", (1, 9), "alice", "'alice' is a text, not 1234"),
+    ("users: {alice: ''}", (1, 1), "users", "the user 'alice' needs a password"),
+    ("users: {a: b}\nlisteners: [SSL]", (1, 1), "users", "users need a listener with SASL"),
+    ("acls: [{name: t, operation: read}]", (1, 8), "acls", "'resource_type' is missing here"),
+    ("acls: [{resource_type: topic, nam: t, operation: read}]", (1, 31), "nam", "did you mean 'name'?"),
+    (
+        "acls:\n- {resource_type: topic, name: t, operation: all}\n- {resource_type: topic, name: t, operation: reed}",
+        (3, 3),
+        "acls",
+        "acls[1]: there is no AclOperation 'reed'",
+    ),
+    ("acls: []\nconfig: {authorizer.class.name: ''}", (1, 1), "acls", "acls need an authorizer"),
+    ("faults: [{when: {principal: al}, do: drop}]", (1, 10), "faults", "'principal' must be TYPE:NAME"),
     ("faults: [{preset: gc_pauze}]", (1, 10), "faults", "there is no preset 'gc_pauze': 'gc_pause' may be meant"),
     (
         "faults: [{when: {api: Produce}, do: {kill: 9}}]",
@@ -160,6 +174,26 @@ def test_the_cluster_is_what_the_file_says(tmp_path: Path) -> None:
         assert [p.replica_ids for p in controller.existing("placed").partitions] == [[3, 1], [1, 2]]
 
     assert answers == [None]
+
+
+def test_users_and_acls_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "guarded.yaml"
+    path.write_text(
+        "brokers: 1\n"
+        "users: {alice: secret}\n"
+        "acls:\n"
+        "  - {resource_type: topic, name: orders, operation: write, principal: 'User:alice'}\n"
+        "faults:\n"
+        "  - {when: {principal: 'User:alice', from_ms: 60000}, do: expire_sessions}\n"
+    )
+    with FakeCluster.from_scenario(path) as kafka:
+        assert login(kafka, "alice", "secret", "SCRAM-SHA-256") == 0
+        assert [acl.principal for acl in kafka.acls.list()] == ["User:alice"]
+        assert str(kafka.faults.list()[0].fault) == (
+            "expire_sessions before_work of principal=User:alice, from_ms=60000"
+        )
+    with FakeCluster.from_scenario(path, users={"bob": "word"}) as kafka:
+        assert list(kafka.users.list()) == ["bob"]
 
 
 def test_after_a_reset_it_is_so_again(tmp_path: Path) -> None:

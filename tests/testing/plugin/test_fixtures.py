@@ -86,6 +86,14 @@ MARKED = """
     def test_listeners(kafka_cluster):
         assert kafka_cluster.bootstrap_servers.startswith("127.0.0.2:")
 
+    @pytest.mark.kafka(
+        users={"alice": "secret"}, acls=[{"resource_type": "topic", "name": "a", "operation": "read"}], topics=["a"]
+    )
+    def test_users_and_acls(kafka_cluster):
+        assert [listener.security_protocol for listener in kafka_cluster.listeners] == ["SASL_PLAINTEXT"]
+        assert list(kafka_cluster.users.list()) == ["alice"]
+        assert len(kafka_cluster.acls.list()) == 1
+
     @pytest.mark.kafka(clock="real")
     def test_the_clock_that_was_asked_for(kafka_cluster, kafka_clock):
         assert kafka_clock.kind == "real"
@@ -93,7 +101,7 @@ MARKED = """
 
 
 def test_the_marker(run: Run) -> None:
-    run(MARKED).assert_outcomes(passed=5)
+    run(MARKED).assert_outcomes(passed=6)
 
 
 SETTINGS = """
@@ -103,6 +111,7 @@ kafka_followers = frozen
 kafka_configs =
     num.partitions=4
     message.max.bytes = 500
+kafka_users = alice=secret
 kafka_topics =
     orders:3
     payments:2:2,min.insync.replicas=2
@@ -122,6 +131,7 @@ BY_SETTINGS = """
         }
         assert len(kafka_cluster.brokers) == 2
         assert kafka_cluster.clock.kind == "manual"
+        assert list(kafka_cluster.users.list()) == ["alice"]
 
     @pytest.mark.kafka(topics=["mine"], clock="auto", configs={"num.partitions": 5})
     def test_above_them(kafka_cluster):
@@ -143,7 +153,7 @@ def test_settings(run: Run) -> None:
 
 SLIPS = {
     "topic='x'": "it has no argument 'topic'; did you mean 'topics'?",
-    "shards=3": "it has no argument 'shards'; there are brokers, clock, configs, *",
+    "shards=3": "it has no argument 'shards'; there are acls, brokers, clock, configs, *",
     "3": "its arguments need names, as in brokers=3: 3 has none",
     "brokers=0": "a cluster has 1 to 100 brokers, not 0",
     "brokers='3'": "brokers must be a whole number or None, not '3'",
@@ -162,6 +172,9 @@ SLIPS = {
     "followers=3": 'followers must be "frozen" for all topics, or {"orders": "frozen"} for one, not 3',
     "faults='drop'": "faults must be a list, not 'drop'",
     "listeners=['x']": "a listener is NAME=PROTOCOL://HOST:PORT*, or only a PROTOCOL (*SASL_SSL)*, not 'x'",
+    "users=['alice']": "users must be passwords by name, *, not *alice*",
+    "users={'alice': ''}": "the user 'alice' needs a password",
+    "acls=[{'name': 'x'}]": "acls[[]0]: 'resource_type' is missing; *",
     "listeners=5": "listeners must be a list of texts; *, not 5",
 }
 
@@ -188,6 +201,7 @@ def test_a_slip_is_one_sentence(run: Run) -> None:
             "kafka_configs = message.max.bytes",
             "kafka_configs has 'message.max.bytes' where a setting name=value*",
         ),
+        ("kafka_users = alice", "kafka_users 'alice' is not NAME=PASSWORD, as in alice=secret"),
         ("kafka_topics = orders:x", "kafka_topics 'orders:x' is not NAME*"),
     ],
 )

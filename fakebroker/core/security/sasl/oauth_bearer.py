@@ -54,6 +54,8 @@ class TokenRefused(Exception):
 class OAuthBearerSaslServer(SaslServer):
     """An exchange of one message, or two after a refusal. `validate` returns the token, or raises TokenRefused."""
 
+    refusal = '{"status":"invalid_token"}'
+
     def __init__(self, validate: Callable[[str], OAuthBearerToken]) -> None:
         super().__init__()
         self._validate = validate
@@ -78,6 +80,12 @@ class OAuthBearerSaslServer(SaslServer):
         self.authorization_id, self.expires_ms = token
         self.is_complete = True
         return b""
+
+    def claims(self, response: bytes) -> str:
+        try:
+            return self._validate(_read(response.decode(errors="replace"))[1]).principal_name
+        except (SaslError, UnexpectedTokenError, TokenRefused):
+            return ""
 
 
 def _read(message: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ Source   clients/.../security/plain/internals/{PlainSaslServer,PlainServerCallba
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from typing import Final, final
 
@@ -23,6 +23,8 @@ _MOST_TOKENS: Final = 4  # Kafka cuts off no more
 class PlainSaslServer(SaslServer):
     """An exchange of one message. `authenticate` checks a name and a password."""
 
+    refusal = "Authentication failed: Invalid username or password"
+
     def __init__(self, authenticate: Callable[[str, str], bool]) -> None:
         super().__init__()
         self._authenticate = authenticate
@@ -39,7 +41,7 @@ class PlainSaslServer(SaslServer):
         if not password:
             raise SaslAuthenticationError("Authentication failed: password not specified")
         if not self._authenticate(username, password):
-            raise SaslAuthenticationError("Authentication failed: Invalid username or password")
+            raise SaslAuthenticationError(self.refusal)
         if authorization_id not in ("", username):
             raise SaslAuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different from username"
@@ -48,13 +50,18 @@ class PlainSaslServer(SaslServer):
         self.is_complete = True
         return b""
 
+    def claims(self, response: bytes) -> str:
+        tokens = response.decode(errors="replace").split("\0")
+        return tokens[1] if len(tokens) == _TOKENS else ""
 
-def authenticator_of(module: LoginModule | None) -> Callable[[str, str], bool]:
-    """Return the check of names and passwords against the options `user_NAME` of a login module."""
+
+def authenticator_of(module: LoginModule | None, users: Mapping[str, str]) -> Callable[[str, str], bool]:
+    """Return the check of names and passwords against `users`, and for other names against the options `user_NAME` of a
+    login module."""
     options = module.options if module is not None and module.name == _MODULE else {}
 
     def authenticate(username: str, password: str) -> bool:
-        expected = options.get(_USER + username)
+        expected = users.get(username, options.get(_USER + username))
         return expected is not None and compare_digest(_bytes(expected), _bytes(password))
 
     return authenticate

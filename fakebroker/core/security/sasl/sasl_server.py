@@ -11,15 +11,20 @@ Units    wall milliseconds.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class SaslServer:
-    """One exchange. Each method but `evaluate_response` is for a complete one.
+    """One exchange.
 
     is_complete       the client is authenticated
-    authorization_id  the name of its principal
+    authorization_id  the name of its principal, once the exchange is complete
     expires_ms        when its credential expires; None if it never does
     by_token          it has authenticated with a delegation token
+    refusal           the usual message for a client that is refused; empty if it is the same for all mechanisms
     """
+
+    refusal: ClassVar[str] = ""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -29,6 +34,11 @@ class SaslServer:
 
     def evaluate_response(self, response: bytes) -> bytes:
         """Take a token of the client, and return the challenge. Raise one of the errors below."""
+        raise NotImplementedError
+
+    def claims(self, response: bytes) -> str:
+        """Return the name of the principal that the client will have if this token is accepted; empty if the token does
+        not tell. Change nothing."""
         raise NotImplementedError
 
 

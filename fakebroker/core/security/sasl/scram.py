@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from typing import Final, NamedTuple, final
 
@@ -104,12 +104,27 @@ class ScramSaslServer(SaslServer):
             return self._begin(message).encode()
         return self._end(message, self._exchange).encode()
 
+    def claims(self, response: bytes) -> str:
+        if self._exchange is not None:
+            return self._exchange.credential.owner
+        match = _CLIENT_FIRST.fullmatch(response.decode(errors="replace"))
+        if match is None:
+            return ""
+        try:
+            name = username_of(match["name"])
+        except ValueError:
+            return ""
+        if not _is_by_token(_extensions(match)):
+            return name
+        found = self._find_token(name)
+        return "" if found is None else found.owner
+
     def _begin(self, message: str) -> str:
         match = _CLIENT_FIRST.fullmatch(message)
         if match is None:
             raise SaslError("Invalid SCRAM client first message format")
-        extensions = dict(pair.split("=", 1) for pair in match["extensions"].split(",") if pair)
-        self.by_token = extensions.get(_TOKEN_AUTH, "").lower() == "true"
+        extensions = _extensions(match)
+        self.by_token = _is_by_token(extensions)
         nonce = self._nonce()
         try:
             username = username_of(match["name"])
@@ -160,3 +175,11 @@ class ScramSaslServer(SaslServer):
         self.expires_ms = exchange.credential.expires_ms
         self.is_complete = True
         return f"v={b64encode(hmac_of(self._mechanism, keys.server_key, signed)).decode()}"
+
+
+def _extensions(first: re.Match[str]) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in first["extensions"].split(",") if pair)
+
+
+def _is_by_token(extensions: Mapping[str, str]) -> bool:
+    return extensions.get(_TOKEN_AUTH, "").lower() == "true"

@@ -1,0 +1,133 @@
+"""Users of SASL, for the user of a cluster: `kafka.users.add("alice", "secret")`.
+
+A user logs in by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 at every listener with SASL. Beside these users PLAIN knows
+those of the login module of a listener, and SCRAM those that clients make (AlterUserScramCredentials).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from fakebroker.core.arguments import STRING, require
+from fakebroker.core.security.sasl import plain
+from fakebroker.core.security.sasl.scram_formatter import (
+    MECHANISMS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+    salted,
+    salted_in_slices,
+)
+from fakebroker.core.security.scram_credentials import ScramCredential
+from fakebroker.protocol.slices import Slices
+from fakebroker.spelling import known_name
+
+_SCRAM: Final = {mechanism.name: mechanism for mechanism in MECHANISMS.values()}
+MECHANISMS_OF_USERS: Final = (plain.MECHANISM, *_SCRAM)
+_SALT_BYTES: Final = 16
+_KEPT: Final = 1_000
+_known: dict[tuple[int, str, str], ScramCredential] = {}  # by mechanism, user and password
+
+
+class Secrets:
+    """The secrets of one user, made of its password.
+
+    password  for PLAIN; None if the user has none there
+    scram     the credentials by the number of the mechanism
+    """
+
+    def __init__(self, user: str, password: str, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
+        """Raises ValueError for an empty name or password, or for a mechanism that has no users."""
+        names = _check(user, password, mechanisms)
+        self.password = password if plain.MECHANISM in names else None
+        self.scram = {each.number: _credential(each, user, password) for each in _scram(names)}
+
+
+def learn_in_slices(user: str, password: str, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> Slices[None]:
+    """Make the credentials of a user, which takes milliseconds. The process keeps them for `Secrets`. Raises as that
+    does."""
+    for mechanism in _scram(_check(user, password, mechanisms)):
+        if (mechanism.number, user, password) not in _known:
+            salt = _salt(user)
+            made = yield from salted_in_slices(mechanism, password, salt, MIN_ITERATIONS)
+            _keep(mechanism, user, password, ScramCredential(MIN_ITERATIONS, salt, made))
+
+
+def _check(user: str, password: str, mechanisms: Sequence[str]) -> tuple[str, ...]:
+    require(STRING, user=user, **{f"the password of {user!r}": password})
+    if not user:
+        raise ValueError("a user needs a name, as in 'alice'")
+    if not password:
+        raise ValueError(f"the user {user!r} needs a password")
+    return known_mechanisms(mechanisms)
+
+
+def _scram(names: Sequence[str]) -> list[ScramMechanism]:
+    return [_SCRAM[name] for name in names if name in _SCRAM]
+
+
+def _credential(mechanism: ScramMechanism, user: str, password: str) -> ScramCredential:
+    found = _known.get((mechanism.number, user, password))
+    if found is None:
+        salt = _salt(user)
+        found = ScramCredential(MIN_ITERATIONS, salt, salted(mechanism, password, salt, MIN_ITERATIONS))
+        _keep(mechanism, user, password, found)
+    return found
+
+
+def _salt(user: str) -> bytes:
+    """Return the salt of a user, the same in each run."""
+    return hashlib.sha256(user.encode(errors="surrogatepass")).digest()[:_SALT_BYTES]
+
+
+def _keep(mechanism: ScramMechanism, user: str, password: str, credential: ScramCredential) -> None:
+    if len(_known) >= _KEPT:
+        _known.clear()
+    _known[mechanism.number, user, password] = credential
+
+
+def known_mechanisms(mechanisms: Any) -> tuple[str, ...]:
+    """Return the names of mechanisms that have users. Raises ValueError or TypeError."""
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence):
+        raise TypeError(f"mechanisms must be a list of names, as in ['PLAIN'], not {mechanisms!r}")
+    for name in mechanisms:
+        require(STRING, **{"each of mechanisms": name})
+    if not mechanisms:
+        raise ValueError(f"mechanisms must name one of {', '.join(MECHANISMS_OF_USERS)}")
+    return tuple(known_name(name, MECHANISMS_OF_USERS, "mechanism with users") for name in mechanisms)
+
+
+def read_users(users: Any) -> dict[str, Secrets]:
+    """Return the secrets of users, from passwords by name. Raises TypeError or ValueError."""
+    if not isinstance(users, Mapping):
+        raise TypeError(f'users must be passwords by name, as in {{"alice": "secret"}}, not {users!r}')
+    return {name: Secrets(name, password) for name, password in users.items()}
+
+
+class Users:
+    """The users of a cluster."""
+
+    def __init__(
+        self,
+        put: Callable[[str, Secrets], None],
+        remove: Callable[[str, Sequence[str]], bool],
+        find: Callable[[], dict[str, tuple[str, ...]]],
+    ) -> None:
+        self._put = put
+        self._remove = remove
+        self._find = find
+
+    def add(self, name: str, password: str, *, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
+        """Add a user, or change its password. It counts for the next login; sessions go on. Raise ValueError."""
+        self._put(name, Secrets(name, password, mechanisms))
+
+    def remove(self, name: str, *, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> bool:
+        """Remove a user, or some of its mechanisms. Sessions go on; `expire_sessions` ends them. Return False if there
+        was no such user."""
+        require(STRING, name=name)
+        return self._remove(name, known_mechanisms(mechanisms))
+
+    def list(self) -> dict[str, tuple[str, ...]]:
+        """Return the mechanisms of each user, by name. Those of login modules are not among them."""
+        return self._find()

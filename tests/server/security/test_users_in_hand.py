@@ -1,0 +1,149 @@
+"""Users of SASL: from the arguments of a cluster, and by `kafka.users`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from support.raw_login import login
+
+from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
+
+FAILED = 58  # SASL_AUTHENTICATION_FAILED
+ALL = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="old" user_carol="word";'
+NO_DELAY = {"connection.failed.authentication.delay.ms": 0}
+
+
+@pytest.mark.parametrize("mechanism", ALL)
+def test_one_argument_makes_users_for_each_mechanism(mechanism: str) -> None:
+    with FakeCluster(brokers=1, users={"alice": "secret", "bob": "wörd=,"}, config=NO_DELAY) as kafka:
+        assert [each.security_protocol for each in kafka.listeners] == ["SASL_PLAINTEXT"]
+        assert login(kafka, "alice", "secret", mechanism) == 0
+        assert login(kafka, "bob", "wörd=,", mechanism) == 0
+        assert login(kafka, "alice", "wörd=,", mechanism) == FAILED
+        assert login(kafka, "carol", "secret", mechanism) == FAILED
+        assert kafka.users.list() == {"alice": ALL, "bob": ALL}
+
+
+def test_users_come_and_go_while_brokers_run() -> None:
+    with FakeCluster(brokers=1, listeners=["PLAINTEXT", "SASL_PLAINTEXT"], config=NO_DELAY) as kafka:
+        kafka.users.add("alice", "secret")
+        kafka.users.add("alice", "other", mechanisms=["scram-sha-512"])
+        assert [login(kafka, "alice", "secret", mechanism) for mechanism in ALL] == [0, 0, FAILED]
+        assert login(kafka, "alice", "other", "SCRAM-SHA-512") == 0
+        assert kafka.users.remove("alice", mechanisms=["PLAIN", "SCRAM-SHA-512"])
+        assert kafka.users.list() == {"alice": ("SCRAM-SHA-256",)}
+        assert kafka.users.remove("alice")
+        assert not kafka.users.remove("alice")
+        assert kafka.users.list() == {}
+        assert login(kafka, "alice", "secret") == FAILED
+
+
+def test_a_reset_returns_to_the_users_of_the_argument() -> None:
+    with FakeCluster(brokers=1, users={"alice": "secret"}) as kafka:
+        kafka.users.remove("alice")
+        kafka.users.add("bob", "word")
+        kafka.reset()
+        assert kafka.users.list() == {"alice": ALL}
+        assert login(kafka, "alice", "secret") == 0
+
+
+def test_a_user_counts_before_that_of_a_login_module() -> None:
+    config = NO_DELAY | {"listener.name.sasl_plaintext.plain.sasl.jaas.config": JAAS}
+    with FakeCluster(brokers=1, users={"alice": "new"}, config=config) as kafka:
+        assert [login(kafka, "alice", password) for password in ("old", "new")] == [FAILED, 0]
+        assert login(kafka, "carol", "word") == 0
+        kafka.users.remove("alice")
+        assert login(kafka, "alice", "old") == 0
+
+
+def test_the_async_cluster_has_users_too() -> None:
+    async def test() -> None:
+        async with AsyncFakeCluster(brokers=1, users={"alice": "secret"}) as kafka:
+            kafka.users.add("bob", "word", mechanisms=["PLAIN"])
+            assert kafka.users.list() == {"alice": ALL, "bob": ("PLAIN",)}
+
+    asyncio.run(test())
+
+
+def test_acls_of_the_argument_bring_their_authorizer() -> None:
+    acls = [
+        {"resource_type": "topic", "name": "orders", "operation": "write", "principal": "User:alice"},
+        {"resource_type": "GROUP", "name": "g", "operation": "read", "permission": "deny", "pattern": "prefixed"},
+    ]
+    with FakeCluster(brokers=1, acls=acls) as kafka:
+        assert [str(each.principal) for each in kafka.acls.list()] == ["User:alice", "User:*"]
+        kafka.acls.remove()
+        kafka.reset()
+        assert len(kafka.acls.list()) == 2
+    with FakeCluster(brokers=1, acls=[]) as kafka:
+        assert kafka.acls.list() == []
+    with FakeCluster(brokers=1) as kafka, pytest.raises(KafkaError, match="No Authorizer"):
+        kafka.acls.list()
+
+
+AN_ACL = {"resource_type": "topic", "name": "t", "operation": "read"}
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    (
+        {"users": ["alice"]},
+        TypeError,
+        r"users must be passwords by name, as in \{\"alice\": \"secret\"\}, not \['alice'",
+    ),
+    ({"users": {"alice": ""}}, ValueError, "the user 'alice' needs a password"),
+    ({"users": {"": "x"}}, ValueError, "a user needs a name"),
+    ({"users": {"alice": 7}}, TypeError, "the password of 'alice' must be a string, not 7"),
+    (
+        {"users": {"a": "b"}, "listeners": ["SSL"]},
+        ValueError,
+        "users need a listener with SASL: add SASL_PLAINTEXT to listeners",
+    ),
+    ({"acls": AN_ACL}, TypeError, "acls must be a list of mappings"),
+    ({"acls": ["x"]}, TypeError, r"acls\[0\]: an ACL is as in .*, not 'x'"),
+    ({"acls": [AN_ACL, {"name": "t", "operation": "read"}]}, ValueError, r"acls\[1\]: 'resource_type' is missing"),
+    ({"acls": [AN_ACL | {"principle": "User:a"}]}, ValueError, r"acls\[0\]: an ACL has no 'principle'; did you mean"),
+    ({"acls": [AN_ACL | {"operation": "reed"}]}, ValueError, r"acls\[0\]: there is no AclOperation 'reed'"),
+    ({"acls": [AN_ACL | {"operation": 7}]}, TypeError, r"acls\[0\]: AclOperation must be a string, not 7"),
+    ({"acls": [AN_ACL | {"principal": "alice"}]}, KafkaError, r"acls\[0\]: Could not parse principal from `alice`"),
+    ({"acls": [AN_ACL | {"operation": "any"}]}, KafkaError, r"acls\[0\]: .* is a filter"),
+    (
+        {"acls": [AN_ACL], "config": {"authorizer.class.name": ""}},
+        ValueError,
+        "acls need an authorizer: leave out authorizer.class.name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_a_mistake_is_said_when_the_cluster_is_made(arguments: dict[str, Any], kind: type, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        FakeCluster(brokers=1, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "kind", "words"),
+    [
+        ("PLAIN", TypeError, "mechanisms must be a list of names"),
+        ([], ValueError, "mechanisms must name one of PLAIN"),
+        ([7], TypeError, "each of mechanisms must be a string, not 7"),
+        (["OAUTHBEARER"], ValueError, "there is no mechanism with users 'OAUTHBEARER'"),
+    ],
+    ids=str,
+)
+def test_a_mechanism_without_users_is_refused(mechanisms: Any, kind: type, words: str) -> None:
+    with FakeCluster(brokers=1, users={}) as kafka:
+        for call in (
+            lambda: kafka.users.add("alice", "secret", mechanisms=mechanisms),
+            lambda: kafka.users.remove("alice", mechanisms=mechanisms),
+        ):
+            with pytest.raises(kind, match=words):
+                call()
+        assert kafka.users.list() == {}
+
+
+def test_the_authorizer_may_be_named_beside_the_acls() -> None:
+    config = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:admin"}
+    with FakeCluster(brokers=1, users={"admin": "x"}, acls=[AN_ACL], config=config) as kafka:
+        assert len(kafka.acls.list()) == 1
