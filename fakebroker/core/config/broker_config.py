@@ -157,19 +157,26 @@ class BrokerConfig(
 
     @property
     def without_effect(self) -> list[str]:
-        """The names of given settings without effect, sorted. Of those of a listener only SASL's have one."""
+        """The names of given settings without effect, sorted. Of those of a listener only those of SASL and TLS have
+        one."""
         names = [name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given]
-        names += [name for name in self.listener_texts if self.SETTINGS[_setting_of(name)].applied_by != _PER_LISTENER]
+        names += [name for name in self.listener_texts if not _is_read_per_listener(_setting_of(name))]
         return sorted(names)
 
 
-_PER_LISTENER = "cluster/sasl/mechanisms"  # the module that reads settings listener by listener
+# The modules that read settings listener by listener, and the setting that is read so where no other is.
+_PER_LISTENER = frozenset(("cluster/sasl/mechanisms", "server/tls/contexts", "server/tls/stores"))
+_MAPPING_RULES = "ssl.principal.mapping.rules"
 _FACTORS = (
     "default_replication_factor",
     "offsets_topic_replication_factor",
     "transaction_state_log_replication_factor",
 )
 _TOPIC_DEFAULTS = [key for key in BrokerConfig.SETTINGS.values() if key.topic is not None]
+
+
+def _is_read_per_listener(name: str) -> bool:
+    return name == _MAPPING_RULES or BrokerConfig.SETTINGS[name].applied_by in _PER_LISTENER
 
 
 def is_of_listener(name: str) -> bool:
