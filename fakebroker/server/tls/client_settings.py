@@ -59,8 +59,9 @@ class _Facts(NamedTuple):
 
 
 def client_settings(library: str, servers: str, listener: Listener, tls: Tls, login: Login) -> dict[str, Any]:
-    """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, without a user or password
-    where the listener asks for them, and for a token that the library does not take as a setting."""
+    """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, and without a user or
+    password where the listener asks for them. Raises it also for a token that the library does not take as a
+    setting."""
     settings_of = LIBRARIES.get(library)
     if settings_of is None:
         raise ValueError(f"settings are known for {', '.join(LIBRARIES)}, not for {library!r}")
