@@ -51,7 +51,7 @@ class Client:
 
 
 _JAVA = Folder("java", ("java", "mvn"), (("mvn", "-q", "-B", "-Dstyle.color=never", "package"),))
-_GO = Folder("go", ("go",), (("go", "build", "-mod=readonly", "-o", "bin/", "./franz", "./sarama"),))
+_GO = Folder("go", ("go",), (("go", "build", "-mod=readonly", "-o", "bin/", "./franz", "./sarama", "./secured/..."),))
 _NODE = Folder("kafkajs", ("node", "npm"), (("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"),))
 _PYTHON = Folder(
     "python",
@@ -81,6 +81,15 @@ CLIENTS = (
     Client("kafka-python", _PYTHON, _python("kafka_python_client"), processor=_python("kafka_python_processor")),
     Client("aiokafka", _PYTHON, _python("aiokafka_client"), processor=_python("aiokafka_processor")),
     Client("krafka", _RUST, ("target/debug/krafka-client",), plays=True, rereads=("one-dies-cooperative",)),
+)
+
+# Programs for TLS and SASL: they read plays and print results, line by line.
+SECURED = (
+    Client("java", _JAVA, (*_JVM, "-cp", _JARS, "Secured")),
+    Client("franz-go", _GO, ("bin/secured-franz",)),
+    Client("sarama", _GO, ("bin/secured-sarama",)),
+    Client("kafka-go", _GO, ("bin/secured-kafka-go",)),
+    Client("kafkajs", _NODE, ("node", "secured.mjs")),
 )
 
 

@@ -396,6 +396,7 @@ class ClientOf(Strict):
     user: Name | None = None
     password: Name | None = None
     common_name: str | None = Field(None, min_length=1, max_length=64, description="of a new certificate")
+    token: str | None = Field(None, min_length=1, max_length=65_536, description="for the mechanism OAUTHBEARER")
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"library": "java", "listener": "SSL"}]})
 

@@ -38,6 +38,15 @@ def test_a_client_of_another_language_gets_what_it_needs() -> None:
         assert [(each["name"], each["protocol"]) for each in shown] == [("PLAINTEXT", "PLAINTEXT"), ("SSL", "SSL")]
 
 
+def test_a_token_goes_into_the_settings() -> None:
+    asked = {"library": "franz-go", "mechanism": "OAUTHBEARER", "token": "a.b."}
+    with Controlled(brokers=1, listeners=["SASL_PLAINTEXT"]) as controlled:
+        settings = controlled.http.post("/v1/client-settings", json=asked).json()["settings"]
+        assert settings["sasl"] == {"mechanism": "OAUTHBEARER", "token": "a.b."}
+        refused = controlled.http.post("/v1/client-settings", json=asked | {"library": "kafka-go"})
+        assert (refused.status_code, "kafka-go has no OAUTHBEARER" in refused.text) == (422, True)
+
+
 def test_brokers_present_what_is_asked_for() -> None:
     with Controlled(brokers=1, listeners=["SSL"]) as controlled:
         assert controlled.http.put("/v1/tls", json={"present": "expired"}).is_success

@@ -80,5 +80,6 @@ async def client_settings(here: Here, body: ClientOf) -> ClientSettings:
             user=body.user,
             password=body.password,
             certificate=certificate,
+            token=body.token,
         )
     return ClientSettings(settings=settings)

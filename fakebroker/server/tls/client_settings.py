@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fakebroker.core.security.identity import Listener
@@ -24,16 +25,25 @@ _LOGIN_MODULES: Final = {
     OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
 _SCRAM_LOGIN_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_TOKEN_HANDLER: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+# What a library calls for its tokens: a function or an object, which the user writes.
+_PROVIDERS: Final = {
+    "confluent": "oauth_cb",
+    "librdkafka": "its callback for tokens",
+    "kafka-python": "sasl_oauth_token_provider",
+    "aiokafka": "sasl_oauth_token_provider",
+}
 
 
 class Login(NamedTuple):
-    """The authentication of a client: by a mechanism of SASL with a user and a password, by a certificate, or not at
-    all."""
+    """The authentication of a client: by a mechanism of SASL with a user and a password, or a token, by a certificate,
+    or not at all."""
 
     mechanism: str = PLAIN
     user: str | None = None
     password: str | None = None
     certificate: ClientCertificate | None = None
+    token: str | None = None
 
 
 class _Facts(NamedTuple):
@@ -41,6 +51,7 @@ class _Facts(NamedTuple):
     listener: Listener
     tls: Tls | None  # None without TLS
     login: Login
+    token_file: Callable[[str], Path]
 
     @property
     def has_login(self) -> bool:
@@ -48,16 +59,29 @@ class _Facts(NamedTuple):
 
 
 def client_settings(library: str, servers: str, listener: Listener, tls: Tls, login: Login) -> dict[str, Any]:
-    """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, or without a user or
-    password where the listener asks for them."""
+    """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, and without a user or
+    password where the listener asks for them. Raises it also for a token that the library does not take as a
+    setting."""
     settings_of = LIBRARIES.get(library)
     if settings_of is None:
         raise ValueError(f"settings are known for {', '.join(LIBRARIES)}, not for {library!r}")
     if login.mechanism not in MECHANISMS:
         raise ValueError(f"a mechanism is {', '.join(MECHANISMS)}, not {login.mechanism!r}")
+    if login.token is not None:
+        _check_token(library, listener, login)
     if listener.has_sasl and None in (login.user, login.password) and login.mechanism != OAUTHBEARER:
         raise ValueError(f"the listener {listener.name} has SASL: give user and password")
-    return settings_of(_Facts(servers, listener, tls if listener.has_tls else None, login))
+    return settings_of(_Facts(servers, listener, tls if listener.has_tls else None, login, tls.token_file))
+
+
+def _check_token(library: str, listener: Listener, login: Login) -> None:
+    if login.mechanism != OAUTHBEARER or not listener.has_sasl:
+        where = f"{login.mechanism} at the listener {listener.name}"
+        raise ValueError(f"a token is for OAUTHBEARER at a listener with SASL, not for {where}")
+    if library == "kafka-go":
+        raise ValueError("kafka-go has no OAUTHBEARER: it takes a sasl.Mechanism of your own")
+    if (setting := _PROVIDERS.get(library)) is not None:
+        raise ValueError(f"{library} does not take a token as a setting: leave it out, and set {setting}")
 
 
 def _java(facts: _Facts) -> dict[str, Any]:
@@ -72,11 +96,27 @@ def _java(facts: _Facts) -> dict[str, Any]:
         settings["ssl.keystore.password"] = PASSWORD
     if facts.listener.has_sasl:
         settings["sasl.mechanism"] = facts.login.mechanism
-    if facts.has_login:
+    if facts.listener.has_sasl and facts.login.mechanism == OAUTHBEARER:
+        settings |= _java_token(facts)
+    elif facts.has_login:
         module = _LOGIN_MODULES.get(facts.login.mechanism, _SCRAM_LOGIN_MODULE)
         user, password = _quoted(facts.login.user), _quoted(facts.login.password)
         settings["sasl.jaas.config"] = f"{module} required username={user} password={password};"
     return settings
+
+
+def _java_token(facts: _Facts) -> dict[str, Any]:
+    """Java reads a token from a file, at a URL that the property `org.apache.kafka.sasl.oauthbearer.allowed.urls` of
+    its JVM has to allow, since Kafka 4.0. For a user without a token it makes an unsecured one by itself."""
+    login, module = facts.login, _LOGIN_MODULES[OAUTHBEARER]
+    if login.token is not None:
+        return {
+            "sasl.jaas.config": f"{module} required;",
+            "sasl.login.callback.handler.class": _TOKEN_HANDLER,
+            "sasl.oauthbearer.token.endpoint.url": facts.token_file(login.token).as_uri(),
+        }
+    claim = "" if login.user is None else f" unsecuredLoginStringClaim_sub={_quoted(login.user)}"
+    return {"sasl.jaas.config": f"{module} required{claim};"}
 
 
 def _quoted(text: str | None) -> str:
@@ -135,10 +175,8 @@ def _kafkajs(facts: _Facts) -> dict[str, Any]:
         settings["ssl"] = {"ca": [facts.tls.ca.read_text()]}
         if (certificate := facts.login.certificate) is not None:
             settings["ssl"] |= {"cert": certificate.certificate.read_text(), "key": certificate.key.read_text()}
-    if facts.has_login:
-        login = facts.login
-        mechanism = login.mechanism.lower()
-        settings["sasl"] = {"mechanism": mechanism, "username": login.user, "password": login.password}
+    if (sasl := _sasl(facts.login)) and facts.listener.has_sasl:
+        settings["sasl"] = sasl | {"mechanism": facts.login.mechanism.lower()}
     return settings
 
 
@@ -148,10 +186,18 @@ def _go(facts: _Facts) -> dict[str, Any]:
         settings["tls"] = {"ca_file": str(facts.tls.ca)}
         if (certificate := facts.login.certificate) is not None:
             settings["tls"] |= {"cert_file": str(certificate.certificate), "key_file": str(certificate.key)}
-    if facts.has_login:
-        login = facts.login
-        settings["sasl"] = {"mechanism": login.mechanism, "username": login.user, "password": login.password}
+    if (sasl := _sasl(facts.login)) and facts.listener.has_sasl:
+        settings["sasl"] = sasl
     return settings
+
+
+def _sasl(login: Login) -> dict[str, Any]:
+    """Return mechanism and user, or mechanism and token; nothing without either."""
+    if login.token is not None:
+        return {"mechanism": login.mechanism, "token": login.token}
+    if login.user is None:
+        return {}
+    return {"mechanism": login.mechanism, "username": login.user, "password": login.password}
 
 
 LIBRARIES: Final[Mapping[str, Callable[[_Facts], dict[str, Any]]]] = {

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import tempfile
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Final
 
 from fakebroker.core.arguments import PATH_OR_NONE, require
 from fakebroker.server.clocks import Clock
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.tls.certificates import PASSWORD, Certificates, ClientCertificate
 from fakebroker.server.tls.contexts import Contexts
+
+_MOST_TOKENS: Final = 1_000  # each has a file of some hundred bytes
 
 
 class Tls:
@@ -29,6 +35,7 @@ class Tls:
         self._folder = folder
         self._certificates: Certificates | None = None
         self._contexts: Contexts | None = None
+        self._tokens: Path | None = None
 
     def _open(self, clock: Clock) -> Contexts | None:
         """Make the certificates, if a listener needs them. Return what the brokers present. Raises OSError, and
@@ -45,6 +52,9 @@ class Tls:
         certificates, self._certificates, self._contexts = self._certificates, None, None
         if certificates is not None:
             certificates.close()
+        tokens, self._tokens = self._tokens, None
+        if tokens is not None:
+            shutil.rmtree(tokens, ignore_errors=True)
 
     @property
     def _files(self) -> Certificates:
@@ -71,6 +81,17 @@ class Tls:
         """Return the files of a new certificate for a client. Where `ssl.client.auth` asks for it, its principal is
         User:CN=common_name, if ssl.principal.mapping.rules do not say otherwise."""
         return self._files.client(common_name)
+
+    def token_file(self, token: str) -> Path:
+        """Return a file with this token of `kafka.oauth`, for a client in Java. The file is removed when the cluster
+        stops. No listener with TLS is needed. Raises ValueError for one file too many."""
+        if self._tokens is None:
+            self._tokens = Path(tempfile.mkdtemp(prefix="fakebroker-tokens-"))
+        path = self._tokens / f"{hashlib.sha256(token.encode()).hexdigest()[:16]}.jwt"
+        if not path.exists() and len(list(self._tokens.iterdir())) >= _MOST_TOKENS:
+            raise ValueError(f"a cluster has files for {_MOST_TOKENS} tokens already: use one of before")
+        path.write_text(token)
+        return path
 
     def present(self, what: str = "valid", *, lifetime_ms: int | None = None) -> None:
         """Present this in the handshakes from now on: "valid" (a new certificate), "expired", "not yet valid",

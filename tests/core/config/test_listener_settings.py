@@ -60,5 +60,7 @@ def test_an_invalid_setting_of_a_listener_is_refused() -> None:
 
 
 def test_a_setting_of_a_listener_without_effect_is_told() -> None:
-    texts = {f"{PREFIX}{name}": text for name, text in {"num.network.threads": "3", "ssl.client.auth": "none"}.items()}
-    assert BrokerConfig().with_text(texts).without_effect == [f"{PREFIX}num.network.threads"]
+    without = f"{PREFIX}num.network.threads"
+    read = ("sasl.enabled.mechanisms", "ssl.keystore.type", "ssl.principal.mapping.rules")
+    texts = {without: "3", f"{PREFIX}ssl.client.auth": "required"} | {f"{PREFIX}{name}": "PEM" for name in read}
+    assert BrokerConfig().with_text(texts).without_effect == [without]

@@ -1,12 +1,44 @@
-"""Mistakes in what is asked of `client_settings`."""
+"""The settings for a login by OAUTHBEARER, and mistakes in what is asked of `client_settings`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import pytest
 
 from fakebroker import FakeCluster
+
+TOKEN: dict[str, Any] = {"mechanism": "OAUTHBEARER", "token": "a.b."}
+JAVA = "org.apache.kafka.common.security.oauthbearer."
+
+
+def test_a_token_is_a_setting_of_libraries_without_a_callback() -> None:
+    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"]) as kafka:
+        assert kafka.client_settings("kafkajs", **TOKEN)["sasl"] == {"mechanism": "oauthbearer", "token": "a.b."}
+        for library in ("franz-go", "sarama"):
+            assert kafka.client_settings(library, **TOKEN)["sasl"] == TOKEN
+
+
+def test_java_gets_a_file_with_the_token_that_is_gone_with_the_cluster() -> None:
+    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"]) as kafka:
+        settings = kafka.client_settings("java", **TOKEN)
+        assert settings["sasl.jaas.config"] == f"{JAVA}OAuthBearerLoginModule required;"
+        assert settings["sasl.login.callback.handler.class"] == f"{JAVA}OAuthBearerLoginCallbackHandler"
+        url = settings["sasl.oauthbearer.token.endpoint.url"]
+        file = Path(unquote(urlparse(url).path))
+        assert (urlparse(url).scheme, file.read_text()) == ("file", "a.b.")
+        assert kafka.client_settings("java", **TOKEN) == settings, "the same token has the same file"
+    assert not file.parent.exists()
+
+
+def test_java_makes_an_unsecured_token_of_a_user() -> None:
+    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"]) as kafka:
+        settings = kafka.client_settings("java", mechanism="OAUTHBEARER", user='da"ve')
+    assert settings["sasl.jaas.config"] == (
+        f'{JAVA}OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="da\\"ve";'
+    )
 
 
 @pytest.mark.parametrize(
@@ -18,6 +50,10 @@ from fakebroker import FakeCluster
             {"library": "confluent", "user": "a", "password": "p", "mechanism": "SCRAM-256"},
             "a mechanism is PLAIN, SCRAM",
         ),
+        ({"library": "sarama", "token": "a.b."}, "a token is for OAUTHBEARER at a listener with SASL, not for PLAIN"),
+        ({"library": "kafka-go", **TOKEN}, "kafka-go has no OAUTHBEARER"),
+        ({"library": "confluent", **TOKEN}, "leave it out, and set oauth_cb"),
+        ({"library": "aiokafka", **TOKEN}, "leave it out, and set sasl_oauth_token_provider"),
         ({"library": "conflent"}, "settings are known for java, .*, not for 'conflent'"),
         ({"library": "java", "listener": "SSL"}, "no listener 'SSL': there are SASL_PLAINTEXT"),
     ],
