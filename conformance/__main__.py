@@ -20,7 +20,7 @@ from conformance.generated.deaths.kept import keep as keep_round
 from conformance.generated.deaths.run import DEATHS, run_deaths
 from conformance.generated.found import keep as keep_find
 from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
-from conformance.generated.walks.case_search import TRANSACTIONS, run_transaction_walks
+from conformance.generated.walks.case_search import CASE_KINDS, run_case_walks
 from conformance.generated.walks.search import KINDS, THREE, WALKS, WALKS_OF, WalksResult, run_rounds, run_walks
 from conformance.generated.walks.search import SEED as WALKS_SEED
 from conformance.generated.walks.walk import step_words
@@ -39,7 +39,7 @@ _FEW = 20  # cases that differ, of which each is asked again: of more it is no c
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console(soft_wrap=True)
-_KINDS = (*KINDS, THREE, *TRANSACTIONS, *DEATHS)  # of walks
+_KINDS = (*KINDS, THREE, *CASE_KINDS, *DEATHS)  # of walks
 
 
 @app.command()
@@ -247,8 +247,8 @@ def _walks(
 
         if kind in DEATHS:
             return run_deaths(sides, number, seed, tell, keep=keep, kind=kind)
-        if kind in TRANSACTIONS:
-            return run_transaction_walks(sides, number, seed, tell, kind=kind)
+        if kind in CASE_KINDS:
+            return run_case_walks(sides, number, seed, tell, kind=kind)
         if kind == THREE:
             return run_rounds(sides, number, seed, tell)
         return run_walks(sides, number, seed, tell, kind=kind)

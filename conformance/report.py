@@ -91,11 +91,13 @@ join, sync, commit, leave, go away (`python -m conformance walks --kind KIND --w
 alters settings. `three` are groups of both kinds on three brokers, while their coordinator moves and brokers stop and
 start. `transactions`, and `-v1` and `-v0` of before KIP-890, are up to three transactional ids, each with two programs
 that have it, beside consumers of what is committed and of all; `transactions-three` the same while leaders and the
-coordinator move. `deaths` are topics whose three brokers are killed, stopped, stand still, go on and are started
-again, in rounds: who leads, who is in sync and who eligible (KIP-966), as each broker tells it whenever the cluster has
-come to rest, every answer to Produce and Fetch before anybody has noticed and then, and what each replica has stored. A
-session is counted from the last heartbeat, so times may be a heartbeat and what a busy machine takes apart
-(`conformance/generated/deaths/judge.py`). Seed {walks_seed}:
+coordinator move. `users` are three users that have logged in over TLS and produce, fetch, join, commit and run
+transactions while their ACLs change, also while a Fetch or a JoinGroup is parked. `deaths` are topics whose three
+brokers are killed, stopped, stand still, go on and are started again, in rounds: who leads, who is in sync and who
+eligible (KIP-966), as each broker tells it whenever the cluster has come to rest, every answer to Produce and Fetch
+before anybody has noticed and then, and what each replica has stored. A session is counted from the last heartbeat, so
+times may be a heartbeat and what a busy machine takes apart (`conformance/generated/deaths/judge.py`).
+Seed {walks_seed}:
 
 {walked}"""
 

@@ -11,6 +11,7 @@ from conformance.awaited_groups import await_coordinator, await_group
 from conformance.dying.awaited import await_partition
 from conformance.random_ids import RandomIds
 from conformance.sasl.nonces import ScramExchanges
+from conformance.sasl.token_ids import TokenIds
 from conformance.scenario import (
     LOOPBACK,
     AwaitCoordinator,
@@ -113,6 +114,7 @@ class _Run:
         self._session_ids = SessionIds()
         self._producer_ids = ProducerIds()
         self._scram = ScramExchanges()
+        self._token_ids = TokenIds()
         self._ids = self._placeholders([topic.name for topic in case.topics])
 
     def _placeholders(self, names: Sequence[str]) -> dict[str, tuple[UUID, UUID]]:
@@ -138,7 +140,8 @@ class _Run:
                 data = b"".join(parts)
                 for stand_in, real in self._ids.values():
                     data = data.replace(stand_in.bytes, real.bytes)
-                data = self._producer_ids.real(self._session_ids.real(self._random_ids.real(data)))
+                data = self._session_ids.real(self._random_ids.real(self._token_ids.real(data)))
+                data = self._producer_ids.real(data)
                 self._client(conn, broker, host, listener).send(data, target.now_s())
             case Settle(conn, within_ms):
                 self._settle(conn, within_ms)
@@ -270,7 +273,7 @@ class _Run:
             after_ms = round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1)
             sent = client.sent.get(number)
             frame = self._scram.stand_ins(name, sent, self._with_placeholders(arrival.frame))
-            frame = self._random_ids.stand_ins(sent, frame)
+            frame = self._random_ids.stand_ins(sent, self._token_ids.stand_ins(sent, frame))
             frame = self._producer_ids.stand_ins(sent, self._session_ids.stand_ins(sent, frame))
             answers.append(Answer(sent, frame, after_ms))
         self._entries.append(Heard(kind, name, tuple(answers), end))

@@ -46,13 +46,20 @@ _JAAS = {
     "scram-sha-512": "scram.ScramLoginModule required;",
     "oauthbearer": 'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";',
 }
-_SASL = _COMMON | {
-    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-    **{
-        f"listener.name.sasl_plaintext.{mechanism}.sasl.jaas.config": f"org.apache.kafka.common.security.{module}"
-        for mechanism, module in _JAAS.items()
-    },
-}
+
+
+def _logins(listener: str) -> dict[str, str]:
+    """Return the settings of a listener with all mechanisms."""
+    return {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        **{
+            f"listener.name.{listener}.{mechanism}.sasl.jaas.config": f"org.apache.kafka.common.security.{module}"
+            for mechanism, module in _JAAS.items()
+        },
+    }
+
+
+_SASL = _COMMON | _logins("sasl_plaintext")
 
 
 @dataclass(frozen=True)
@@ -201,5 +208,19 @@ BOXES = {
     "deaths-elr-rounds": Box(3, _DYING | _PATIENT, _DYING_FAST, controller_apart=True),
     "sasl": Box(1, _SASL | {"delegation.token.secret.key": "secret"}, listeners=("SASL_PLAINTEXT",)),
     "sasl-sessions": Box(1, _SASL | {"connections.max.reauth.ms": "2500"}, listeners=("SASL_PLAINTEXT",)),
+    # The harness is User:ANONYMOUS at the listener PLAINTEXT, and may do everything. Users log in at SASL_SSL.
+    "users": Box(
+        1,
+        _TRANSACTIONS
+        | _ALONE
+        | _logins("sasl_ssl")
+        | {
+            "authorizer.class.name": STANDARD_AUTHORIZER,
+            "super.users": "User:ANONYMOUS;User:admin",
+            "delegation.token.secret.key": "secret",
+            "group.consumer.assignment.interval.ms": "0",
+        },
+        listeners=("SASL_SSL",),
+    ),
     "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),
 }

@@ -23,6 +23,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from conformance.targets.controller_proxy import ControllerProxy
+from conformance.targets.tls import BoxCertificates
 
 POM = Path(__file__).with_name("pom.xml")
 COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
@@ -130,6 +131,7 @@ class KafkaBox:
         self._racks = dict(racks or {})
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        self._certificates = BoxCertificates(self._folder / "tls", listeners)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         # Linux takes the thread for the parent that a process is to die with: so this one starts them all.
         self._starter = ThreadPoolExecutor(1)
@@ -148,6 +150,11 @@ class KafkaBox:
         self.others = {place: ("127.0.0.1", other) for place, other in zip(places, free, strict=True)}
         self._protocols = "".join(f",{listener}:{listener}" for listener in listeners)
         self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in zip(ids, ports, strict=True)}
+
+    @property
+    def ca(self) -> Path | None:
+        """Return the certificate that clients of listeners with TLS trust; None if there is no such listener."""
+        return self._certificates.ca
 
     def start(self) -> None:
         """Format and start all brokers; return when they accept connections. Raises Unavailable."""
@@ -234,6 +241,7 @@ class KafkaBox:
             "log.cleaner.enable": "false",
             "log.roll.ms": str(2**63 - 1),  # one segment, however far timestamps are apart: a Fetch ends with a segment
             **({"broker.rack": self._racks[broker_id]} if broker_id in self._racks else {}),
+            **self._certificates.settings,
             **self._config,
         }
         path = self._file(broker_id, "properties")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
@@ -67,6 +68,7 @@ class _OverTheWire:
 
     endpoints: Mapping[int, tuple[str, int]]
     others: dict[tuple[str, int], tuple[str, int]]  # of listeners other than PLAINTEXT
+    ca: Path | None = None  # the certificate that clients of listeners with TLS trust
 
     def __init__(self) -> None:
         self.admin = Admin(self.connect, self.now_s)
@@ -80,7 +82,7 @@ class _OverTheWire:
 
     def connect(self, broker: int, host: str = LOOPBACK, listener: str = PLAINTEXT) -> Connection:
         endpoint = self.endpoints[broker] if listener == PLAINTEXT else self.others[listener, broker]
-        return SocketConnection(endpoint, host)
+        return SocketConnection(endpoint, host, self.ca if listener.endswith("SSL") else None)
 
     def pause(self, ms: int) -> None:
         time.sleep(ms / 1000)
@@ -120,7 +122,7 @@ class KafkaTarget(_OverTheWire):
             has_cuts=box.has_cuts,
             listeners=box.listeners,
         )
-        self.endpoints, self.others = self._box.endpoints, self._box.others
+        self.endpoints, self.others, self.ca = self._box.endpoints, self._box.others, self._box.ca
         super().__init__()
 
     def start(self) -> None:
@@ -208,6 +210,8 @@ class FakeTarget(_OverTheWire):
         self._cluster.start()
         self.endpoints = {node.node_id: (node.host, node.port) for node in self._cluster.endpoints}
         self.others = {}
+        if any(listener.endswith("SSL") for listener in self._listeners):
+            self.ca = self._cluster.tls.ca
         for listener in self._listeners:
             for broker_id, place in zip(self.endpoints, self._cluster.bootstrap(listener).split(","), strict=True):
                 host, _, port = place.rpartition(":")

@@ -15,12 +15,14 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from conformance.scenario import LOOPBACK
 from conformance.targets.described import KEY as DESCRIBE_TRANSACTIONS
 from conformance.targets.described import described_transactions
+from conformance.targets.tls import TlsSocket
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_response, versions
@@ -52,14 +54,16 @@ class Connection(Protocol):
 
 
 class SocketConnection:
-    """A blocking socket and a thread that reads it. `host` is the client's own address."""
+    """A blocking socket and a thread that reads it. `host` is the client's own address. With the certificate of a CA
+    the connection has TLS; OSError if the handshake fails."""
 
-    def __init__(self, address: tuple[str, int], host: str = LOOPBACK) -> None:
+    def __init__(self, address: tuple[str, int], host: str = LOOPBACK, ca: Path | None = None) -> None:
         self.arrivals: list[Arrival] = []
         self.closed = False
-        self._socket = socket.create_connection(address, _CONNECT_LIMIT_S, (host, 0))
-        self._socket.settimeout(None)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain = socket.create_connection(address, _CONNECT_LIMIT_S, (host, 0))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket: socket.socket | TlsSocket = plain if ca is None else TlsSocket(plain, ca, address[0])
+        plain.settimeout(None)
         self._changed = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
 

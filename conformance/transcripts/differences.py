@@ -28,20 +28,19 @@ _OUR_OWN = [name for name, key in BrokerConfig.SETTINGS.items() if not key.is_ka
 _SERVED = registry.load().keys()
 
 RULES: tuple[Rule, ...] = (
-    Rule(
-        "the clocks are two: a session lasts until the token expires",
-        "*.says.session_lifetime",
-        "sasl-oauth/*",
-        lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000,
-    ),
     *(
         Rule(
-            "the clocks are two: a token is made now",
-            f"*.says.{field}_timestamp",
-            "sasl-token/create-*",
-            both_wall_times,
+            "the clocks are two: a session lasts until the token expires",
+            "*.says.session_lifetime",
+            cases,
+            lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000,
         )
-        for field in ("issue", "expiry", "max")
+        for cases in ("sasl-oauth/*", "users-logins/oauth-*")
+    ),
+    *(
+        Rule("the clocks are two: a token is made now", f"*.{field}_timestamp{behind}", cases, both_wall_times)
+        for field, behind in (("issue", ""), ("expiry", ""), ("expiry", "_ms"), ("max", ""))
+        for cases in ("sasl-token/create-*", "users-tokens/*")
     ),
     Rule(
         "each cluster gives ids of its own to tokens",
@@ -189,12 +188,18 @@ RULES: tuple[Rule, ...] = (
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", both_texts),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "authorization/create-*", both_random_ids),
-    Rule(
-        "Kafka prints its Java object of a request that is not allowed; ours says which API it was",
-        "*.error_message",
-        "authorization/*",
-        same_refusal,
+    *(
+        Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", f"{cases}/create-*", both_random_ids)
+        for cases in ("authorization", "users-allowed")
+    ),
+    *(
+        Rule(
+            "Kafka prints its Java object of a request that is not allowed; ours says which API it was",
+            "*.error_message",
+            cases,
+            same_refusal,
+        )
+        for cases in ("authorization/*", "users-*")
     ),
     Rule(
         "an id that a stream has made up may be one that one of the clusters had given",

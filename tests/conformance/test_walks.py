@@ -12,15 +12,16 @@ from support.virtual_target import VirtualTarget
 
 from conformance.consumer_group_frames import heartbeat
 from conformance.generated.walks import search
-from conformance.generated.walks.case_search import TRANSACTIONS, run_transaction_walks
+from conformance.generated.walks.case_search import TRANSACTIONS, USERS, run_case_walks
 from conformance.generated.walks.classic import classic_walk
 from conformance.generated.walks.rounds import ROUND_BOX, make_round
 from conformance.generated.walks.search import BOX, run_rounds, run_walks
 from conformance.generated.walks.told import ALL_TOLD, FEWER, Told, told_epoch
 from conformance.generated.walks.transaction_scene import box_of
 from conformance.generated.walks.transactional import transaction_walk
+from conformance.generated.walks.users import users_walk
 from conformance.generated.walks.walk import CLIENTS, made_up, step_words
-from conformance.scenario import AwaitTransaction, Send
+from conformance.scenario import AwaitTransaction, Hear, Send
 from conformance.targets.boxes import BOXES
 
 
@@ -116,7 +117,7 @@ def test_a_member_says_what_it_was_told() -> None:
 @pytest.mark.parametrize("kind", doses.nightly_but(["transactions-three"], TRANSACTIONS))
 def test_producers_walk_too(kind: str) -> None:
     walks = 10 if TRANSACTIONS[kind][1] == 1 else 5
-    result = run_transaction_walks(two_of_us(_box_of(kind)), walks, at_once=1, kind=kind)
+    result = run_case_walks(two_of_us(_box_of(kind)), walks, at_once=1, kind=kind)
 
     assert (result.walks, result.repeated, result.differences) == (walks, 0, [])
     assert {("EndTxn", "NONE(0)"), ("Produce", "INVALID_PRODUCER_EPOCH(47)"), ("Fetch", "NONE(0)")} <= set(result.codes)
@@ -138,13 +139,53 @@ def test_producers_meet_what_is_rare() -> None:
 def test_what_producers_are_told_otherwise_is_found_and_made_smaller() -> None:
     kind = "transactions-v1"
     other = two_of_us(_box_of(kind), transaction_partition_verification_enable="false")
-    result = run_transaction_walks(other, 4, at_once=1, kind=kind)
+    result = run_case_walks(other, 4, at_once=1, kind=kind)
 
     difference = result.differences[0]
     refused = ("INVALID_TXN_STATE(48)", "TRANSACTION_ABORTABLE(120)", "INVALID_PRODUCER_ID_MAPPING(49)")
     assert any(finding.kafka in refused for finding in difference.outcome.unexplained)
     whole = transaction_walk(difference.seed, "walk", 1)[1]
     assert len(difference.outcome.case.steps) < len(whole.steps)
+
+
+def test_users_walk_too() -> None:
+    """Permissions change between requests, and while some are parked."""
+    result = run_case_walks(two_of_us("users"), 10, at_once=1, kind=USERS)
+
+    assert (result.walks, result.repeated, result.differences) == (10, 0, [])
+    for api in ("Produce", "Fetch", "JoinGroup", "OffsetCommit"):
+        codes = {code for name, code in result.codes if name == api}
+        assert "NONE(0)" in codes, api
+        assert any("AUTHORIZATION_FAILED" in code for code in codes), api
+    assert {("Heartbeat", "REBALANCE_IN_PROGRESS(27)"), ("DeleteAcls", "NONE(0)"), ("EndTxn", "NONE(0)")} <= set(
+        result.codes
+    )
+
+
+def test_what_users_may_do_otherwise_is_found() -> None:
+    other = two_of_us("users", allow_everyone_if_no_acl_found="true")
+    result = run_case_walks(other, 1, at_once=1, kind=USERS)
+
+    difference = result.differences[0]
+    assert any("AUTHORIZATION_FAILED" in str(finding.kafka) for finding in difference.outcome.unexplained)
+    whole = users_walk(difference.seed, "walk")[1]
+    assert len(difference.outcome.case.steps) < len(whole.steps)
+
+
+def test_a_walk_of_users_changes_permissions_while_requests_are_parked() -> None:
+    """A request is sent on a connection, permissions change, and only then its answer is heard."""
+    parked = 0
+    for seed in range(10):
+        sent: dict[str, int] = {}
+        changes = 0
+        for step in users_walk(seed, "walk")[1].steps:
+            if isinstance(step, Send) and step.conn == "harness":
+                changes += any(struct.unpack_from(">h", frame, 4)[0] in (30, 31) for frame in step.frames)
+            elif isinstance(step, Send):
+                sent[step.conn] = changes
+            elif isinstance(step, Hear):
+                parked += changes > sent[step.conn]
+    assert parked >= 10
 
 
 def _box_of(kind: str) -> str:

@@ -540,7 +540,7 @@ def _versions(denied: Denied) -> Sequence[int]:
 def _case(denied: Denied, version: int) -> Case:
     what = f"{denied.what}-v{version}"
     topic = Topic(f"acl-{what}")
-    shared = _known_fields(denied.values, field_names(denied.api_key))
+    shared = known_fields(denied)
     values = _with_topic(shared, topic)
     grants = denied.grants.replace(_THERE, topic.name)
     frame = request(denied.api_key, version, values)
@@ -562,6 +562,11 @@ def _loaded(denied: Denied) -> tuple[Step, ...]:
     if "TRANSACTIONAL_ID" in denied.grants or "transactions" in denied.what or looks:
         steps += (AwaitTransaction("acl-transaction"),)
     return steps
+
+
+def known_fields(denied: Denied) -> Any:
+    """Return the values of a request without those that its API does not have."""
+    return _known_fields(denied.values, field_names(denied.api_key))
 
 
 def _known_fields(value: Any, known: Set[str]) -> Any:

@@ -5,7 +5,7 @@ A difference that does not come back is one of chance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -15,9 +15,11 @@ from conformance.generated.search import signature
 from conformance.generated.walks.search import AT_ONCE, MAX_DIFFERENCES, SEED, Difference, HasBoxes, WalksResult
 from conformance.generated.walks.transaction_scene import box_of
 from conformance.generated.walks.transactional import transaction_walk
+from conformance.generated.walks.users import users_walk
 from conformance.generated.walks.walk import Walk
 from conformance.runner import run_as_far_as_it_goes
-from conformance.scenario import Case, Step
+from conformance.scenario import Case, Step, Topic
+from conformance.security.user_steps import BOX as USERS_BOX
 from conformance.suite import Outcome
 from conformance.transcripts.compare import Finding, compare, silent_differences
 from conformance.transcripts.words import words
@@ -30,14 +32,15 @@ TRANSACTIONS = {
     "transactions-three": (2, 3),
     "transactions-three-v1": (1, 3),
 }
+USERS = "users"
+CASE_KINDS = (*TRANSACTIONS, USERS)
 _SMALLER_LIMIT_S = 60.0  # of Kafka's own time; a step that waits in vain takes 20 s each time
 _plays = count()
 
 
 class _Run:
     def __init__(self, sides: HasBoxes, seed: int, kind: str, progress: Callable[[WalksResult], None]) -> None:
-        self._version, self._brokers = TRANSACTIONS[kind]
-        box = box_of(self._version, self._brokers)
+        self._make, box = _maker(kind)
         self._targets = sides.kafka[box], sides.ours[box]
         self.result = WalksResult(seed, kind)
         self._progress = progress
@@ -68,14 +71,15 @@ class _Run:
             self.result.seen.update(found)
 
     def _outcome(self, seed: int, keep: Callable[[int, Step], bool] = lambda index, step: True) -> Outcome:
-        topic, case = transaction_walk(seed, f"walk-txn-{next(_plays):07d}", self._version, self._brokers)
+        topics, case = self._make(seed, f"walk-{next(_plays):07d}")
         case = replace(case, steps=tuple(step for index, step in enumerate(case.steps) if keep(index, step)))
         with self._lock:  # a target's own connections are for one at a time
             for target in self._targets:
-                target.create_topics([topic])
+                target.create_topics(topics)
         (kafka, kafka_waits), (ours, we_wait) = (run_as_far_as_it_goes(case, target) for target in self._targets)
         said = words(kafka), words(ours)
-        compared = Case(f"transactions-walks/{self.result.kind}", "", case.steps, box=case.box)
+        family = USERS if self.result.kind == USERS else "transactions"
+        compared = Case(f"{family}-walks/{self.result.kind}", "", case.steps, box=case.box)
         found = compare(compared, *said) + silent_differences(compared.name, kafka, ours)
         if kafka_waits != we_wait:
             found.append(Finding("the walk waits", kafka_waits, we_wait, None))
@@ -96,7 +100,20 @@ class _Run:
         return outcome
 
 
-def run_transaction_walks(
+def _maker(kind: str) -> tuple[Callable[[int, str], tuple[Sequence[Topic], Case]], str]:
+    """Return what makes a walk of this kind from a seed and a name, and its box."""
+    if kind == USERS:
+        return users_walk, USERS_BOX
+    version, brokers = TRANSACTIONS[kind]
+
+    def make(seed: int, name: str) -> tuple[Sequence[Topic], Case]:
+        topic, case = transaction_walk(seed, name, version, brokers)
+        return [topic], case
+
+    return make, box_of(version, brokers)
+
+
+def run_case_walks(
     sides: HasBoxes,
     walks: int,
     seed: int = SEED,
@@ -106,7 +123,8 @@ def run_transaction_walks(
 ) -> WalksResult:
     """Play so many walks on both sides, or until too many differences are found; the same seed makes the same walks."""
     a_run = _Run(sides, seed, kind, progress)
-    with ThreadPoolExecutor(at_once if TRANSACTIONS[kind][1] == 1 else 1) as pool:
+    is_alone = kind in TRANSACTIONS and TRANSACTIONS[kind][1] > 1
+    with ThreadPoolExecutor(1 if is_alone else at_once) as pool:
         for _ in pool.map(a_run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
             pass
     a_run.play_again()

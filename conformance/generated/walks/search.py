@@ -44,6 +44,7 @@ WALKS_OF = {
     "transactions-v0": 20,
     "transactions-three": 12,
     "transactions-three-v1": 12,
+    "users": 40,
     "deaths": 40,  # in five rounds
 }
 SEED = 1

@@ -274,8 +274,8 @@ class FetchAnswer:
             self._leaders.append(partition.leader_id)
 
     def _endpoints(self) -> list[NodeEndpoint]:
-        """Return the addresses of the leaders that the response names."""
+        """Return the addresses of the leaders that the response names; Kafka gives none to a follower."""
         leaders = self._leaders
-        if leaders is None:
+        if leaders is None or self._request.replica_id >= 0:
             return _NO_ENDPOINTS
         return [broker for broker in self._ctx.metadata.alive_brokers(self._ctx.listener) if broker.node_id in leaders]

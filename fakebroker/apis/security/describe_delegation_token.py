@@ -59,13 +59,13 @@ def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None
         owners = None
         if request.owners is not None:
             owners = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.owners]
-        requested = [token for token in tokens.all() if owners is None or any(map(token.is_of, owners))]
+        requested = [token for token in tokens.all() if owners is None or any(map(token.concerns, owners))]
         _respond(ctx, ErrorCode.none, [token for token in requested if _may_see(ctx, token)])
 
 
 def _may_see(ctx: RequestContext, token: DelegationToken) -> bool:
     return (
-        token.is_of(ctx.principal)
+        token.concerns(ctx.principal)
         or ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
         or ctx.is_authorized(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, str(token.owner))
     )

@@ -41,7 +41,8 @@ _BY_NAME: Final = {mechanism.name: mechanism for mechanism in MECHANISMS.values(
 
 @dataclass(frozen=True)
 class DelegationToken:
-    """A token. `requester` has made it for `owner`; the owner and the `renewers` may renew and expire it."""
+    """A token. `requester` has made it for `owner`; the owner and the `renewers` may renew and expire it. All of
+    them may see it."""
 
     token_id: str
     hmac: bytes
@@ -56,6 +57,11 @@ class DelegationToken:
     def is_of(self, principal: KafkaPrincipal) -> bool:
         """Return True for the owner and the renewers."""
         return principal == self.owner or principal in self.renewers
+
+    def concerns(self, principal: KafkaPrincipal) -> bool:
+        """Return True for the owner, the renewers and the requester (TokenInformation.ownerOrRenewer). In Kafka a
+        broker asks so before it describes a token; the controller, which renews it, does not count the requester."""
+        return self.is_of(principal) or principal == self.requester
 
     def has_expired(self, now_ms: int) -> bool:
         return self.max_ms < now_ms or self.expiry_ms < now_ms

@@ -110,12 +110,12 @@ def test_owner_and_renewers_may_renew_and_expire(simulation: Simulation) -> None
     assert renew(alice, b"x").error_code == NOT_FOUND
 
 
-def test_tokens_are_described_by_owner_and_renewer(simulation: Simulation) -> None:
+def test_tokens_are_described_by_owner_requester_and_renewer(simulation: Simulation) -> None:
     alice, bob = logged_in(simulation), logged_in(simulation, "bob")
     first, second = create(alice), create(alice, -1, "bob")
     third = create(bob, kind="User", name="carol")
     assert described(alice) == [first.token_id, second.token_id, third.token_id]
-    assert described(alice, "bob") == [second.token_id]
+    assert described(alice, "bob") == [second.token_id, third.token_id]
     assert described(alice, "carol", "alice") == [first.token_id, second.token_id, third.token_id]
     assert described(alice, "dave") == []
 
