@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -152,10 +153,18 @@ def named(code: int) -> str:
     return f"{kafka_name(code)}({int(code)})"
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass."""
+    return tuple(field.name for field in fields(kind))
+
+
 def plain(value: Any) -> Any:
     """A kio message as JSON-like values. Error codes are written "NAME(number)", ids as text, bytes as hex."""
+    if value is None or type(value) in (bool, int, str):
+        return value
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {name: plain(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, tuple | list | frozenset):
         return [plain(item) for item in value]
     if isinstance(value, dict):
