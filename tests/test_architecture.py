@@ -6,11 +6,17 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 from fakebroker.apis.registry import NOT_APIS
+
+pytestmark = pytest.mark.one_process  # they read all files once
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTED = tomllib.loads((ROOT / "compiled.toml").read_text())
@@ -233,15 +239,65 @@ def module_names() -> set[str]:
     return {name for name, _ in modules()}
 
 
+class Class(NamedTuple):
+    """A class of a file, outside functions and other classes or not."""
+
+    name: str
+    bases: list[str]
+    methods: set[str]
+    does_work: bool
+    is_outside: bool
+
+
+class Facts(NamedTuple):
+    """What the tests below have to know of a file: it is read once, since to walk all files takes seconds."""
+
+    imports: set[str]
+    lengths: list[tuple[str, type[ast.AST], int]]  # name, kind and lines of functions and classes
+    called: set[str]
+    classes: list[Class]
+
+
+def nodes_of(source: str) -> list[ast.AST]:
+    """Return the nodes of a file, the module first."""
+    return list(ast.walk(ast.parse(source)))
+
+
 @cache
+def facts(path: Path) -> Facts:
+    nodes = nodes_of(path.read_text())
+    tree = nodes[0]
+    assert isinstance(tree, ast.Module)
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return Facts(
+        imports_of(nodes, str(path)),
+        [
+            (node.name, type(node), (node.end_lineno or node.lineno) - node.body[0].lineno + 1)
+            for node in nodes
+            if isinstance(node, ast.ClassDef | functions)
+        ],
+        {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)},
+        [
+            Class(
+                node.name,
+                [getattr(base.value if isinstance(base, ast.Subscript) else base, "id", "") for base in node.bases],
+                {each.name for each in node.body if isinstance(each, functions)},
+                _does_work(node),
+                node in tree.body,
+            )
+            for node in nodes
+            if isinstance(node, ast.ClassDef)
+        ],
+    )
+
+
 def imports(path: Path) -> set[str]:
-    return imports_of(path.read_text(), str(path))
+    return facts(path).imports
 
 
-def imports_of(source: str, place: str) -> set[str]:
+def imports_of(nodes: Sequence[ast.AST], place: str) -> set[str]:
     """Return the imports of a file. Strings of a file that uses `import_module` or `__import__` count if they name one
     of our modules. So do the names of a package's lazy attributes."""
-    nodes = list(ast.walk(ast.parse(source)))
     by_name = any(
         isinstance(node, ast.Name | ast.Attribute)
         and (node.id if isinstance(node, ast.Name) else node.attr) in ("import_module", "__import__")
@@ -357,9 +413,9 @@ def test_an_import_by_name_is_seen() -> None:
         "run(None, import_module, 'fakebroker.cli')",
         "LAZY = {'main': 'fakebroker.cli'}; import_module(LAZY[name])",
     ):
-        assert imports_of(statement, "here") == {"fakebroker.cli"}, statement
-    assert imports_of("import_module('json'); import_module(name)", "here") == set()
-    assert imports_of("print('fakebroker.cli')", "here") == set()
+        assert imports_of(nodes_of(statement), "here") == {"fakebroker.cli"}, statement
+    assert imports_of(nodes_of("import_module('json'); import_module(name)"), "here") == set()
+    assert imports_of(nodes_of("print('fakebroker.cli')"), "here") == set()
 
 
 def folders() -> list[Path]:
@@ -389,35 +445,30 @@ def test_a_function_and_a_class_are_read_in_one_sitting() -> None:
         ast.AsyncFunctionDef: LINES_OF_A_FUNCTION,
     }
     too_long = [
-        f"{module}.{node.name}: {length} lines"
+        f"{module}.{name}: {length} lines"
         for module, path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if (length := (node.end_lineno or node.lineno) - node.body[0].lineno + 1) > limits[type(node)]
+        for name, kind, length in facts(path).lengths
+        if length > limits[kind]
     ]
     assert too_long == []
 
 
 def test_a_base_with_work_of_its_own_has_several_children() -> None:
     """A class that is split over files by inheritance is read from several places. An interface may have one child."""
-    classes: dict[str, tuple[str, ast.ClassDef]] = {}
+    classes: dict[str, tuple[str, Class]] = {}
     children: dict[str, list[str]] = {}
     called: set[str] = set()
     for module, path in modules():
-        tree = ast.parse(path.read_text())
-        called |= {
-            call.func.id for call in ast.walk(tree) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        }
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                classes[node.name] = module, node
-                for base in node.bases:
-                    name = base.value if isinstance(base, ast.Subscript) else base
-                    children.setdefault(getattr(name, "id", ""), []).append(module)
+        called |= facts(path).called
+        for each in facts(path).classes:
+            if each.is_outside:
+                classes[each.name] = module, each
+                for base in each.bases:
+                    children.setdefault(base, []).append(module)
     split = {
         f"{module}.{name}"
-        for name, (module, node) in classes.items()
-        if name not in called and len(own := children.get(name, [])) == 1 and own[0] != module and _does_work(node)
+        for name, (module, each) in classes.items()
+        if name not in called and len(own := children.get(name, [])) == 1 and own[0] != module and each.does_work
     }
     assert split - SPLIT == set(), "join it with its child, or let the child have it"
     assert SPLIT - split == set(), "take it off the list"
@@ -447,11 +498,10 @@ def test_what_is_compiled_without_optimization_is_compiled() -> None:
 
 def test_what_has_a_length_says_whether_it_is_empty() -> None:
     """mypyc takes no notice of `__len__` where something may be None: `if queue` is then true for an empty one."""
-    wrong = []
-    for path in COMPILED:
-        for each in ast.walk(ast.parse((ROOT / path).read_text())):
-            if isinstance(each, ast.ClassDef):
-                methods = {one.name for one in each.body if isinstance(one, ast.FunctionDef)}
-                if "__len__" in methods and "__bool__" not in methods:
-                    wrong.append(f"{path}: {each.name} has __len__ without __bool__")
+    wrong = [
+        f"{path}: {each.name} has __len__ without __bool__"
+        for path in COMPILED
+        for each in facts(ROOT / path).classes
+        if "__len__" in each.methods and "__bool__" not in each.methods
+    ]
     assert wrong == []
