@@ -209,12 +209,20 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
 def _check_settings(given: Sequence[tuple[str, str]]) -> None:
     """Raise Slip for the first --config that is unknown or has an invalid value."""
     with _lean_imports():
-        from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
+        from fakebroker.core.config.broker_config import (
+            BrokerConfig,
+            is_of_listener,
+            parsed_of_listeners,
+            refuse_unknown,
+        )
         from fakebroker.core.errors import ConfigError
         from fakebroker.server.settings import on_the_command_line, texts
 
     for name, value in given:
         try:
+            if is_of_listener(name):
+                parsed_of_listeners({name: value})
+                continue
             refuse_unknown(texts({name: value}))
             BrokerConfig.SETTINGS[name].parse(value)
         except ConfigError as error:

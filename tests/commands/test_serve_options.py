@@ -60,6 +60,13 @@ def test_the_server_properties_of_a_kafka_can_be_used_again(tmp_path: Path) -> N
     assert "num.partitions" not in log
 
 
+def test_a_setting_of_one_listener_is_an_option() -> None:
+    name = "listener.name.sasl_plaintext.sasl.enabled.mechanisms"
+    with Serving("--listener", "SASL_PLAINTEXT", "--config", f"{name}=PLAIN") as serving:
+        _, _, log = serving.stop(SIGTERM)
+    assert "without effect" not in log
+
+
 def test_an_option_counts_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(KRAFT.format(port=1) + "auto.create.topics.enable=false\n")
