@@ -56,6 +56,8 @@ class Command:
     `until` is a regular expression: the command runs again until its output matches, as what it asks for takes time.
     `background` is a name: it runs until a Stop of that name ends it, with its stdin held open; then `until` is what it
     has printed before the next command is run.
+    `keep` has a name for what a group of an expression finds in its output: `{name}` stands for it in later commands
+    and in the files, and in all outputs.
     `unordered`: lines come in any order. `mask` is what else differs each time: expressions, and what stands for them.
     """
 
@@ -65,6 +67,7 @@ class Command:
     background: str = ""
     unordered: bool = False
     mask: Mapping[str, str] = field(default_factory=dict)
+    keep: Mapping[str, str] = field(default_factory=dict)
     limit_s: float = LIMIT_S
 
     @property
@@ -105,13 +108,15 @@ class Open:
 @dataclass(frozen=True)
 class Chapter:
     """Commands that belong together. Names of topics and groups begin with the chapter's, so that none meets another's.
-    `files` are text by name.
+    `files` are text by name. A chapter that `is_secured` runs over SASL_SSL with an authorizer (secured_sides.py);
+    `{truststore}` stands for a trust store in its files.
     """
 
     name: str
     title: str
     steps: Sequence[Command | Stop | Open]
     files: Mapping[str, str] = field(default_factory=dict)
+    is_secured: bool = False
 
     def commands(self) -> list[Command]:
         """Return the commands in the order in which they end."""

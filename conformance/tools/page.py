@@ -19,7 +19,8 @@ _HEAD = """\
 Written by `python -m conformance tools`; do not edit. Each command ran once against Apache Kafka {kafka} and once
 against `fakebroker serve`, in this order, on three brokers with the same settings. The tools are those of Apache Kafka
 {tools}: 4.4.0's are not on Maven Central. Compared are the exit status and everything printed to stdout and stderr, but
-for ids, addresses, times, folders and the widths of columns.
+for ids, addresses, times, folders and the widths of columns. The chapter over SASL_SSL has one broker with
+StandardAuthorizer on either side, and each command logs in as the user of its --command-config.
 
 | | |
 |---|---|

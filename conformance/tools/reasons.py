@@ -49,4 +49,9 @@ REASONS = (
         r"^- \w+\(\d+\): |^\+ \w+\(\d+\): UNSUPPORTED",
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
     ),
+    Reason(
+        r"^kafka-(acls|configs) .*carol\.properties",
+        r"ClusterAuthorizationException: Request ",
+        "Kafka prints the Java object of the request that is denied; here the text names the request",
+    ),
 )

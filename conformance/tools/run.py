@@ -46,9 +46,8 @@ def run_chapter(
     found = []
     took_s = {ran.line: ran.took_s for ran in before}
     with tempfile.TemporaryDirectory(prefix="fakebroker-tools-") as folder:
-        for name, text in chapter.files.items():
-            (Path(folder) / name).write_text(text)
-        on = _Chapter(chapter.name, bootstrap, folder, jvm, took_s)
+        on = _Chapter(chapter, bootstrap, folder, jvm, took_s)
+        on.write_files()
         try:
             for step in chapter.steps:
                 if (ran := on.run(step)) is not None:
@@ -60,8 +59,10 @@ def run_chapter(
 
 
 class _Chapter:
-    def __init__(self, name: str, bootstrap: str, folder: str, jvm: Jvm, took_s: Mapping[str, float]) -> None:
-        self._name = name
+    def __init__(self, chapter: Chapter, bootstrap: str, folder: str, jvm: Jvm, took_s: Mapping[str, float]) -> None:
+        self._name = chapter.name
+        self._files = chapter.files
+        self._kept: dict[str, str] = {}
         self._bootstrap = bootstrap
         self._folder = folder
         self._jvm = jvm
@@ -99,7 +100,27 @@ class _Chapter:
             if time.monotonic() > began + self._limit_s(step, _UNTIL_LIMIT_S):
                 break
             time.sleep(_AGAIN_S)
+        if step.keep:
+            self._keep(step, result)
         return self._ran(step, result, time.monotonic() - began)
+
+    def write_files(self) -> None:
+        for name, text in self._files.items():
+            (Path(self._folder) / name).write_text(self._filled(text))
+
+    def _keep(self, command: Command, result: Result) -> None:
+        for name, expression in command.keep.items():
+            if (found := re.search(expression, result.out)) is not None:
+                self._kept[name] = found[1]
+        self.write_files()
+
+    def _filled(self, text: str) -> str:
+        for name, value in self._kept.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    def _arguments(self, command: Command) -> list[str]:
+        return [self._filled(word) for word in command.arguments(self._bootstrap, self._folder)]
 
     def _limit_s(self, command: Command, most_s: float | None = None) -> float:
         """Return how long a command may take, by its time on the other side with all its tries."""
@@ -112,8 +133,7 @@ class _Chapter:
             self._jvm.stop(name)
 
     def _begin(self, command: Command, name: str, *, more: bool = False) -> None:
-        arguments = command.arguments(self._bootstrap, self._folder)
-        self._jvm.begin(name, MAINS[command.tool], arguments, command.stdin, more=more)
+        self._jvm.begin(name, MAINS[command.tool], self._arguments(command), command.stdin, more=more)
 
     def _once(self, command: Command) -> Result:
         if command.tool != KCAT:
@@ -123,7 +143,7 @@ class _Chapter:
         assert program is not None, "chapters of kcat are left out where there is none"
         try:
             done = subprocess.run(
-                [program, *command.arguments(self._bootstrap, self._folder)],
+                [program, *self._arguments(command)],
                 input=command.stdin.encode(),
                 capture_output=True,
                 timeout=self._limit_s(command),
@@ -140,6 +160,8 @@ class _Chapter:
 
     def _neutral(self, text: str) -> str:
         text = text.replace(self._folder, "{folder}")
+        for name, value in self._kept.items():
+            text = text.replace(value, f"{{{name}}}")
         for number, address in enumerate(self._bootstrap.split(","), 1):
             text = text.replace(address, f"BROKER{number}")
         return text

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.targets.boxes import Box
@@ -24,15 +25,15 @@ CONFIG = {
     "offsets.topic.replication.factor": "3",
 }
 # What a box sets is taken back.
-_KAFKA_ONLY = {"log.roll.ms": "", "log.cleaner.enable": "", "broker.session.timeout.ms": ""}
-KAFKA_CONFIG = CONFIG | _KAFKA_ONLY
+KAFKA_ONLY = {"log.roll.ms": "", "log.cleaner.enable": "", "broker.session.timeout.ms": ""}
+KAFKA_CONFIG = CONFIG | KAFKA_ONLY
 
 
 class KafkaSide:
     """Apache Kafka."""
 
     def __init__(self) -> None:
-        self._target = KafkaTarget(Box(BROKERS, CONFIG, _KAFKA_ONLY))
+        self._target = KafkaTarget(Box(BROKERS, CONFIG, KAFKA_ONLY))
         self.bootstrap_servers = self._target.bootstrap_servers
 
     def __enter__(self) -> KafkaSide:
@@ -48,16 +49,21 @@ class ServeSide:
 
     bootstrap_servers: str
 
+    def __init__(
+        self, brokers: int = BROKERS, config: Mapping[str, str] = CONFIG, listeners: Sequence[str] = ("--port", "0")
+    ) -> None:
+        """`listeners` are the options that say where it listens."""
+        self._options = ["--brokers", str(brokers), *listeners]
+        self._options += [f"--config={name}={value}" for name, value in config.items()]
+
     def __enter__(self) -> ServeSide:
         self._folder = tempfile.TemporaryDirectory(prefix="fakebroker-serve-")
         ready, log = Path(self._folder.name) / "ready.json", Path(self._folder.name) / "log"
-        options = [f"--config={name}={value}" for name, value in CONFIG.items()]
         with log.open("wb") as sink:
             self._process = subprocess.Popen(
                 [
                     *dying_with_us(), sys.executable, "-c", "from fakebroker.cli import main; main()",
-                    "serve", "--defaults", "kafka", "--brokers", str(BROKERS), "--port", "0",
-                    "--ready-file", str(ready), *options,
+                    "serve", "--defaults", "kafka", "--ready-file", str(ready), *self._options,
                 ],
                 stdout=sink,
                 stderr=sink,

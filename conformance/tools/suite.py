@@ -16,6 +16,7 @@ from conformance.targets.kafka_box import cache_folder, kafka_version
 from conformance.tools.command import KCAT, Chapter, Command
 from conformance.tools.jvm import FOLDER, Jvm, tools_version
 from conformance.tools.run import Ran, run_chapter
+from conformance.tools.secured_sides import SECURED_CONFIG, SecuredKafkaSide, SecuredServeSide
 from conformance.tools.sides import KAFKA_CONFIG, KafkaSide, ServeSide
 from conformance.tools.table import CHAPTERS
 
@@ -35,6 +36,7 @@ def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fres
     results: list[Ran] = []
     with ExitStack() as stack:
         side: KafkaSide | None = None
+        secured: SecuredKafkaSide | None = None
         for chapter in chapters:
             kept = _kept(chapter)
             if kept.is_file() and not fresh:
@@ -42,8 +44,13 @@ def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fres
                 for ran in found:
                     progress("Apache Kafka", ran)
             else:
-                side = side or stack.enter_context(KafkaSide())
-                found = run_chapter(side.bootstrap_servers, chapter, jvm, partial(progress, "Apache Kafka"))
+                if chapter.is_secured:
+                    secured = secured or stack.enter_context(SecuredKafkaSide())
+                    servers, given = secured.bootstrap_servers, secured.given(chapter)
+                else:
+                    side = side or stack.enter_context(KafkaSide())
+                    servers, given = side.bootstrap_servers, chapter
+                found = run_chapter(servers, given, jvm, partial(progress, "Apache Kafka"))
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_text(json.dumps([asdict(ran) for ran in found], indent=1))
             results += found
@@ -54,10 +61,11 @@ def run_ours(chapters: Sequence[Chapter], kafka: Sequence[Ran], jvm: Jvm, progre
     """Return the results of `fakebroker serve` for the chapters that Kafka has run."""
     progress("fakebroker", None)
     results: list[Ran] = []
-    with ServeSide() as serve:
+    with ServeSide() as serve, SecuredServeSide() as secured:
         for chapter in chapters:
             before = [ran for ran in kafka if ran.chapter == chapter.name]
-            results += run_chapter(serve.bootstrap_servers, chapter, jvm, partial(progress, "fakebroker"), before)
+            side, given = (secured, secured.given(chapter)) if chapter.is_secured else (serve, chapter)
+            results += run_chapter(side.bootstrap_servers, given, jvm, partial(progress, "fakebroker"), before)
     return results
 
 
@@ -74,4 +82,6 @@ def _kept(chapter: Chapter) -> Path:
     versions = (kafka_version(), tools_version(), KAFKA_CONFIG)
     digest = hashlib.sha256(repr((versions, steps, sorted(chapter.files.items()))).encode())
     digest.update((FOLDER / "Driver.java").read_bytes())
+    if chapter.is_secured:
+        digest.update(repr(SECURED_CONFIG).encode())
     return cache_folder() / "tools" / f"{chapter.name}-{digest.hexdigest()[:16]}.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from conformance.clients.wire import Wire
 from conformance.tools import suite
 from conformance.tools.command import KCAT, MAINS, Chapter, Command, Open, Stop
 from conformance.tools.compare import Row, compare, unneeded
+from conformance.tools.jvm import Result
 from conformance.tools.normal import normal
 from conformance.tools.open_transaction import open_transaction
 from conformance.tools.page import page
 from conformance.tools.reasons import REASONS, Reason
-from conformance.tools.run import Ran
+from conformance.tools.run import Ran, run_chapter
 from conformance.tools.table import CHAPTERS
 from fakebroker import FakeCluster
 
@@ -208,11 +210,16 @@ class Sides:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.ran: list[str] = []
+        self.given_to: list[str] = []
         monkeypatch.setattr(suite, "cache_folder", lambda: folder)
         monkeypatch.setattr(suite, "KafkaSide", lambda: self)
         monkeypatch.setattr(suite, "run_chapter", self.run_chapter)
 
     bootstrap_servers = "b:1"
+
+    def given(self, chapter: Chapter) -> Chapter:
+        self.given_to.append(chapter.name)
+        return chapter
 
     def __enter__(self) -> Sides:
         self.ran.append("started")
@@ -259,6 +266,42 @@ def test_a_mask_does_not_ask_kafka_again_but_another_command_does(
     assert not asks(replace(CHAPTER, steps=(Command("kafka-topics --list", mask={"a": "b"}, unordered=True),)))
     assert asks(replace(CHAPTER, steps=(Command("kafka-topics --list --x"),)))
     assert asks(replace(CHAPTER, files={"a": "b"}))
+
+
+def test_chapters_over_sasl_have_a_kafka_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sides = Sides(monkeypatch, tmp_path)
+    monkeypatch.setattr(suite, "SecuredKafkaSide", lambda: sides)
+    chapters = [CHAPTER, replace(CHAPTER, name="secured", is_secured=True, files={"a": "{truststore}"})]
+    suite.run_kafka(chapters, None, lambda side, ran: None)  # type: ignore[arg-type]
+    assert sides.ran == ["started", "group", "started", "secured", "stopped", "stopped"]
+    assert sides.given_to == ["secured"]
+
+
+class EchoingJvm:
+    """Prints the arguments of a command, as Kafka's tools do, and what its file holds."""
+
+    def begin(self, name: str, main: str, arguments: Sequence[str], stdin: str, *, more: bool = False) -> None:
+        self._out = f"{' '.join(arguments)} token=abc {Path(arguments[-1]).read_text()}"
+
+    def wait(self, name: str, limit_s: float) -> Result:
+        return Result(0, self._out, "")
+
+
+def test_what_is_kept_stands_in_later_commands_and_files() -> None:
+    list_with = "kafka-topics --list {id} --command-config {folder}/a"
+    steps = (Command(list_with, keep={"id": r"token=(\w+)"}), Command(list_with))
+    first, second = run_chapter("b:1", Chapter("c", "C", steps, {"a": "<{id}>"}), EchoingJvm())  # type: ignore[arg-type]
+    assert first.out.endswith("{folder}/a token={id} <{id}>")
+    assert first.out == second.out
+
+
+def test_what_is_kept_is_given_to_the_tool() -> None:
+    jvm = EchoingJvm()
+    line = "kafka-topics --list {id} --command-config {folder}/a"
+    steps = (Command(line, keep={"id": r"token=(\w+)"}), Command(line))
+    run_chapter("b:1", Chapter("c", "C", steps, {"a": "<{id}>"}), jvm)  # type: ignore[arg-type]
+    assert "--list abc" in jvm.wait("", 1).out
+    assert jvm.wait("", 1).out.endswith("<abc>")
 
 
 # what no tool does
