@@ -250,7 +250,7 @@ class Class(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the tests below have to know of a file: it is read once, since to walk all files takes seconds."""
+    """The tests below need this of a file. It is read once, since a walk through all files takes seconds."""
 
     imports: set[str]
     lengths: list[tuple[str, type[ast.AST], int]]  # name, kind and lines of functions and classes

@@ -164,7 +164,7 @@ def plain(value: Any) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if is_dataclass(value):
-        return {name: plain(getattr(value, name)) for name in _names(type(value))}
+        return {name: plain(getattr(value, name)) for name in _names(value.__class__)}
     if isinstance(value, tuple | list | frozenset):
         return [plain(item) for item in value]
     if isinstance(value, dict):
