@@ -55,6 +55,7 @@ class DynamicBrokerConfig:
         self._set: dict[int | None, Mapping[str, str]] = {None: {_MIN_ISR: to_text(config.min_insync_replicas)}}
         self.current = self._layered(self._set, None)
         self._own: dict[int, BrokerConfig] = {}
+        self._of_listeners: dict[tuple[int, str, str], BrokerConfig] = {}  # until the next change
         self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
 
     def of(self, broker_id: int) -> BrokerConfig:
@@ -73,6 +74,13 @@ class DynamicBrokerConfig:
         """Return the settings of a broker as a listener has them: `listener.name.NAME.SETTING` hides SETTING. With a
         mechanism of SASL, `listener.name.NAME.MECHANISM.SETTING` hides both. A `sasl.jaas.config` counts only if it is
         that of the mechanism."""
+        key = (broker_id, listener, mechanism)
+        found = self._of_listeners.get(key)
+        if found is None:
+            found = self._of_listeners[key] = self._for_listener(*key)
+        return found
+
+    def _for_listener(self, broker_id: int, listener: str, mechanism: str) -> BrokerConfig:
         texts = {**self._static.listener_texts, **self.texts(None), **self.texts(broker_id)}
         config = self.of(broker_id)
         values: dict[str, Value] = {"sasl_jaas_config": None}
@@ -146,6 +154,7 @@ class DynamicBrokerConfig:
         slices."""
         before_all, before = self.current, dict(self._own)
         texts_before = self.texts(broker_id)
+        self._of_listeners.clear()
         self._set[broker_id] = dict(texts)
         if not texts:
             del self._set[broker_id]

@@ -85,6 +85,7 @@ class Contexts:
     def _new(self, config: BrokerConfig, presented: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.options |= ssl.OP_NO_RENEGOTIATION
+        context.num_tickets = 0  # they would cost each connect a tenth; few clients resume a session
         versions = [_VERSIONS[name] for name in config.ssl_enabled_protocols if name in _VERSIONS]
         if not versions:
             raise ConfigError(f"ssl.enabled.protocols must name TLSv1.2 or TLSv1.3: {config.ssl_enabled_protocols}")
