@@ -5,7 +5,8 @@
 Every side has one broker with one partition, RF 1, and shows the same certificate, on the curve P-256. One connection
 sends pre-encoded frames, pipelined, and counts the responses, which it looks through for error codes. A connect is a
 full handshake (TLS 1.3, no session is resumed) and one request ApiVersions. The driver is Python's `ssl`, in a process
-of its own core where there are two. All sides take turns.
+of its own core where there are two. All sides take turns. "OpenSSL alone" is the server's side of the handshake in
+memory, without sockets and a broker: no connect can take less.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from fakebroker.protocol.messages import decode_response
 from fakebroker.server.tls.certificates import PASSWORD, Certificates
 
 TOPIC = "secured"
+CONNECT = "connect over TLS"
 WINDOW = 64
 VALUE_BYTES = 1024
 _METADATA, _METADATA_VERSION = 3, 5
@@ -144,6 +146,26 @@ def connects(broker: Broker, context: ssl.SSLContext, number: int) -> dict[str, 
     return {"us CPU": (broker.cpu_s() - cpu_s) / number * 1e6, "us": took / number * 1e6}
 
 
+def handshakes(server: ssl.SSLContext, client: ssl.SSLContext, number: int) -> float:
+    """Return the microseconds of CPU that the server's side of a handshake takes in memory: OpenSSL, and no socket."""
+    spent = 0.0
+    for _ in range(number):
+        to_server, to_client, of_server, of_client = (ssl.MemoryBIO() for _ in range(4))
+        ours = server.wrap_bio(to_server, of_server, server_side=True)
+        theirs = client.wrap_bio(to_client, of_client, server_hostname="localhost")
+        for _ in range(2):  # of TLS 1.3: each side sends two flights
+            with suppress(ssl.SSLWantReadError):
+                theirs.do_handshake()
+            to_server.write(of_client.read())
+            begin = time.process_time()
+            with suppress(ssl.SSLWantReadError):
+                ours.do_handshake()
+            spent += time.process_time() - begin
+            to_client.write(of_server.read())
+        assert ours.version() == "TLSv1.3"
+    return spent / number * 1e6
+
+
 @contextmanager
 def sides(certificates: Certificates) -> Iterator[tuple[Mapping[str, Broker], dict[str, str]]]:
     """Yield the sides that run, and why the others do not."""
@@ -168,11 +190,13 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
         certificates = Certificates(["localhost"], Path(folder))
         context = ssl.create_default_context(cafile=certificates.ca)
+        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.load_cert_chain(certificates.valid)
         works: dict[str, Callable[[Broker], dict[str, float]]] = {
             "1 KiB over TLS": lambda broker: pipelined(broker, context, seconds),
-            "connect over TLS": lambda broker: connects(broker, context, number),
+            CONNECT: lambda broker: connects(broker, context, number),
         }
-        with sides(certificates) as (running, reasons), progress("tls", len(works)) as step:
+        with sides(certificates) as (running, reasons), progress("tls", len(works) + 1) as step:
             for broker in running.values():
                 prepare(broker, context)
             for work, measure in works.items():
@@ -191,6 +215,10 @@ def main(argv: list[str]) -> int:
                         theirs = [sample[unit] for sample in samples.get(peer, [])]
                         target = 1.0 if unit == "requests/s" else None
                         report.add(compare(work, peer, unit, ours, theirs, target, missing(reasons, peer)))
+                if work == CONNECT:
+                    step("handshakes of OpenSSL alone")
+                    alone = [handshakes(server, context, number) for _ in range(rounds)]
+                    report.add(compare(work, "OpenSSL alone", "us CPU", [s["us CPU"] for s in samples[OURS]], alone))
             report.versions = {name: broker.version for name, broker in running.items() if name != OURS}
     return end(report, chosen.json)
 
