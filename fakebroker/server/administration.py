@@ -81,8 +81,11 @@ class Administration:
     ) -> dict[str, Any]:
         """Return the settings with which a client of that library connects to a listener (default: the first one):
         "confluent", "kafka-python", "aiokafka", "java", "librdkafka", "kafkajs", "franz-go", "sarama" or "kafka-go".
-        `user` and `password` are for SASL, a `certificate` of `tls.client` for TLS. Raises ValueError."""
+        `user` and `password` are for SASL, a `certificate` of `tls.client` for TLS. The password of a user of `users`
+        is known. Raises ValueError."""
         chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
+        if password is None and isinstance(user, str):
+            password = self._seen.cluster.sasl.mechanisms.plain_users.get(user)
         login = Login(mechanism, user, password, certificate)
         return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
 
