@@ -82,10 +82,13 @@ class Administration:
     ) -> dict[str, Any]:
         """Return the settings with which a client of that library connects to a listener (default: the first one):
         "confluent", "kafka-python", "aiokafka", "java", "librdkafka", "kafkajs", "franz-go", "sarama" or "kafka-go".
-        `user` and `password` are for SASL, and a `token` of `oauth` is for OAUTHBEARER, with a library that takes one
-        as a setting. A `certificate` of `tls.client` is for TLS. Raises ValueError."""
+        `user` and `password` are for SASL; the password of a user of `users` is known. A `token` of `oauth` is for
+        OAUTHBEARER, with a library that takes one as a setting. A `certificate` of `tls.client` is for TLS. Raises
+        ValueError."""
         require(STRING_OR_NONE, token=token)
         chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
+        if password is None and isinstance(user, str):
+            password = self._seen.cluster.sasl.mechanisms.plain_users.get(user)
         login = Login(mechanism, user, password, certificate, token)
         return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
 

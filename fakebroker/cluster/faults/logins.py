@@ -86,6 +86,7 @@ class FaultyLogin(Plan):
         self._byte_actions: list[ChangeOfBytes] = []
         self._throttle_ms = 0
         self._is_handled = self._is_over = False
+        self._turn = Due(login.connection, self, host.is_due)
         self._way = self._go()
 
     def take(self, frame: bytes | None) -> None:
@@ -100,6 +101,9 @@ class FaultyLogin(Plan):
     def _go(self) -> Iterator[None]:
         for point in _BEFORE:
             yield from self._at(point)
+        while self._connection.broker_id in self._host.sockets.connections.standing and not self._has_ended():
+            self._connection.work = self._turn  # an action has paused the broker: it goes on when it is resumed
+            yield
         if self._has_ended():
             return
         if self._errors:
@@ -185,7 +189,7 @@ class FaultyLogin(Plan):
         if self._is_handled:
             self._host.is_due(self)
         else:
-            self._connection.work = Due(self._connection, self, self._host.is_due)
+            self._connection.work = self._turn
             self._host.sockets.goes_on(self._connection)
 
     def fail(self, error: Error) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.requests import produce
-from support.sasl_client import CONFIG, ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, SaslClient, add_user
+from hypothesis import example, given, reject
+from hypothesis import strategies as st
+from support.requests import produce, request
+from support.sasl_client import CONFIG, ILLEGAL_SASL_STATE, LISTENER, SASL_AUTHENTICATION_FAILED, SaslClient, add_user
 from support.simulation import Simulation
 
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.points import POINTS
 from fakebroker.core.journal.events import Answer, Login, Request
 from fakebroker.core.journal.fault_events import FaultFired
 from fakebroker.core.journal.journal import Journal
+from fakebroker.network.effects import InternalError
 
 FAILURE_DELAY_MS = 100  # connection.failed.authentication.delay.ms
 UNKNOWN_SERVER_ERROR = -1
@@ -192,6 +196,16 @@ def test_a_paused_broker_does_not_go_on_with_a_login(simulation: Simulation) -> 
     assert client.principal == "User:alice"
 
 
+def test_a_login_that_pauses_its_broker_goes_on_when_it_is_resumed(simulation: Simulation) -> None:
+    add(simulation, ALICE, "pause")
+    client = SaslClient(simulation)
+    client.plain()
+    simulation.advance(1_000)
+    assert client.principal == "User:ANONYMOUS"
+    simulation.resume(1)
+    assert client.principal == "User:alice"
+
+
 @pytest.mark.parametrize("at", ["request_read", "before_work", "before_answer", "after_answer"])
 def test_a_login_is_disconnected(simulation: Simulation, at: str) -> None:
     add(simulation, ALICE | {"at": at}, {"disconnect": "reset"})
@@ -362,3 +376,76 @@ def test_without_a_session_there_is_nothing_to_end(simulation: Simulation) -> No
     client.send(produce("t"))
     assert client.closed is None
     assert fault.problems == ["could not do 'expire_sessions': no client has a session of SASL as 'ANONYMOUS'"]
+
+
+# Any exchange with any faults.
+
+DONE: list[Any] = [
+    {"delay": 3}, "drop", "disconnect", {"disconnect": "reset"}, "duplicate", {"cut": 3},
+    {"drip": {"bytes": 7, "every_ms": 2}},
+    {"throttle": 5}, "UNKNOWN_SERVER_ERROR", "ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED", "expire_sessions",
+    {"coalesce": {"answers": 2, "within_ms": 9}}, {"wrong_correlation_id": 1}, "blackhole", "hold", "pause",
+]  # fmt: skip
+TIMES: list[Any] = ["once", 2, {"every": 2}]
+LOGIN = ["handshake", "right token"]
+APIS = ["ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata"]
+SENT: dict[str, tuple[int, int, dict[str, Any]]] = {
+    "versions": (18, 3, {"client_software_name": "x", "client_software_version": "1"}),
+    "old versions": (18, 0, {}),
+    "handshake": (17, 1, {"mechanism": "PLAIN"}),
+    "old handshake": (17, 0, {"mechanism": "PLAIN"}),
+    "scram": (17, 1, {"mechanism": "SCRAM-SHA-256"}),
+    "unknown mechanism": (17, 1, {"mechanism": "X"}),
+    "right token": (36, 2, {"auth_bytes": b"\0alice\0secret"}),
+    "wrong token": (36, 0, {"auth_bytes": b"\0alice\0wrong"}),
+    "other request": (3, 9, {"topics": None}),
+}
+
+
+@st.composite
+def login_faults(draw: st.DrawFn) -> Fault:
+    """Draw a fault that is not refused for what it is."""
+    when: dict[str, Any] = {"api": draw(st.sampled_from(APIS)), "at": draw(st.sampled_from(POINTS[1:]))}
+    if draw(st.booleans()) and when["api"] != "SaslHandshake":
+        when["principal"] = "User:alice"
+    try:
+        return Fault(when, draw(st.sampled_from(DONE)), draw(st.sampled_from(TIMES)), force=True)
+    except ValueError:
+        reject()
+
+
+@given(st.lists(login_faults(), max_size=4), st.lists(st.sampled_from(list(SENT)), max_size=8), st.booleans())
+@example(
+    [Fault({"api": "Metadata"}, [{"delay": 3}, "expire_sessions"])],
+    ["handshake", "right token", "other request"],
+    False,
+)
+def test_any_login_with_any_faults_leaves_a_sound_broker(
+    faults: list[Fault], sent: list[str], is_pipelined: bool
+) -> None:
+    simulation = Simulation(brokers=2, config=CONFIG)
+    simulation.cluster.now = simulation.now
+    armed = [simulation.cluster.faults.add(fault) for fault in faults]
+    connection = simulation.cluster.open_connection(1, "me:1", simulation.now, "10.0.0.1", LISTENER)
+    effects = []
+    frames = [request(*SENT[name]) for name in sent]
+    for data in [b"".join(frames)] if is_pipelined else frames:
+        simulation.cluster.receive(connection, data, simulation.now)
+        for _ in range(30):
+            simulation.elapsed_ms += 10
+            simulation.cluster.advance_to(simulation.now)
+            effects += simulation.cluster.take_effects()
+    for each in armed:
+        simulation.cluster.faults.remove(each)
+    if simulation.cluster.state_of(1) == "paused":
+        simulation.cluster.resume_broker(1, simulation.now)
+    simulation.elapsed_ms += 1_000
+    simulation.cluster.advance_to(simulation.now)
+    effects += simulation.cluster.take_effects()
+    simulation.cluster.check_invariants()
+    for effect in effects:
+        if isinstance(effect, InternalError):
+            raise AssertionError(effect.what) from effect.error
+    assert connection.principal.name in ("ANONYMOUS", "alice")
+    assert connection.principal.name == "ANONYMOUS" or "right token" in sent
+    assert SaslClient(simulation).plain().error_code == 0

@@ -42,6 +42,15 @@ def test_users_come_and_go_while_brokers_run() -> None:
         assert login(kafka, "alice", "secret") == FAILED
 
 
+def test_settings_of_a_client_have_the_password_of_a_known_user() -> None:
+    with FakeCluster(brokers=1, users={"alice": "secret"}) as kafka:
+        assert kafka.client_settings("confluent", user="alice")["sasl.password"] == "secret"
+        assert kafka.client_settings("confluent", user="alice", password="wrong")["sasl.password"] == "wrong"
+        kafka.users.remove("alice", mechanisms=["PLAIN"])
+        with pytest.raises(ValueError, match="password"):
+            kafka.client_settings("confluent", user="alice")
+
+
 def test_a_reset_returns_to_the_users_of_the_argument() -> None:
     with FakeCluster(brokers=1, users={"alice": "secret"}) as kafka:
         kafka.users.remove("alice")
