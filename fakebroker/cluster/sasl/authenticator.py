@@ -152,7 +152,8 @@ class SaslServerAuthenticator(Authenticator):
     def _complete(self, server: SaslServer) -> int:
         """End an exchange that is complete. Return the lifetime of its session; 0 if it has no end."""
         connection, now = self._connection, self._services.clock.now
-        lifetime_ms = self._lifetime_ms(server, now.wall_ms)
+        most_ms = self._services.mechanisms.max_reauth_ms(connection.broker_id, connection.listener, self.mechanism)
+        lifetime_ms = _lifetime_ms(server, most_ms, now.wall_ms)
         self.expires_ms = None if lifetime_ms is None else self._services.clock.client_ms + lifetime_ms
         connection.principal = _principal_of(server)
         connection.by_token = server.by_token
@@ -162,14 +163,6 @@ class SaslServerAuthenticator(Authenticator):
         if self.expires_ms is None:
             connection.authenticator = None
         return lifetime_ms or 0
-
-    def _lifetime_ms(self, server: SaslServer, now_ms: int) -> int | None:
-        connection = self._connection
-        most_ms = self._services.mechanisms.max_reauth_ms(connection.broker_id, connection.listener, self.mechanism)
-        ends = [most_ms] if most_ms else []
-        if server.expires_ms is not None:
-            ends.append(server.expires_ms - now_ms)
-        return max(min(*ends, _LONGEST_MS), 0) if ends else None
 
     # The exchange.
 
@@ -237,22 +230,17 @@ class SaslServerAuthenticator(Authenticator):
         fault: str,
     ) -> None:
         """Refuse a request because of a fault. Without a message the client gets Kafka's."""
-        services, connection = self._services, self._connection
-        context = services.responses.context(connection, header, frame)
+        context = self._services.responses.context(self._connection, header, frame)
         if step is SaslStep.ANSWER_VERSIONS:
-            self._send(services.responses.error(connection, context, header, request, code))
+            self._send(self._services.responses.error(self._connection, context, header, request, code))
             return
         if step is SaslStep.CHOOSE_MECHANISM:
             message = f"Unsupported SASL mechanism {request.mechanism}"
-            others = services.mechanisms.enabled(connection.broker_id, connection.listener)
-            others = [name for name in others if name != request.mechanism]
-            response = services.responses.of(connection, lambda: sasl_handshake.respond(context, code, others))
+            response = _other_mechanisms(self._services, self._connection, context, code, request.mechanism)
         else:
             assert self._server is not None
             message = message or self._server.refusal or self._invalid_credentials
-            response = services.responses.of(
-                connection, lambda: sasl_authenticate.respond_failure(context, code, message)
-            )
+            response = _failure(self._services, self._connection, context, code, message)
         self._fail(f"{message} ({fault})", code, response)
 
     @property
@@ -311,9 +299,7 @@ class SaslServerAuthenticator(Authenticator):
                 responses.of(connection, lambda: sasl_authenticate.respond_challenge(context, challenge, lifetime_ms))
             )
             return
-        self._fail(
-            reason, code, responses.of(connection, lambda: sasl_authenticate.respond_failure(context, code, text))
-        )
+        self._fail(reason, code, _failure(self._services, connection, context, code, text))
 
     def _evaluate_bare(self, token: bytes) -> None:
         """Take a token without a header, after SaslHandshake v0."""
@@ -394,5 +380,29 @@ class SaslServerAuthenticator(Authenticator):
             probe.tell(Login(*probe.times, *where, listener, self.mechanism, principal, error, reason, self._is_again))
 
 
+def _lifetime_ms(server: SaslServer, most_ms: int, now_ms: int) -> int | None:
+    """Return how long a session lasts, at most `most_ms` unless that is 0; None if it has no end."""
+    ends = [most_ms] if most_ms else []
+    if server.expires_ms is not None:
+        ends.append(server.expires_ms - now_ms)
+    return max(min(*ends, _LONGEST_MS), 0) if ends else None
+
+
 def _principal_of(server: SaslServer) -> KafkaPrincipal:
     return KafkaPrincipal(USER, server.authorization_id)
+
+
+def _failure(
+    services: SaslServices, connection: Connection, context: RequestContext, code: ErrorCode, text: str
+) -> bytes | None:
+    """Return the response to a token that is refused."""
+    return services.responses.of(connection, lambda: sasl_authenticate.respond_failure(context, code, text))
+
+
+def _other_mechanisms(
+    services: SaslServices, connection: Connection, context: RequestContext, code: ErrorCode, refused: str
+) -> bytes | None:
+    """Return the response to a mechanism that is refused, with the others that the listener offers."""
+    enabled = services.mechanisms.enabled(connection.broker_id, connection.listener)
+    others = [name for name in enabled if name != refused]
+    return services.responses.of(connection, lambda: sasl_handshake.respond(context, code, others))
