@@ -83,21 +83,32 @@ draw()
 POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
 
 
-def test_a_program_that_uses_the_library_can_draw_the_types_of_kio(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """FakeCluster does not import hypothesis. Once the program imports it, it can draw kio's types."""
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Hypothesis call the package when it is imported, as where the package is installed."""
     pytest.importorskip("hypothesis", reason="nothing is drawn")
-    installed = tmp_path / "points-1.dist-info"
-    installed.mkdir()
+    points = tmp_path / "points-1.dist-info"
+    points.mkdir()
     lines = [f"{name} = {value}" for name, value in POINTS["hypothesis"].items()]
-    (installed / "entry_points.txt").write_text("\n".join(["[hypothesis]", *lines]))
-    (installed / "METADATA").write_text("Name: points\nVersion: 1\n")
+    (points / "entry_points.txt").write_text("\n".join(["[hypothesis]", *lines]))
+    (points / "METADATA").write_text("Name: points\nVersion: 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
 
+
+@pytest.mark.usefixtures("installed")
+def test_a_program_that_uses_the_library_can_draw_the_types_of_kio() -> None:
+    """FakeCluster does not import hypothesis. Once the program imports it, it can draw kio's types."""
     assert "hypothesis" in modules_after(DRAW)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_program_can_import_kio_first() -> None:
+    """kio imports hypothesis, which calls the package while kio's own module is half imported."""
+    modules = modules_after("import kio.schema.produce.v9.request")
+    assert "hypothesis" in modules
+    assert "fakebroker.protocol.kio_types.drawn" in modules
 
 
 def test_importing_the_package_imports_none_of_its_parts() -> None:

@@ -51,6 +51,7 @@ _INT32_MIN: Final = -(1 << 31)
 _INT32_MAX: Final = (1 << 31) - 1
 _NO_ID: Final = bytes(16)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_TIME: Final = _EPOCH - timedelta(milliseconds=1)
 _ERROR_CODES: Final[dict[int, ErrorCode]] = {int(code): code for code in ErrorCode}
 
 
@@ -317,8 +318,8 @@ def check_known(known: int) -> None:
 
 
 def _time(ms: int, nullable: bool) -> datetime | None:
-    if ms == -1 and nullable:
-        return None
+    if ms == -1:  # kio refuses it where it is not null, but Kafka sends it in errors of CreateDelegationToken
+        return None if nullable else _NO_TIME
     if ms < 0:
         raise ProtocolError("a time is negative")
     return _EPOCH + timedelta(milliseconds=ms)

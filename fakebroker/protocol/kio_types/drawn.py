@@ -30,8 +30,8 @@ def register() -> None:
 
     Hypothesis calls this at the end of its own import (the entry point `hypothesis` in pyproject.toml).
     """
-    phantom: Any = sys.modules.get(_PHANTOM)
-    if phantom is not None and phantom.hypothesis is None:
+    phantom: Any = sys.modules.get(_PHANTOM)  # without an attribute while it is itself importing Hypothesis
+    if getattr(phantom, "hypothesis", "") is None:
         phantom.hypothesis = sys.modules["hypothesis"]
         for each in _subclasses(phantom.Phantom):
             each.__hypothesis_hook__()

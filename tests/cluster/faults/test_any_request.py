@@ -3,6 +3,8 @@ internal error."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hypothesis import given
 from hypothesis import strategies as st
 from support.any_request import frames
@@ -12,6 +14,7 @@ from fakebroker.core.faults.check import can_answer
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import POINTS
 from fakebroker.core.faults.table import api_names, table
+from fakebroker.protocol.error_code import ErrorCode
 
 VALUES = {
     "topic": "t",
@@ -45,3 +48,10 @@ def test_nothing_of_ours_fails(frame: bytes, data: st.DataObject) -> None:
     client = kafka.connect()
     client.send(frame)
     kafka.advance(100)
+
+
+def test_an_error_of_a_response_with_times_of_minus_one() -> None:
+    kafka = FaultyCluster(partitions=1)
+    kafka.cluster.faults.add(Fault({"api": "CreateDelegationToken", "at": "before_answer"}, "UNKNOWN_SERVER_ERROR"))
+    answer = kafka.connect().ask(38, 3, max_lifetime=timedelta(days=1))
+    assert answer.error_code == ErrorCode.unknown_server_error

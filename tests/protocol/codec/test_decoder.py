@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from datetime import UTC, datetime
 from io import BytesIO
 from struct import error
 from typing import Any
@@ -113,6 +114,14 @@ def test_a_text_of_negative_length_is_null(length: str) -> None:
     assert request.transactional_id is None
     with pytest.raises(ProtocolError, match="null"):
         read(3, 1, "00000001" + length)
+
+
+def test_a_time_of_minus_one_is_the_one_that_kafka_sends_with_an_error() -> None:
+    """kio refuses it. Kafka's CreateDelegationToken has it where no token was made."""
+    user = "0004 55736572 0005 616c696365"
+    answer = decode_response(38, 1, bytes.fromhex("00000000 0040" + user + "ff" * 24 + "0000 00000000 00000000"))[1]
+    minus_one = datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC)
+    assert (answer.issue_timestamp, answer.expiry_timestamp, answer.max_timestamp) == (minus_one,) * 3
 
 
 def test_bytes_of_negative_length_are_null() -> None:
