@@ -8,17 +8,30 @@ Theory   A program reads plays and prints results, line by line. A play has the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
-from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from conformance.clients.builds import SECURED
 from conformance.clients.process import ClientProcess
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import Login
+from fakebroker.protocol.produce_response import NodeEndpoint
 from support.client_programs import program
 from support.log_reader import read_log
 from support.messages import decode_response
@@ -32,8 +45,9 @@ USERS = {"PLAIN": ("alice", "secret"), "SCRAM-SHA-256": ("carol", "word"), "SCRA
 SASL, TLS, PLAINTEXT = "SASL_SSL", "SSL", "PLAINTEXT"
 _FIND_COORDINATOR = 10
 _JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
+_VALIDATOR = "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class"
 _HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-_CONFIG: Mapping[str, str | int | bool] = {
+CONFIG: Mapping[str, str | int | bool] = {
     "auto.create.topics.enable": False,
     "group.initial.rebalance.delay.ms": 0,
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -41,7 +55,6 @@ _CONFIG: Mapping[str, str | int | bool] = {
     "listener.name.ssl.ssl.client.auth": "required",
     "listener.name.ssl.ssl.principal.mapping.rules": "RULE:^CN=(.*?)$/$1/",
     "listener.name.sasl_ssl.plain.sasl.jaas.config": _JAAS,
-    "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class": _HANDLER,
 }
 
 
@@ -49,8 +62,10 @@ class Secured:
     """A cluster, and the program of one library. Every play returns the program's result: `value`, or `error` (its name
     in the library) and `text`."""
 
-    def __init__(self, kafka: FakeCluster, process: ClientProcess, library: str) -> None:
+    def __init__(self, kafka: FakeCluster, process: ClientProcess, library: str, is_signed: bool) -> None:
         self.kafka = kafka
+        self.redirect: Callable[[dict[str, Any]], dict[str, Any]] = lambda settings: settings  # to another cluster
+        self._is_signed = is_signed
         self._process = process
         self._library = library
         self._values = (f"{library}-{number}" for number in itertools.count())
@@ -59,15 +74,18 @@ class Secured:
 
     @classmethod
     @contextmanager
-    def of(cls, library: str) -> Iterator[Self]:
-        """Start both. Skip the test if the program cannot be built here."""
+    def of(cls, library: str, certificates: Path | None = None, *, is_signed: bool = True) -> Iterator[Self]:
+        """Start both. Skip the test if the program cannot be built here. `certificates` is a folder with a CA;
+        `is_signed` says whether tokens are signed, or unsecured as by Kafka's default."""
         [client] = [each for each in SECURED if each.name == library]
         command, folder = program(client)
-        with FakeCluster(brokers=1, listeners=[PLAINTEXT, SASL, TLS], config=_CONFIG) as kafka:
-            _set_up(kafka)
+        config = {**CONFIG, **({_VALIDATOR: _HANDLER} if is_signed else {})}
+        listeners = [PLAINTEXT, SASL, TLS]
+        with FakeCluster(brokers=1, listeners=listeners, config=config, certificates=certificates) as kafka:
+            set_up(kafka.bootstrap(PLAINTEXT))
             with ClientProcess(command, folder, {"do": "nothing"}, 20 * LIMIT_S) as process:
                 assert "value" not in process.hear(), "it knows no such play"
-                yield cls(kafka, process, library)
+                yield cls(kafka, process, library, is_signed)
 
     def password(self, mechanism: str, password: str | None = None) -> dict[str, Any]:
         """Return the settings of the right user of a mechanism, or of one with that password."""
@@ -78,7 +96,8 @@ class Secured:
 
     def token(self, **options: Any) -> dict[str, Any]:
         """Return the settings with a new token, made with these options of `kafka.oauth.token`."""
-        token = self.kafka.oauth.token("dave", claims={"scope": "orders", **options.pop("claims", {})}, **options)
+        claims = {"scope": "orders", **options.pop("claims", {})}
+        token = self.kafka.oauth.token("dave", claims=claims, is_signed=self._is_signed, **options)
         return self.kafka.client_settings(self._library, SASL, mechanism="OAUTHBEARER", token=token)
 
     def certificate(self, name: str | None) -> dict[str, Any]:
@@ -87,13 +106,12 @@ class Secured:
         return self.kafka.client_settings(self._library, TLS, certificate=certificate)
 
     def play(self, do: str, settings: dict[str, Any], **others: str) -> dict[str, str]:
-        """Play "round trip", "group" (a new one) or "transaction", with names that every user may use or with
-        `others`."""
+        """Play "round trip", "group" (a new one) or "transaction" (with a new id). Its names are those that every user
+        may use, or `others`."""
         self.last, self._before = next(self._values), len(self._all_logins())
-        play = {"do": do, "settings": settings, "value": self.last}
-        self._process.say(
-            play | {"topic": TOPIC, "group": f"{GROUP}-{self.last}", "transactional_id": TRANSACTION} | others
-        )
+        play = {"do": do, "settings": self.redirect(settings), "value": self.last, "topic": TOPIC}
+        names = {"group": f"{GROUP}-{self.last}", "transactional_id": f"{TRANSACTION}-{self.last}"}
+        self._process.say(play | names | others)
         return self._process.hear()
 
     def values(self) -> list[str]:
@@ -113,24 +131,32 @@ class Secured:
         return [event for event in self.kafka.journal if isinstance(event, Login)]
 
 
-def _set_up(kafka: FakeCluster) -> None:
-    for topic in (TOPIC, DENIED):
-        kafka.create_topic(topic, partitions=1)
+def set_up(bootstrap: str) -> None:
+    """Create the topics, the ACLs, the SCRAM credentials and the coordinators, over a listener in plain text."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    kinds, patterns, permissions = ResourceType, ResourcePatternType, AclPermissionType
+    topics = [NewTopic(name, 1, 1) for name in (TOPIC, DENIED)]
     # All users may use the topic, except mallory, a certificate's name.
-    kafka.acls.add("topic", TOPIC, "all", principal="User:mallory", permission="deny")
-    for kind, name in (("topic", TOPIC), ("group", GROUP), ("transactional_id", TRANSACTION)):
-        kafka.acls.add(kind, name, "all", principal="User:*", pattern="prefixed")
-    kafka.acls.add("cluster", "kafka-cluster", "idempotent_write", principal="User:*")
-    for key_type in (0, 1):  # the coordinators of groups and of transactions are there before the first client asks
-        wait_until(partial(_has_coordinator, kafka, key_type), "the coordinator")
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap(PLAINTEXT)})
+    acls = [_acl(kinds.TOPIC, TOPIC, patterns.LITERAL, "User:mallory", permissions.DENY)] + [
+        _acl(kind, name, patterns.PREFIXED, "User:*", permissions.ALLOW)
+        for kind, name in ((kinds.TOPIC, TOPIC), (kinds.GROUP, GROUP), (kinds.TRANSACTIONAL_ID, TRANSACTION))
+    ]
+    for made in [*admin.create_topics(topics).values(), *admin.create_acls(acls).values()]:
+        made.result()
     for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
         upsertion = UserScramCredentialUpsertion("carol", ScramCredentialInfo(mechanism, 4096), b"word")
         admin.alter_user_scram_credentials([upsertion])["carol"].result()
+    for key_type in (0, 1):  # the coordinators of groups and of transactions are there before the first client asks
+        wait_until(partial(_has_coordinator, bootstrap, key_type), "the coordinator")
 
 
-def _has_coordinator(kafka: FakeCluster, key_type: int) -> bool:
-    with RawClient(kafka.endpoints[0]) as client:
+def _acl(kind: Any, name: str, pattern: Any, principal: str, permission: Any) -> AclBinding:
+    return AclBinding(kind, name, pattern, principal, "*", AclOperation.ALL, permission)
+
+
+def _has_coordinator(bootstrap: str, key_type: int) -> bool:
+    host, _, port = bootstrap.rpartition(":")
+    with RawClient(NodeEndpoint(1, host, int(port))) as client:
         frame = request(_FIND_COORDINATOR, 4, {"key_type": key_type, "coordinator_keys": ["any"]})
         _, answer = decode_response(_FIND_COORDINATOR, 4, client.ask(frame))
     return bool(answer.coordinators[0].error_code == 0)

@@ -50,12 +50,12 @@ class Refusal(NamedTuple):
     mechanism: str | None = None
 
 
+# The cases in which fakebroker presents another certificate.
+PRESENTED = {"unknown issuer": "unknown issuer", "expired certificate": "expired", "wrong host": "wrong host"}
 REFUSED: Mapping[str, Refusal] = {
     **{f"wrong password, {mechanism}": Refusal(_wrong_password(mechanism), mechanism) for mechanism in USERS},
     "expired token": Refusal(_expired_token),
-    "unknown issuer": Refusal(_presented("unknown issuer")),
-    "expired certificate": Refusal(_presented("expired")),
-    "wrong host": Refusal(_presented("wrong host")),
+    **{case: Refusal(_presented(what)) for case, what in PRESENTED.items()},
     "no certificate": Refusal(lambda secured: secured.play("round trip", secured.certificate(None))),
     "denied certificate": Refusal(lambda secured: secured.play("round trip", secured.certificate("mallory"))),
     "denied topic, producer": Refusal(_denied("round trip", topic=DENIED)),
