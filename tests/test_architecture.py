@@ -66,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "timingwheel",
     },
-    "fakebroker.server.oauth": {"fakebroker.core", "joserfc"},
+    "fakebroker.server.oauth": {"fakebroker.core", "fakebroker.extras", "joserfc"},
     "fakebroker.server.tls": {
         "fakebroker.server",
         "fakebroker.core",
@@ -112,7 +112,16 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.core",
         "fakebroker.producing",
     },
-    "conformance": {"fakebroker", "conformance.clients", "crc32c", "hypothesis", "typer", "rich"},
+    "conformance": {
+        "fakebroker",
+        "conformance.clients",
+        "crc32c",
+        "hypothesis",
+        "typer",
+        "rich",
+        "joserfc",
+        "cryptography",
+    },
     "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "fakebroker_load": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from conformance.sasl.sign_tokens import AUDIENCE, ISSUER, KEYS
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 
 _COMMON = {
@@ -62,6 +63,28 @@ def _logins(listener: str) -> dict[str, str]:
 _SASL = _COMMON | _logins("sasl_plaintext")
 
 
+KEYS_URL = "{keys}"  # in settings
+_VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_OAUTH = "listener.name.sasl_plaintext.oauthbearer"
+_ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls"
+_KEYS_OF_A_FILE = _COMMON | {
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    f"{_OAUTH}.sasl.jaas.config": f"org.apache.kafka.common.security.{_JAAS['oauthbearer']}",
+    f"{_OAUTH}.sasl.server.callback.handler.class": _VALIDATOR,
+    f"{_OAUTH}.sasl.oauthbearer.jwks.endpoint.url": KEYS_URL,
+}
+_SIGNED_ANY = _KEYS_OF_A_FILE | {
+    f"{_OAUTH}.sasl.oauthbearer.allow.unverified.audience": "true",
+    f"{_OAUTH}.sasl.oauthbearer.allow.unverified.issuer": "true",
+    f"{_OAUTH}.sasl.oauthbearer.sub.claim.name": "name",
+    f"{_OAUTH}.sasl.oauthbearer.scope.claim.name": "roles",
+}
+_SIGNED = _KEYS_OF_A_FILE | {
+    f"{_OAUTH}.sasl.oauthbearer.expected.audience": f"{AUDIENCE},second",
+    f"{_OAUTH}.sasl.oauthbearer.expected.issuer": ISSUER,
+}
+
+
 @dataclass(frozen=True)
 class Box:
     brokers: int
@@ -72,6 +95,16 @@ class Box:
     controller_apart: bool = False  # in Kafka: then every broker may die
     has_cuts: bool = False  # and be cut off from the controller
     listeners: tuple[str, ...] = ()  # beside PLAINTEXT, each named as its protocol
+    java_options: tuple[str, ...] = ()
+
+    @property
+    def placed(self) -> dict[str, str]:
+        """Return the settings with the URL of the file of keys in place of `KEYS_URL`: it differs between machines."""
+        return {name: self.place(value) for name, value in self.config.items()}
+
+    def place(self, text: str) -> str:
+        """Return a setting, or an option of Java, with that URL in it."""
+        return text.replace(KEYS_URL, KEYS.as_uri())
 
 
 # What Kafka in a box is given anyway (kafka_box.py), so that both tell the same of it.
@@ -222,5 +255,7 @@ BOXES = {
         },
         listeners=("SASL_SSL",),
     ),
+    "signed-any": Box(1, _SIGNED_ANY, listeners=("SASL_PLAINTEXT",), java_options=(f"{_ALLOWED_URLS}={KEYS_URL}",)),
+    "signed": Box(1, _SIGNED, listeners=("SASL_PLAINTEXT",), java_options=(f"{_ALLOWED_URLS}={KEYS_URL}",)),
     "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),
 }

@@ -119,6 +119,7 @@ class KafkaBox:
         controller_apart: bool = False,
         has_cuts: bool = False,
         listeners: Sequence[str] = (),
+        java_options: Sequence[str] = (),
     ) -> None:
         """`listeners` are those beside PLAINTEXT, each named as its protocol; `others` has their endpoints.
         `brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
@@ -127,6 +128,7 @@ class KafkaBox:
         localhost. `controller_apart`: no broker is the controller. `has_cuts`: brokers can be cut off from it."""
         self._jars = fetch_kafka()
         self._config = dict(config)
+        self._java_options = tuple(java_options)
         self._features = [f"{name}={level}" for name, level in (features or {}).items()]
         self._racks = dict(racks or {})
         remove_leftovers()
@@ -222,7 +224,7 @@ class KafkaBox:
         process.wait()
 
     def _java(self) -> list[str]:
-        return ["java", *JAVA_OPTIONS, "-cp", f"{self._jars}{os.sep}*"]
+        return ["java", *JAVA_OPTIONS, *self._java_options, "-cp", f"{self._jars}{os.sep}*"]
 
     def _file(self, broker_id: int, suffix: str) -> Path:
         return self._folder / f"broker-{broker_id}.{suffix}"

@@ -111,7 +111,7 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        config = box.config | box.kafka_only
+        config = box.placed | box.kafka_only
         apart = box.controller_apart
         self._box = KafkaBox(
             box.brokers,
@@ -121,6 +121,7 @@ class KafkaTarget(_OverTheWire):
             controller_apart=apart,
             has_cuts=box.has_cuts,
             listeners=box.listeners,
+            java_options=[box.place(option) for option in box.java_options],
         )
         self.endpoints, self.others, self.ca = self._box.endpoints, self._box.others, self._box.ca
         super().__init__()
@@ -200,7 +201,7 @@ class FakeTarget(_OverTheWire):
     def __init__(self, box: Box) -> None:
         self.version = __version__
         listeners = [PLAINTEXT, *box.listeners]
-        self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks, life="first", listeners=listeners)
+        self._cluster = FakeCluster(box.brokers, config=box.placed, racks=box.racks, life="first", listeners=listeners)
         self._listeners = box.listeners
         self._features = box.features
         self._cuts: dict[int, Arisen] = {}

@@ -35,7 +35,7 @@ RULES: tuple[Rule, ...] = (
             cases,
             lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000,
         )
-        for cases in ("sasl-oauth/*", "users-logins/oauth-*")
+        for cases in ("sasl-oauth/*", "sasl-signed/*", "users-logins/oauth-*")
     ),
     *(
         Rule("the clocks are two: a token is made now", f"*.{field}_timestamp{behind}", cases, both_wall_times)

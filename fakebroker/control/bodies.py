@@ -385,6 +385,17 @@ class NewCertificate(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"common_name": "alice"}]})
 
 
+class NewToken(Strict):
+    """A token for a login by OAUTHBEARER, valid from now on, on the cluster's clock. A claim of null is left out."""
+
+    subject: str = Field(max_length=1000)
+    lifetime_ms: int = Field(default=3_600_000, ge=-MAX_MS, le=MAX_MS)
+    claims: dict[Name, Any] = {}
+    is_signed: bool = True
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"subject": "alice", "claims": {"aud": "kafka"}}]})
+
+
 class ClientOf(Strict):
     """A client: its library, and how it authenticates."""
 

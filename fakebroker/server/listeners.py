@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from fakebroker.core.clock import Now
+from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.slices import Slices, begin
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
@@ -76,17 +77,29 @@ class Listeners:
                 driver.cluster.set_bound(broker_id, place.host, taken.number, place.listener)
 
     async def serve(self) -> None:
-        """Listen where the brokers run. Raises OSError, and ConfigError for settings of TLS that cannot be used."""
+        """Listen where the brokers run. Raises OSError, and ConfigError for settings of TLS, or keys of tokens, that
+        cannot be used."""
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
                 if self.contexts is not None and place.listener.has_tls:
                     self.contexts.context(self._driver.config_of(broker_id, place.listener))
+                if place.listener.has_sasl:
+                    self._read_keys(broker_id, place.listener)
         for broker_id in self._ports:
             self._begin_change(broker_id)
         for error in await asyncio.gather(*self._changes.values(), return_exceptions=True):
             if error is not None:
                 raise error
         self._driver.settle()
+
+    def _read_keys(self, broker_id: int, listener: Listener) -> None:
+        """Read the file of keys with which a listener verifies tokens, if it has one."""
+        mechanisms = self._driver.cluster.sasl.mechanisms
+        url = mechanisms.jwks_url(broker_id, listener)
+        if url.startswith("file:") and url not in mechanisms.keys:
+            from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
+
+            mechanisms.keys[url] = verifier_of(url)
 
     async def retire(self, old: Driver) -> None:
         """Close the connections of a cluster that was replaced, and listen for the new one."""

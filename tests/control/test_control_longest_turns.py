@@ -36,6 +36,8 @@ ELSEWHERE = {
     "GET /v1/tls": "certificates do not depend on what the cluster has",
     "PUT /v1/tls": "certificates do not depend on what the cluster has",
     "POST /v1/tls/certificates": "certificates do not depend on what the cluster has",
+    "GET /v1/oauth/jwks": "the key does not depend on what the cluster has",
+    "POST /v1/oauth/tokens": "a token does not depend on what the cluster has",
     "POST /v1/client-settings": "it has the addresses of the brokers alone",
     "GET /v1/acls": "it needs an authorizer: test_control_access.py counts its slices",
     "POST /v1/acls": "it needs an authorizer, and takes one ACL",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import ssl
+from pathlib import Path
 
 import pytest
 from support.controlled import Controlled
 from support.requests import metadata
 from support.serving import Serving
 from support.tls_client import TlsClient, context_of
+
+from fakebroker.server.oauth.jwks import verifier_of
 
 pytest.importorskip("cryptography", reason="the extra security is not installed")
 
@@ -89,3 +93,21 @@ def test_the_ready_file_has_the_listeners_and_the_ca() -> None:
         assert facts["listeners"].keys() == {"IN", "OUT"}
         assert facts["bootstrap_servers"] == facts["listeners"]["IN"]
         assert context_of(facts["ca"])
+
+
+def test_keys_and_tokens_for_servers_and_clients_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("joserfc", reason="the extra security is not installed")
+    with Controlled(brokers=1) as controlled:
+        http = controlled.http
+        [key] = http.get("/v1/oauth/jwks").json()["keys"]
+        assert "d" not in key, "the private part"
+        body = {"subject": "alice", "lifetime_ms": 5000, "claims": {"aud": "kafka", "iat": None}}
+        made = http.post("/v1/oauth/tokens", json=body)
+        assert made.status_code == 201
+        (tmp_path / "keys.json").write_text(json.dumps({"keys": [key]}))
+        claims = verifier_of((tmp_path / "keys.json").as_uri())(made.json()["token"])
+        assert (claims["sub"], claims["aud"], sorted(claims)) == ("alice", "kafka", ["aud", "exp", "sub"])
+        unsigned = http.post("/v1/oauth/tokens", json={"subject": "alice", "is_signed": False}).json()["token"]
+        assert unsigned.endswith(".")
+        for wrong in ({}, {"subject": 5}, {"subject": "a", "claims": []}, {"subject": "a", "lifetime_ms": 1.5}):
+            assert http.post("/v1/oauth/tokens", json=wrong).status_code == 422

@@ -18,6 +18,7 @@ from fakebroker.core.faults.presets import Partition
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.server.oauth.jwks import verifier_of
 from support.simulation import START_MONO_MS, SimulatedClient, Simulation
 
 _POLL_MS = 10
@@ -60,8 +61,12 @@ class VirtualTarget:
     version = "virtual"
 
     def __init__(self, box: Box, check_every: int = 1) -> None:
-        self.simulation = Simulation(box.brokers, config=box.config, racks=box.racks, check_every=check_every)
+        self.simulation = Simulation(box.brokers, config=box.placed, racks=box.racks, check_every=check_every)
         self._cuts: dict[int, Arisen] = {}
+        mechanisms = self.simulation.cluster.sasl.mechanisms
+        for listener in box.listeners:
+            if url := mechanisms.jwks_url(1, Listener(listener, listener)):
+                mechanisms.keys[url] = verifier_of(url)
         supported = supported_features()
         updates = [FeatureUpdate(name, level, UNSAFE_DOWNGRADE) for name, level in box.features.items()]
         known = [update for update in updates if update.feature in supported]

@@ -42,7 +42,8 @@ class SaslMechanisms:
     """The mechanisms of all listeners.
 
     find_token   returns the credential of a delegation token, by mechanism and id of the token
-    verify       verifies the signature of a token of OAUTHBEARER
+    verify       verifies the signature of a token of OAUTHBEARER with the key of the cluster
+    keys         do the same with other keys, by the URL in `sasl.oauthbearer.jwks.endpoint.url`
     plain_users  passwords for PLAIN by user, at all listeners, beside those of login modules
     """
 
@@ -61,6 +62,7 @@ class SaslMechanisms:
         self._random = random
         self.verify: Verify = no_keys
         self.plain_users: dict[str, str] = {}
+        self.keys: dict[str, Verify] = {}
 
     def enabled(self, broker_id: int, listener: Listener) -> list[str]:
         """Return the mechanisms that a listener offers, in the order of Kafka's HashSet."""
@@ -77,6 +79,12 @@ class SaslMechanisms:
         """Return how long a session may last at most; 0 for ever."""
         config = self._configs.of_listener(broker_id, listener.name, mechanism)
         return max(config.connections_max_reauth_ms, 0)
+
+    def jwks_url(self, broker_id: int, listener: Listener) -> str:
+        """Return the URL of the keys with which a listener verifies tokens; "" if they are the cluster's own, or if it
+        verifies none."""
+        config = self._configs.of_listener(broker_id, listener.name, oauth_bearer.MECHANISM)
+        return (config.sasl_oauthbearer_jwks_endpoint_url or "") if _checks_signatures(config) else ""
 
     def new_server(self, broker_id: int, listener: Listener, mechanism: str) -> SaslServer:
         """Begin an exchange of an enabled mechanism. Raise ConfigError if its login module cannot be read."""
@@ -96,8 +104,7 @@ class SaslMechanisms:
         )
 
     def _validator(self, config: BrokerConfig, module: LoginModule | None) -> Callable[[str], OAuthBearerToken]:
-        handler = config.sasl_server_callback_handler_class
-        if handler is None or handler.startswith(_UNSECURED):
+        if not _checks_signatures(config):
             options = {} if module is None else module.options
             return lambda token: validate_unsecured(token, options, self._clock.now.wall_ms)
         rules = JwtRules(
@@ -107,4 +114,10 @@ class SaslMechanisms:
             config.sasl_oauthbearer_sub_claim_name,
             config.sasl_oauthbearer_clock_skew_seconds * 1000,
         )
-        return lambda token: validate_signed(token, self.verify, rules, self._clock.now.wall_ms)
+        others = self.keys.get(config.sasl_oauthbearer_jwks_endpoint_url or "")
+        return lambda token: validate_signed(token, others or self.verify, rules, self._clock.now.wall_ms)
+
+
+def _checks_signatures(config: BrokerConfig) -> bool:
+    handler = config.sasl_server_callback_handler_class
+    return handler is not None and not handler.startswith(_UNSECURED)

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from fakebroker.control.bodies import ClientOf, NewCertificate, Presented
+from fakebroker.control.bodies import ClientOf, NewCertificate, NewToken, Presented
 from fakebroker.control.errors import given
 from fakebroker.control.here import Here, Route
 
@@ -30,6 +30,16 @@ class CertificateNow(BaseModel):
     key: str
     keystore_file: str
     keystore_password: str
+
+
+class Jwks(BaseModel):
+    """A set of public keys (RFC 7517)."""
+
+    keys: list[dict[str, Any]]
+
+
+class TokenNow(BaseModel):
+    token: str
 
 
 class ClientSettings(BaseModel):
@@ -65,6 +75,24 @@ async def make_certificate(here: Here, body: NewCertificate) -> CertificateNow:
         keystore_file=str(made.keystore),
         keystore_password=password,
     )
+
+
+@router.get("/oauth/jwks")
+async def get_jwks(here: Here) -> Jwks:
+    """The public key that verifies the tokens of the cluster, as a set of keys. A broker or another server can be told
+    this URL: sasl.oauthbearer.jwks.endpoint.url."""
+    with given():
+        return Jwks(**here.cluster.oauth.jwks)
+
+
+@router.post("/oauth/tokens", status_code=201)
+async def make_token(here: Here, body: NewToken) -> TokenNow:
+    """Make a token for a login by OAUTHBEARER, valid from now on, on the cluster's clock."""
+    with given():
+        token = here.cluster.oauth.token(
+            body.subject, lifetime_ms=body.lifetime_ms, claims=body.claims, is_signed=body.is_signed
+        )
+    return TokenNow(token=token)
 
 
 @router.post("/client-settings")

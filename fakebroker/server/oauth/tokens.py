@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.core.arguments import MAPPING_OR_NONE, STRING, WHOLE_NUMBER, require
-from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
+from fakebroker.server.oauth.jwks import verified_claims
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey
+    from joserfc.jws import CompactSignature
 
 _ALGORITHM: Final = "ES256"
 _CURVE: Final = "P-256"
@@ -54,18 +55,13 @@ class TokenSigner:
 
     def verify(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token with a valid signature. Raise TokenRefused."""
-        from joserfc import jws
-        from joserfc.errors import JoseError
-        from joserfc.jwk import KeySet
+        return verified_claims(token, self._find_key, [_ALGORITHM])
 
-        try:
-            found = jws.deserialize_compact(token, KeySet([self.key]), algorithms=[_ALGORITHM])
-            claims = json.loads(found.payload)
-        except (JoseError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-            raise TokenRefused(f"Could not validate the access token: {type(error).__name__} {error}") from None
-        if not isinstance(claims, dict):
-            raise TokenRefused("Could not validate the access token: its claims are no object")
-        return claims
+    def _find_key(self, signature: CompactSignature) -> ECKey:
+        key_id = signature.headers().get("kid")
+        if key_id not in (None, _KEY_ID):
+            raise ValueError(f"no key has the id {key_id!r}")
+        return self.key
 
 
 class OAuth:

@@ -122,7 +122,9 @@ class SaslServerConfigs:
         STRING, "sub", by="cluster/sasl/mechanisms", doc="claim that has the subject"
     )
     sasl_oauthbearer_token_endpoint_url = StrOrNone(STRING, None, doc="URL from which tokens are got")
-    sasl_oauthbearer_jwks_endpoint_url = StrOrNone(STRING, None, doc="URL from which the keys for checks are got")
+    sasl_oauthbearer_jwks_endpoint_url = StrOrNone(
+        STRING, None, by="cluster/sasl/mechanisms", doc="URL from which the keys for checks are got: of a file"
+    )
     sasl_oauthbearer_jwks_endpoint_refresh_ms = Setting(
         LONG, 3_600_000, doc="interval at which the keys for checks are got again"
     )

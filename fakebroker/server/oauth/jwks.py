@@ -1,0 +1,97 @@
+"""Signatures of tokens, and the public keys that verify them: of this cluster, or of a file.
+
+Theory   `sasl.oauthbearer.jwks.endpoint.url` may name a file with a set of keys (RFC 7517): `file:///keys.json`. It is
+         read when the listeners open, as in Kafka. A token names its key by `kid`. Without a `kid` the first key of the
+         algorithm's type is taken, as jose4j does it. Only algorithms with a public key are accepted: an HMAC with the
+         public key as its secret is no signature, nor is `none`.
+Source   clients/.../security/oauthbearer/internals/secured/JwksFileVerificationKeyResolver.java @ 4.4;
+         jose4j's VerificationJwkSelector.
+Errors   ConfigError for a file that cannot be used, TokenRefused for a token.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from fakebroker.core.errors import ConfigError
+from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
+from fakebroker.core.security.sasl.signed_jwt import Verify
+from fakebroker.extras import not_installed
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, RSAKey
+    from joserfc.jws import CompactSignature
+
+SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
+EXTRA: Final = "security"
+_CURVES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+_ALGORITHMS: Final = (*_CURVES, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+
+
+def verified_claims(
+    token: str, find_key: Callable[[CompactSignature], ECKey | RSAKey], algorithms: Sequence[str]
+) -> Mapping[str, Any]:
+    """Return the claims of a token with a valid signature. Raise TokenRefused."""
+    from joserfc import jws
+    from joserfc.errors import JoseError
+
+    try:
+        found = jws.deserialize_compact(token, find_key, algorithms=algorithms)  # type: ignore[arg-type]
+        claims = json.loads(found.payload)
+    except (JoseError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise TokenRefused(f"Could not validate the access token: {type(error).__name__} {error}") from None
+    if not isinstance(claims, dict):
+        raise TokenRefused("Could not validate the access token: its claims are no object")
+    return claims
+
+
+def verifier_of(url: str) -> Verify:
+    """Return the check of signatures with the keys of a file. Raise ConfigError, and ModuleNotFoundError without the
+    extra."""
+    keys = _keys(_file(url))
+
+    def find_key(signature: CompactSignature) -> ECKey | RSAKey:
+        header = signature.headers()
+        return _chosen(keys, str(header["alg"]), header.get("kid"))
+
+    return lambda token: verified_claims(token, find_key, _ALGORITHMS)
+
+
+def _file(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise ConfigError(f"{SETTING}={url}: keys are read from a file, as in file:///keys.json")
+    return Path(unquote(parts.path))
+
+
+def _keys(path: Path) -> list[ECKey | RSAKey]:
+    try:
+        from joserfc.errors import JoseError
+        from joserfc.jwk import import_key
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            not_installed("a check of signed tokens", error.name or "joserfc", EXTRA), name="joserfc"
+        ) from None
+    try:
+        found = json.loads(path.read_bytes())
+        made: list[Any] = [import_key(each) for each in found["keys"] if each.get("kty") in ("EC", "RSA")]
+    except OSError as error:
+        raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from None
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"{SETTING}: {path} is no set of keys (JWKS): {type(error).__name__} {error}") from None
+    return made
+
+
+def _chosen(keys: Sequence[ECKey | RSAKey], algorithm: str, key_id: object) -> ECKey | RSAKey:
+    """Return the key of a signature. Raise ValueError if there is none."""
+    curve = _CURVES.get(algorithm)
+    for key in keys:
+        values = key.as_dict(private=False)
+        fits = values.get("crv") == curve if curve is not None else values["kty"] == "RSA"
+        if fits and values.get("use", "sig") == "sig" and key_id in (None, values.get("kid")):
+            return key
+    raise ValueError(f"no key with the id {key_id!r} is for {algorithm}")
