@@ -1,0 +1,83 @@
+"""Subscriptions by pattern in a cluster with an authorizer: a pattern matches only what the client may describe."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from support.asking import ask
+from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
+from fakebroker.core.security.acl_binding import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
+from fakebroker.core.security.identity import KafkaPrincipal
+
+_HEARTBEAT, _JOIN_GROUP = 68, 11
+_TOPICS = ("orders", "payments")
+_JOIN: dict[str, Any] = {
+    "group_id": "g",
+    "member_id": "m",
+    "member_epoch": 0,
+    "instance_id": None,
+    "rack_id": None,
+    "rebalance_timeout": timedelta(seconds=10),
+    "subscribed_topic_names": None,
+    "subscribed_topic_regex": ".*",
+    "server_assignor": None,
+    "topic_partitions": (),
+}
+_AGAIN = _JOIN | {
+    "rebalance_timeout": timedelta(milliseconds=-1),
+    "subscribed_topic_regex": None,
+    "topic_partitions": None,
+}
+
+
+@pytest.fixture
+def simulation() -> Simulation:
+    running = Simulation(brokers=1, config={"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:admin"})
+    for topic in (*_TOPICS, "__consumer_offsets"):
+        running.topic(topic, partitions=1, replicas=1)
+    _allow(running, ResourceType.GROUP, "g", AclOperation.READ)
+    return running
+
+
+def _allow(simulation: Simulation, kind: ResourceType, name: str, operation: AclOperation) -> None:
+    binding = AclBinding(kind, name, PatternType.LITERAL, "User:alice", "*", operation, AclPermissionType.ALLOW)
+    simulation.cluster.create_acl(binding)
+
+
+def _client(simulation: Simulation, user: str) -> SimulatedClient:
+    connected = simulation.connect(address="10.0.0.1")
+    connected.connection.principal = KafkaPrincipal("User", user)
+    return connected
+
+
+def _assigned(simulation: Simulation, user: str) -> set[str]:
+    """Return the topics that a member with the pattern `.*` is assigned."""
+    client = _client(simulation, user)
+    epoch = ask(client, _HEARTBEAT, 1, **_JOIN).member_epoch
+    answer = ask(client, _HEARTBEAT, 1, **_AGAIN | {"member_epoch": epoch})
+    names = {
+        topic.topic_id: name
+        for name in (*_TOPICS, "__consumer_offsets")
+        if (topic := simulation.cluster.metadata.topic(name)) is not None
+    }
+    return {names[each.topic_id] for each in answer.assignment.topic_partitions}
+
+
+def test_a_pattern_matches_only_topics_that_the_client_may_describe(simulation: Simulation) -> None:
+    _allow(simulation, ResourceType.TOPIC, "orders", AclOperation.READ)
+    assert _assigned(simulation, "alice") == {"orders"}
+
+
+def test_a_pattern_of_a_client_without_topics_matches_none(simulation: Simulation) -> None:
+    client = _client(simulation, "alice")
+    epoch = ask(client, _HEARTBEAT, 1, **_JOIN).member_epoch
+    answer = ask(client, _HEARTBEAT, 1, **_AGAIN | {"member_epoch": epoch})
+    assert (answer.error_code, answer.assignment) == (0, None)
+
+
+def test_a_pattern_of_a_super_user_matches_every_topic(simulation: Simulation) -> None:
+    assert _assigned(simulation, "admin") == {*_TOPICS, "__consumer_offsets"}
