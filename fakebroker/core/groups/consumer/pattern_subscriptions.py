@@ -4,7 +4,7 @@ Theory   The executor matches all patterns of the group in a task after the requ
          That is due for a new pattern, after a new topic, or if the last time is long ago, at most every 10 s. The
          result is written, and a changed result bumps the epoch.
          Topics that the client of the request may not describe match no pattern of the group. So the result is that of
-         the member whose heartbeat was due, as in Kafka.
+         the member that has sent the heartbeat, as in Kafka.
 Units    milliseconds of wall time.
 Source   group-coordinator/.../GroupMetadataManager.java maybeUpdateRegularExpressions, handleRegularExpressionsResult
          @ 4.4.
