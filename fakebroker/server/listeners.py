@@ -80,7 +80,9 @@ class Listeners:
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
                 if self.contexts is not None and place.listener.has_tls:
-                    self.contexts.context(self._driver.config_of(broker_id, place.listener))
+                    self.contexts.context(
+                        self._driver.config_of(broker_id, place.listener), broker_id, place.listener.name
+                    )
         for broker_id in self._ports:
             self._begin_change(broker_id)
         for error in await asyncio.gather(*self._changes.values(), return_exceptions=True):
