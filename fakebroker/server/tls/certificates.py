@@ -64,7 +64,7 @@ class Certificates:
         self._is_temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="fakebroker-tls-") if folder is None else folder).absolute()
         try:
-            self._make_folder()
+            self.folder.mkdir(parents=True, exist_ok=True)
             self.hosts = _hosts(names)
             self._ca = self._own_ca()
             self._other_ca: _Authority | None = None
@@ -117,12 +117,6 @@ class Certificates:
         """Remove a temporary folder."""
         if self._is_temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _make_folder(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"the folder of certificates {self.folder}: {error.strerror}") from None
 
     def _own_ca(self) -> _Authority:
         """Return the CA of the folder, a new one if there is none. Raises ConfigError if it cannot be read."""

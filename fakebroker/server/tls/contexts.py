@@ -134,7 +134,7 @@ class Contexts:
 
 
 def _unusable(identity: Identity, error: OSError) -> str:
-    """Return what is wrong with a key store whose PEM cannot be loaded."""
+    """Return what is wrong with a key store that OpenSSL cannot load."""
     found = identity.chain.read_bytes() if identity.chain.is_file() else b""
     for mark, what in ((b"CERTIFICATE-----", "certificate"), (b"PRIVATE KEY-----", "key (append it to the file)")):
         if mark not in found:
