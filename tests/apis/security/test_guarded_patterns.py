@@ -12,8 +12,9 @@ from support.simulation import SimulatedClient, Simulation
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 from fakebroker.core.security.acl_binding import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
 from fakebroker.core.security.identity import KafkaPrincipal
+from fakebroker.protocol.group_records.consumer_protocol import Subscription, encode_subscription
 
-_HEARTBEAT, _JOIN_GROUP = 68, 11
+_JOIN_GROUP, _HEARTBEAT, _DESCRIBE = 11, 68, 69
 _TOPICS = ("orders", "payments")
 _JOIN: dict[str, Any] = {
     "group_id": "g",
@@ -81,3 +82,31 @@ def test_a_pattern_of_a_client_without_topics_matches_none(simulation: Simulatio
 
 def test_a_pattern_of_a_super_user_matches_every_topic(simulation: Simulation) -> None:
     assert _assigned(simulation, "admin") == {*_TOPICS, "__consumer_offsets"}
+
+
+def test_a_classic_member_matches_the_patterns_of_its_group_by_what_it_may_describe(simulation: Simulation) -> None:
+    """A new topic makes the patterns of a group due. The next request of any member matches them again."""
+    _allow(simulation, ResourceType.TOPIC, "orders", AclOperation.READ)
+    assert _assigned(simulation, "alice") == {"orders"}
+    simulation.advance(11_000)
+    simulation.topic("refunds", partitions=1, replicas=1)
+    joined = ask(
+        _client(simulation, "alice"),
+        _JOIN_GROUP,
+        3,  # such a member needs no id to join
+        group_id="g",
+        session_timeout=timedelta(seconds=10),
+        rebalance_timeout=timedelta(seconds=10),
+        member_id="",
+        protocol_type="consumer",
+        protocols=[{"name": "range", "metadata": encode_subscription(Subscription(("orders",)))}],
+    )
+    assert joined.error_code == 0
+    epoch = 2
+    for _ in range(2):  # the names are looked up between the two, and change the assignment with the second
+        simulation.advance(1_000)
+        epoch = ask(_client(simulation, "alice"), _HEARTBEAT, 1, **_AGAIN | {"member_epoch": epoch}).member_epoch
+    described = ask(_client(simulation, "admin"), _DESCRIBE, 1, group_ids=["g"], include_authorized_operations=False)
+    [group] = described.groups
+    assigned = {topic.topic_name for member in group.members for topic in member.target_assignment.topic_partitions}
+    assert (len(group.members), assigned) == (2, {"orders"})
