@@ -161,6 +161,15 @@ class RequestContext:
         host = java_address(self._asking.address)
         return authorizer.authorize_by_resource_type(self.principal, host, operation, kind)
 
+    def later_check(self, operation: AclOperation, kind: ResourceType) -> Callable[[str], bool] | None:
+        """Return the check whether the client may do the operation on a resource of the type, by its name. It holds
+        after the response too. None without an authorizer."""
+        authorizer = self.broker.authorizer
+        if authorizer is None:
+            return None
+        principal, host = self.principal, java_address(self._asking.address)
+        return lambda name: authorizer.authorize(principal, host, operation, kind, name)
+
     def authorized_operations(self, kind: ResourceType, name: str) -> int:
         """Return the operations that the client may do on the resource, as bits."""
         supported = SUPPORTED_OPERATIONS[kind]

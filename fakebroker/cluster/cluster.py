@@ -22,6 +22,7 @@ from fakebroker.cluster.faults.engine import Faults
 from fakebroker.cluster.housekeeping import start_housekeeping
 from fakebroker.cluster.lives import Lives
 from fakebroker.cluster.reconfigurables import register_reconfigurables
+from fakebroker.cluster.sasl.doubtful_settings import doubtful_settings
 from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -90,6 +91,8 @@ class Cluster(Lives):
         register_reconfigurables(self.broker_configs, self.controller, self.followers, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
+        for sentence in doubtful_settings(self.config):
+            self._warn(sentence)
 
     # The doors.
 

@@ -64,7 +64,8 @@ class KafkaProtocol(asyncio.BufferedProtocol):
             listener = listener._replace(address=_dialled(transport))
         self._tls = None
         if self._contexts is not None:
-            context = self._contexts.context(self._driver.config_of(self._broker_id, listener))
+            config = self._driver.config_of(self._broker_id, listener)
+            context = self._contexts.context(config, self._broker_id, listener.name)
             self.transport = self._tls = TlsTransport(self.transport, context)
         self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport), listener)
         if self._is_refused(self._broker_id, sock.fileno()):

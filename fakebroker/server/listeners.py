@@ -82,7 +82,9 @@ class Listeners:
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
                 if self.contexts is not None and place.listener.has_tls:
-                    self.contexts.context(self._driver.config_of(broker_id, place.listener))
+                    self.contexts.context(
+                        self._driver.config_of(broker_id, place.listener), broker_id, place.listener.name
+                    )
                 if place.listener.has_sasl:
                     self._read_keys(broker_id, place.listener)
         for broker_id in self._ports:

@@ -182,7 +182,10 @@ def test_a_server_properties_with_an_authorizer_and_users_of_the_command_line(tm
     ("options", "sentence"),
     [
         (("--user", "alice"), "--user 'alice' is not NAME=PASSWORD, as in alice=secret"),
-        (("--user", "a=b", "--listener", "SSL"), "--user need a listener with SASL: add SASL_PLAINTEXT to --listener"),
+        (
+            ("--user", "a=b", "--listener", "SSL"),
+            "a listener with SASL is missing, which --user needs: add SASL_PLAINTEXT to --listener",
+        ),
     ],
 )
 def test_users_that_cannot_be_are_one_sentence(options: tuple[str, ...], sentence: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.consumer_group_frames import describe, join
+from conformance.consumer_group_frames import describe, heartbeat, join
 from conformance.frames import request
 from conformance.group_frames import delete_groups, describe_groups, list_groups
 from conformance.offset_frames import offset_commit, offset_fetch
-from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, Send, Settle, Step, Topic
-from conformance.security.acl_steps import ADMIN, acl_case, admin
+from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, Pause, Send, Settle, Step, Topic
+from conformance.security.acl_steps import ADMIN, CLIENT, acl_case, admin, host_of
 from conformance.transactions.frames import (
     add_partitions,
     describe_transactions,
@@ -78,6 +78,22 @@ def _consumers(what: str, grants: str) -> Case:
         grants=grants.format(group, topic.name),
         topics=(topic,),
         before=(AwaitCoordinator(group), *admin(join(group, _MEMBER, topic.name))),
+    )
+
+
+def _pattern(what: str, grants: str) -> Case:
+    name, group = f"authorized-parts/pattern-{what}", f"acl-pattern-{what}"
+    topics = tuple(Topic(f"acl-pattern-{what}-{number}", partitions=number) for number in (1, 2))
+    looked_up = Pause(300)
+    beat = Send((heartbeat(group, _MEMBER, 1),), CLIENT, host=host_of(name)), Settle(CLIENT)
+    return acl_case(
+        name,
+        "TopicRegexResolver.filterTopicDescribeAuthorizedTopics: a pattern matches what may be described",
+        join(group, _MEMBER, regex=f"acl-pattern-{what}-.*"),
+        grants=grants.format(group, topics[1].name),
+        topics=topics,
+        before=(AwaitCoordinator(group),),
+        after=(looked_up, *beat, *admin(describe(group))),
     )
 
 
@@ -161,6 +177,9 @@ CASES: list[Case] = [
     _consumers("without-topic", "GROUP {0} READ"),
     _consumers("with-topic", "GROUP {0} READ; TOPIC {1} DESCRIBE"),
     _consumers("without-group", "TOPIC {1} ALL"),
+    _pattern("no-topic", "GROUP {0} READ"),
+    _pattern("one-topic", "GROUP {0} READ; TOPIC {1} DESCRIBE"),
+    _pattern("all-topics", "GROUP {0} READ; TOPIC acl-pattern-all-topics* READ"),
     _commit("one-topic", "GROUP {0} READ; TOPIC {1} READ"),
     _commit("described-only", "GROUP {0} READ; TOPIC {1} DESCRIBE"),
     _delete_groups(),

@@ -4,7 +4,8 @@ Behaviour      A member of a consumer group (KIP-848) joins, sends a heartbeat, 
                own, -1, or -2 for a static member that will return. The response has its assignment, if that has changed
                or the member sent a full request. Errors of the request itself come first. The rest is done by the
                group's coordinator, and the response follows once its records are committed. A group of an earlier life
-               of the cluster: UNKNOWN_MEMBER_ID until it is created again, so its members join again.
+               of the cluster: UNKNOWN_MEMBER_ID until it is created again, so its members join again. A pattern
+               matches only topics that the client may describe.
 Version notes  v1: a pattern in RE2 syntax (KIP-848), and the client makes its own member id (KIP-1082).
 Source         core/.../server/KafkaApis.scala handleConsumerGroupHeartbeat;
                group-coordinator/.../GroupCoordinatorService.java consumerGroupHeartbeat @ 4.4.
@@ -199,4 +200,5 @@ def _as_asked(
         owned=owned,
         client_id=ctx.client_id,
         client_host=ctx.client_host,
+        may_describe=ctx.later_check(AclOperation.DESCRIBE, ResourceType.TOPIC),
     )

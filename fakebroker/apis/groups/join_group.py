@@ -22,6 +22,7 @@ from fakebroker.apis.errors import KNOWN, LOST_WRITE, MEMBER, MOMENT, appends, b
 from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest
 from fakebroker.core.groups.classic.protocols import CONSUMER, may_have_very_many_topics, with_topics
 from fakebroker.core.groups.classic.service import join_group
+from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.answers.group_answers import encode_join_group
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.groups.by_hand import read_join_group
@@ -98,5 +99,6 @@ def _handle(ctx: RequestContext, request: JoinGroupRequest, protocols: tuple[Mem
         requires_known_member_id=version >= 4,
         supports_skipping_assignment=version >= 9,
         reason=request.reason,
+        may_describe=ctx.later_check(AclOperation.DESCRIBE, ResourceType.TOPIC),
     )
     join_group(ctx.groups, asked, lambda answer: _respond(ctx, answer))

@@ -2,7 +2,8 @@
 
 Theory   states.py has what may come when. A client that has failed gets its response after the delay of failures, and
          is disconnected. Anything else that is wrong closes the connection at once and without a response.
-         A session lasts as long as its credential, and at most `connections.max.reauth.ms`. A client that sends a
+         A session lasts as long as its credential, and at most `connections.max.reauth.ms`. A session of an expired
+         credential has ended before its first request: in Kafka nanoseconds have passed by then. A client that sends a
          SaslHandshake begins again, with the same mechanism and principal, at most once in a second. Any other request
          after the end of the session closes the connection. Without an end the authenticator is dropped.
          These requests are no requests of the journal and of quotas; each outcome is a `Login` event. Faults that name
@@ -154,7 +155,7 @@ class SaslServerAuthenticator(Authenticator):
         connection, now = self._connection, self._services.clock.now
         most_ms = self._services.mechanisms.max_reauth_ms(connection.broker_id, connection.listener, self.mechanism)
         lifetime_ms = _lifetime_ms(server, most_ms, now.wall_ms)
-        self.expires_ms = None if lifetime_ms is None else self._services.clock.client_ms + lifetime_ms
+        self.expires_ms = None if lifetime_ms is None else self._services.clock.client_ms + (lifetime_ms or -1)
         connection.principal = _principal_of(server)
         connection.by_token = server.by_token
         connection.mechanism = self.mechanism

@@ -11,6 +11,7 @@ from fakebroker.cluster.members import Members
 from fakebroker.cluster.sasl.authenticator import SaslServerAuthenticator, SaslServices
 from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
 from fakebroker.cluster.sasl.requests import RequestReader, Responses
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
 from fakebroker.core.security.sasl.scram_formatter import MECHANISMS
@@ -22,6 +23,13 @@ from fakebroker.protocol.slices import Slices, finish
 _USERS_OF_A_SLICE: Final = 200
 
 
+def _check_login_module(name: str, text: str) -> None:
+    try:
+        parse_login_module(text)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
 @final
 class Sasl:
     """The authentication of all clients of listeners with SASL. Raises ConfigError if a login module that is given at
@@ -31,7 +39,7 @@ class Sasl:
         """`random` gives nonces."""
         for name, text in members.config.listener_texts.items():
             if name.endswith(".sasl.jaas.config"):
-                parse_login_module(text)
+                _check_login_module(name, text)
         self._members = members
         controller = members.controller
         self._scram = controller.scram_credentials

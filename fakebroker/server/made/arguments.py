@@ -142,7 +142,9 @@ class Arguments:
         if spec.acls is not None and not settings.authorizer_class_name:
             raise OptionError("{} need an authorizer: leave out authorizer.class.name", "acls")
         if spec.users is not None and not any(place.listener.has_sasl for place in arguments.places):
-            raise OptionError("{} need a listener with SASL: add SASL_PLAINTEXT to {}", "users", "listeners")
+            raise OptionError(
+                "a listener with SASL is missing, which {} needs: add SASL_PLAINTEXT to {}", "users", "listeners"
+            )
         check_name(spec.clock)
         order_of(spec.schedule, spec.seed)
         return arguments
@@ -189,7 +191,7 @@ def _implied(spec: ClusterSpec) -> dict[str, str]:
 def _refuse_beside_listeners(spec: ClusterSpec) -> None:
     for name in ("port", "advertised_host", "advertised_port"):
         if getattr(spec, name) is not None:
-            raise OptionError(f"leave out {{}}: {{}} have their own, as in {FORM}", name, "listeners")
+            raise OptionError(f"leave out {{}}: each of {{}} has its own, as in {FORM}", name, "listeners")
 
 
 def _changed(text: ListenerText, spec: ClusterSpec) -> Place:

@@ -38,7 +38,7 @@ class Secrets:
     """
 
     def __init__(self, user: str, password: str, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
-        """Raises ValueError for an empty name or password, or for a mechanism that has no users."""
+        """Raises ValueError for a name or password that is empty or has a NUL, or for a mechanism that has no users."""
         names = _check(user, password, mechanisms)
         self.password = password if plain.MECHANISM in names else None
         self.scram = {each.number: _credential(each, user, password) for each in _scram(names)}
@@ -60,6 +60,9 @@ def _check(user: str, password: str, mechanisms: Sequence[str]) -> tuple[str, ..
         raise ValueError("a user needs a name, as in 'alice'")
     if not password:
         raise ValueError(f"the user {user!r} needs a password")
+    for what, text in ((f"the user {user!r}", user), (f"the password of {user!r}", password)):
+        if "\0" in text:
+            raise ValueError(f"{what} has a NUL character, which no client can send by PLAIN")
     return known_mechanisms(mechanisms)
 
 

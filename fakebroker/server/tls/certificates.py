@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fakebroker.core.errors import ConfigError
 from fakebroker.extras import not_installed
 
 if TYPE_CHECKING:
@@ -118,14 +119,17 @@ class Certificates:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _own_ca(self) -> _Authority:
-        """Return the CA of the folder, a new one if there is none."""
+        """Return the CA of the folder, a new one if there is none. Raises ConfigError if it cannot be read."""
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
         certificate, key = self.ca, self.folder / "ca.key"
         if certificate.exists() and key.exists():
-            kept: EllipticCurvePrivateKey = load_pem_private_key(key.read_bytes(), None)  # type: ignore[assignment]
-            return _Authority(x509.load_pem_x509_certificate(certificate.read_bytes()), kept)
+            try:
+                kept: EllipticCurvePrivateKey = load_pem_private_key(key.read_bytes(), None)  # type: ignore[assignment]
+                return _Authority(x509.load_pem_x509_certificate(certificate.read_bytes()), kept)
+            except ValueError:
+                raise ConfigError(f"the CA in {self.folder} cannot be read: remove its ca.pem and ca.key") from None
         ca = _new_ca("fakebroker CA")
         certificate.write_bytes(ca.certificate.public_bytes(Encoding.PEM))
         key.write_bytes(_pem_of(ca.key))

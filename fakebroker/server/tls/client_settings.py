@@ -71,6 +71,9 @@ def client_settings(library: str, servers: str, listener: Listener, tls: Tls, lo
         _check_token(library, listener, login)
     if listener.has_sasl and None in (login.user, login.password) and login.mechanism != OAUTHBEARER:
         raise ValueError(f"the listener {listener.name} has SASL: give user and password")
+    if not listener.has_sasl and (login.user, login.password) != (None, None):
+        raise ValueError(f"user and password are for a listener with SASL, not for the listener {listener.name}")
+    _check_certificate(listener, login.certificate)
     return settings_of(_Facts(servers, listener, tls if listener.has_tls else None, login, tls.token_file))
 
 
@@ -119,8 +122,18 @@ def _java_token(facts: _Facts) -> dict[str, Any]:
     return {"sasl.jaas.config": f"{module} required{claim};"}
 
 
+def _check_certificate(listener: Listener, certificate: object) -> None:
+    if certificate is None:
+        return
+    if not isinstance(certificate, ClientCertificate):
+        raise TypeError(f'certificate must be one of kafka.tls.client("alice"), not {certificate!r}')
+    if not listener.has_tls:
+        raise ValueError(f"a certificate is for a listener with TLS, not for the listener {listener.name}")
+
+
 def _quoted(text: str | None) -> str:
-    escaped = (text or "").replace("\\", "\\\\").replace('"', '\\"')
+    """Return the text in quotes, as Java's StreamTokenizer reads it back: on one line."""
+    escaped = (text or "").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 
 

@@ -20,7 +20,7 @@ from typing import Final
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.server.tls.certificates import Certificates
-from fakebroker.server.tls.stores import Identity, identity_of, trusted_by
+from fakebroker.server.tls.stores import Identity, identity_of, trusted_by, truststore_name
 
 __all__ = ["CHOICES", "Contexts"]
 
@@ -49,7 +49,8 @@ class Contexts:
         self._presented = VALID
         self._ends_ms: int | None = None
         self._made: dict[tuple[object, ...], ssl.SSLContext] = {}
-        self._usable: ssl.SSLContext | None = None  # the last one
+        self._refused: dict[tuple[int, str], tuple[object, ...]] = {}  # settings that could not be used
+        self._usable: dict[tuple[int, str], ssl.SSLContext] = {}  # the last one of each broker and listener
 
     def present(self, what: str, lifetime_ms: int | None = None) -> None:
         """Present `what` of CHOICES in the handshakes from now on. With a lifetime the certificate expires when that
@@ -63,24 +64,34 @@ class Contexts:
         self._presented = what
         self._ends_ms = None if lifetime_ms is None else self._wall_ms() + lifetime_ms
         self._made.clear()  # a new certificate, too
+        self._refused.clear()
 
-    def context(self, config: BrokerConfig) -> ssl.SSLContext | None:
-        """Return the context for a new connection at a broker with these settings; None if the handshake is to stall.
-        If the settings cannot be used, that of the last ones that could. Raises ConfigError if there were none."""
+    def context(self, config: BrokerConfig, broker_id: int, listener: str) -> ssl.SSLContext | None:
+        """Return the context for a new connection at the listener of a broker, which has these settings; None if the
+        handshake is to stall. If the settings cannot be used, that of the listener's last ones that could. Raises
+        ConfigError if there were none."""
         if self._presented == NOTHING:
             return None
         is_over = self._ends_ms is not None and self._wall_ms() >= self._ends_ms
         presented = "expired" if is_over else self._presented
         key = (presented, *_settings(config))
-        if key not in self._made:
+        where = broker_id, listener
+        made = self._made.get(key)
+        if made is None and self._is_new(where, key):
             try:
-                self._made[key] = self._usable = self._new(config, presented)
+                made = self._made[key] = self._new(config, presented)
             except ConfigError as error:
-                if self._usable is None:
+                if where not in self._usable:
                     raise
                 log.error("new connections have the certificate of before: %s", error)
-                self._made[key] = self._usable
-        return self._made[key]
+                self._refused[where] = key
+        if made is not None:
+            self._usable[where] = made
+        return self._usable[where]
+
+    def _is_new(self, where: tuple[int, str], key: tuple[object, ...]) -> bool:
+        """Return False for settings that this listener could not use the last time."""
+        return self._refused.get(where) != key
 
     def _new(self, config: BrokerConfig, presented: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -95,10 +106,13 @@ class Contexts:
         try:
             context.load_cert_chain(identity.chain, password=identity.password)
         except (ssl.SSLError, OSError) as error:
-            raise ConfigError(f"ssl.keystore: the certificate cannot be used: {error}") from None
+            raise ConfigError(_unusable(identity, error)) from None
         context.load_verify_locations(self._certificates.ca)
         if trusted := trusted_by(config):
-            context.load_verify_locations(cadata=trusted)
+            try:
+                context.load_verify_locations(cadata=trusted)
+            except (ssl.SSLError, TypeError):
+                raise ConfigError(f"{truststore_name(config)} has no certificate in the form PEM") from None
         context.verify_mode = _CLIENT_AUTH[config.ssl_client_auth]
         return context
 
@@ -118,6 +132,17 @@ class Contexts:
             case _:
                 made = issue(presented, hosts, is_foreign=True)
         return Identity(made)
+
+
+def _unusable(identity: Identity, error: OSError) -> str:
+    """Return what is wrong with a key store that OpenSSL cannot load."""
+    found = identity.chain.read_bytes() if identity.chain.is_file() else b""
+    for mark, what in ((b"CERTIFICATE-----", "certificate"), (b"PRIVATE KEY-----", "key (append it to the file)")):
+        if mark not in found:
+            return f"the key store {identity.chain} has no {what}"
+    return (
+        f"the key store {identity.chain} cannot be used: {error.reason if isinstance(error, ssl.SSLError) else error}"
+    )
 
 
 def _settings(config: BrokerConfig) -> tuple[object, ...]:

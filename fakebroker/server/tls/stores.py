@@ -13,6 +13,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
 
 _PEM: Final = "PEM"
+_TYPES: Final = ("JKS", "PKCS12", _PEM)  # of a file in the form PKCS#12 the type JKS is as good
 _JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
 
 
@@ -38,6 +39,7 @@ def identity_of(config: BrokerConfig, folder: Path) -> Identity | None:
         return Identity(path, config.ssl_key_password)
     if config.ssl_keystore_location is None:
         return None
+    _check_type("ssl.keystore.type", config.ssl_keystore_type)
     content = _read("ssl.keystore.location", config.ssl_keystore_location)
     if config.ssl_keystore_type.upper() == _PEM:
         return Identity(Path(config.ssl_keystore_location), config.ssl_key_password)
@@ -53,10 +55,23 @@ def trusted_by(config: BrokerConfig) -> str:
     location = config.ssl_truststore_location
     if location is None:
         return ""
+    _check_type("ssl.truststore.type", config.ssl_truststore_type)
     content = _read("ssl.truststore.location", location)
     if config.ssl_truststore_type.upper() == _PEM:
         return content.decode("latin-1")
     return _certificates_of_pkcs12(location, content, config.ssl_truststore_password).decode()
+
+
+def truststore_name(config: BrokerConfig) -> str:
+    """Return the name of the trust store of the settings, for a message."""
+    if config.ssl_truststore_certificates is not None:
+        return "ssl.truststore.certificates"
+    return f"the trust store {config.ssl_truststore_location}"
+
+
+def _check_type(setting: str, kind: str) -> None:
+    if kind.upper() not in _TYPES:
+        raise ConfigError(f"{setting} must be {', '.join(_TYPES[:-1])} or {_TYPES[-1]}, not {kind}")
 
 
 def _read(setting: str, location: str) -> bytes:

@@ -55,7 +55,7 @@ def test_the_places_of_listeners() -> None:
     [
         (["SSL", "SSL"], {}, "each listener needs a different name, not SSL, SSL"),
         ([], {}, "listeners must name a listener"),
-        (["SSL"], {"port": 5}, "leave out port: listeners have their own"),
+        (["SSL"], {"port": 5}, "leave out port: each of listeners has its own"),
         (["SSL"], {"advertised_host": "a"}, "leave out advertised_host"),
         (
             ["A=SSL://:5", "B=SSL://:6"],
@@ -79,7 +79,7 @@ def test_what_is_no_list_of_texts(listeners: Any) -> None:
 def test_a_mistake_is_told_in_the_words_of_the_command_line() -> None:
     with pytest.raises(OptionError) as refused:
         places("SSL", port=5)
-    assert refused.value.on_the_command_line.startswith("leave out --port: --listener have their own")
+    assert refused.value.on_the_command_line.startswith("leave out --port: each of --listener has its own")
 
 
 def test_a_listener_is_found_by_name_or_protocol_alone() -> None:

@@ -53,7 +53,7 @@ MISTAKES = [
     ("a: [\n", (2, 1), None, "this is not valid YAML: expected the node content, but found '<stream end>'"),
     ("users: {alice: 1234}", (1, 9), "alice", "'alice' is a text, not 1234"),
     ("users: {alice: ''}", (1, 1), "users", "the user 'alice' needs a password"),
-    ("users: {a: b}\nlisteners: [SSL]", (1, 1), "users", "users need a listener with SASL"),
+    ("users: {a: b}\nlisteners: [SSL]", (1, 1), "users", "a listener with SASL is missing, which users needs"),
     ("acls: [{name: t, operation: read}]", (1, 8), "acls", "'resource_type' is missing here"),
     ("acls: [{resource_type: topic, nam: t, operation: read}]", (1, 31), "nam", "did you mean 'name'?"),
     (

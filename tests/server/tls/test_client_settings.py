@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from fakebroker import FakeCluster
+from fakebroker.core.security.sasl.jaas_config import parse_login_module
 
 TOKEN: dict[str, Any] = {"mechanism": "OAUTHBEARER", "token": "a.b."}
 JAVA = "org.apache.kafka.common.security.oauthbearer."
@@ -39,6 +40,31 @@ def test_java_makes_an_unsecured_token_of_a_user() -> None:
     assert settings["sasl.jaas.config"] == (
         f'{JAVA}OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="da\\"ve";'
     )
+
+
+def test_java_reads_any_password_back() -> None:
+    password = 'q"u\\o\nt\re\td'
+    with FakeCluster(brokers=1, users={"alice": password}) as kafka:
+        settings = kafka.client_settings("java", user="alice", password=password)
+    assert "\n" not in settings["sasl.jaas.config"]
+    assert parse_login_module(settings["sasl.jaas.config"]).options == {"username": "alice", "password": password}
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ({"user": "alice", "password": "p"}, ValueError, "user and password are for a listener with SASL, not for"),
+        ({"certificate": "alice"}, TypeError, "certificate must be one of kafka.tls.client"),
+    ],
+)
+def test_a_login_that_the_listener_has_not_is_told(given: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with FakeCluster(brokers=1, listeners=["PLAINTEXT", "SSL"]) as kafka:
+        with pytest.raises(kind, match=message):
+            kafka.client_settings("confluent", **given)
+        with pytest.raises(
+            ValueError, match="a certificate is for a listener with TLS, not for the listener PLAINTEXT"
+        ):
+            kafka.client_settings("confluent", certificate=kafka.tls.client("alice"))
 
 
 @pytest.mark.parametrize(

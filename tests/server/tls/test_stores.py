@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.requests import metadata
+from support.messages import decode_response
+from support.requests import metadata, request
 from support.tls_client import TlsClient, context_of
 
 from fakebroker import FakeCluster
@@ -76,10 +77,22 @@ def test_what_cannot_be_used_is_said_at_the_start(theirs: Certificates, tmp_path
         "convert it with keytool": {**right, "ssl.keystore.location": str(jks)},
         "cannot be read as PKCS#12": {**right, "ssl.keystore.password": "wrong"},
         "trust store .* cannot be read as PKCS#12": {**right, "ssl.truststore.location": str(empty)},
-        "ssl.keystore: the certificate cannot be used": {
+        "the key store .*ca.pem has no key": {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(theirs.ca)},
+        "the key store .*broker.key has no certificate": {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(theirs.ca),
+            "ssl.keystore.location": str(theirs.valid.with_suffix(".key")),
         },
+        "ssl.keystore.type must be JKS, PKCS12 or PEM, not BKS": {**right, "ssl.keystore.type": "BKS"},
+        "ssl.truststore.type must be JKS, PKCS12 or PEM, not BKS": {**right, "ssl.truststore.type": "BKS"},
+        "the trust store .*truststore.p12 has no certificate in the form PEM": {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(theirs.truststore),
+        },
+        "the trust store .*broker.key has no certificate in the form PEM": {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(theirs.valid.with_suffix(".key")),
+        },
+        "ssl.truststore.certificates has no certificate": {"ssl.truststore.certificates": "none"},
         "must be specified together": {"ssl.keystore.certificate.chain": theirs.ca.read_text()},
         "ssl.enabled.protocols must name TLSv1.2 or TLSv1.3": {"ssl.enabled.protocols": "TLSv1"},
     }
@@ -87,6 +100,21 @@ def test_what_cannot_be_used_is_said_at_the_start(theirs: Certificates, tmp_path
         kafka = FakeCluster(brokers=1, listeners=["SSL"], config=config)
         with pytest.raises(KafkaError, match=message):
             kafka.start()
+
+
+def test_settings_that_cannot_be_used_leave_a_listener_what_it_had_and_not_what_another_has() -> None:
+    config = {"listener.name.own.ssl.client.auth": "required"}
+    with FakeCluster(brokers=1, listeners=["OWN=SSL", "SSL"], config=config) as kafka:
+        with TlsClient(kafka) as client:
+            changed = {"name": "listener.name.own.ssl.keystore.location", "config_operation": 0, "value": "/nowhere"}
+            resource = {"resource_type": 4, "resource_name": "1", "configs": [changed]}
+            _, answer = decode_response(44, 1, client.ask(request(44, 1, {"resources": [resource]})))
+            assert answer.responses[0].error_code == 0
+        with TlsClient(kafka, "OWN", certificate=kafka.tls.client("a")) as client:
+            assert client.ask(metadata([]))
+        stranger = TlsClient(kafka, "OWN")
+        with stranger, pytest.raises((ssl.SSLError, ConnectionResetError)):
+            stranger.ask(metadata([]))
 
 
 def test_a_folder_keeps_its_ca_and_a_temporary_one_goes(tmp_path: Path) -> None:
@@ -102,6 +130,16 @@ def test_a_folder_keeps_its_ca_and_a_temporary_one_goes(tmp_path: Path) -> None:
         temporary = kafka.tls.ca.parent
         assert temporary.is_dir()
     assert not temporary.exists()
+
+
+def test_a_ca_of_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for name in ("ca.pem", "ca.key"):
+        (broken / name).write_text("nonsense")
+    kafka = FakeCluster(brokers=1, listeners=["SSL"], certificates=broken)
+    with pytest.raises(KafkaError, match=r"broken cannot be read: remove its ca.pem and ca.key"):
+        kafka.start()
 
 
 def test_without_a_listener_with_tls_there_is_nothing_to_trust() -> None:

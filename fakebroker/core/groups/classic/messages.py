@@ -26,6 +26,7 @@ class JoinRequest(NamedTuple):
 
     requires_known_member_id      a new member gets its id first, and rejoins (v4, KIP-394) supports_skipping_assignment
     a rejoining static leader may skip the assignment (v9)
+    may_describe                  tells which topics the client may describe; None for all
     """
 
     group_id: str
@@ -40,6 +41,7 @@ class JoinRequest(NamedTuple):
     requires_known_member_id: bool
     supports_skipping_assignment: bool
     reason: str | None = None
+    may_describe: Callable[[str], bool] | None = None
 
 
 class JoinedMember(NamedTuple):

@@ -117,6 +117,7 @@ class Heartbeats:
                 classic=None,
             ),
             records,
+            request.may_describe,
         )
         if is_new:
             probe = tools.probe

@@ -6,7 +6,7 @@ Source   clients/src/main/resources/common/message/ConsumerGroup{Heartbeat,Descr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,7 +17,8 @@ NOT_SAID = -1  # the rebalance timeout is unchanged
 
 
 class HeartbeatRequest(NamedTuple):
-    """A ConsumerGroupHeartbeat request. None or NOT_SAID means that the value is unchanged or missing."""
+    """A ConsumerGroupHeartbeat request. None or NOT_SAID means that the value is unchanged or missing. `may_describe`
+    tells which topics the client may describe, also after the response; None for all."""
 
     version: int
     group_id: str
@@ -32,6 +33,7 @@ class HeartbeatRequest(NamedTuple):
     owned: Sequence[TopicPartitions] | None = None
     client_id: str = ""
     client_host: str = ""
+    may_describe: Callable[[str], bool] | None = None
 
     @property
     def is_full(self) -> bool:

@@ -3,6 +3,8 @@
 Theory   The executor matches all patterns of the group in a task after the request; the response does not wait for it.
          That is due for a new pattern, after a new topic, or if the last time is long ago, at most every 10 s. The
          result is written, and a changed result bumps the epoch.
+         Topics that the client of the request may not describe match no pattern of the group. So the result is that of
+         the member that has sent the heartbeat, as in Kafka.
 Units    milliseconds of wall time.
 Source   group-coordinator/.../GroupMetadataManager.java maybeUpdateRegularExpressions, handleRegularExpressionsResult
          @ 4.4.
@@ -82,7 +84,9 @@ class PatternSubscriptions:
         if is_due and regexes:
             executor.schedule(
                 key,
-                lambda: resolve_regular_expressions(regexes, self._tools.topics, self._tools.wall_ms),
+                lambda: resolve_regular_expressions(
+                    regexes, self._tools.topics, self._tools.wall_ms, change.may_describe
+                ),
                 lambda found: self._on_resolved(group_id, found),
             )
 

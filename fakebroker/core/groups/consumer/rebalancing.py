@@ -10,7 +10,7 @@ Source   group-coordinator/.../GroupMetadataManager.java updateSubscriptionMetad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, final
 from uuid import UUID
 
@@ -40,12 +40,14 @@ from fakebroker.core.journal.group_events import GenerationBegan
 
 
 class Change(NamedTuple):
-    """A change of one member of a group, with its records."""
+    """A change of one member of a group, with its records. `may_describe` tells which topics its client may describe;
+    None for all."""
 
     group: ConsumerGroup
     old: ConsumerGroupMember
     new: ConsumerGroupMember
     records: list[CoordinatorRecord]
+    may_describe: Callable[[str], bool] | None = None
 
 
 class Epoch(NamedTuple):

@@ -6,13 +6,16 @@ Source   group-coordinator/.../Utils.java throwIfRegularExpressionIsInvalid; ...
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression, Topics
 from fakebroker.core.re2j import WORK_OF_A_SLICE, Pattern, PatternError
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
+
+_CHECKED_OF_A_SLICE: Final = 256
 
 
 def check_regular_expression(regex: str) -> None:
@@ -27,17 +30,30 @@ def check_regular_expression(regex: str) -> None:
 
 
 def resolve_regular_expressions(
-    regexes: Iterable[str], topics: Topics, wall_ms: int
+    regexes: Iterable[str], topics: Topics, wall_ms: int, may_describe: Callable[[str], bool] | None = None
 ) -> Slices[dict[str, ResolvedRegularExpression]]:
-    """Return the present topics that match each pattern. A pattern that cannot be read matches none."""
+    """Return the present topics that match each pattern, without those that the client may not describe. A pattern that
+    cannot be read matches none."""
     names, version = topics.topic_names(), topics.version
     resolved: dict[str, ResolvedRegularExpression] = {}
     for regex in regexes:
         if resolved:
             yield
         found = yield from _matching(regex, names)
+        if may_describe is not None:
+            found = yield from _described(found, may_describe)
         resolved[regex] = ResolvedRegularExpression(found, version, wall_ms)
     return resolved
+
+
+def _described(names: Iterable[str], may_describe: Callable[[str], bool]) -> Slices[frozenset[str]]:
+    allowed: set[str] = set()
+    for number, name in enumerate(names, 1):
+        if may_describe(name):
+            allowed.add(name)
+        if number % _CHECKED_OF_A_SLICE == 0:
+            yield
+    return frozenset(allowed)
 
 
 def _matching(regex: str, names: Sequence[str]) -> Slices[frozenset[str]]:

@@ -13,7 +13,7 @@ from fakebroker.core.security.sasl.jaas_config import LoginModule
 from fakebroker.core.security.sasl.sasl_server import SaslAuthenticationError, SaslServer
 
 MECHANISM: Final = "PLAIN"
-_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+LOGIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _USER: Final = "user_"
 _TOKENS: Final = 3
 _MOST_TOKENS: Final = 4  # Kafka cuts off no more
@@ -58,7 +58,7 @@ class PlainSaslServer(SaslServer):
 def authenticator_of(module: LoginModule | None, users: Mapping[str, str]) -> Callable[[str, str], bool]:
     """Return the check of names and passwords against `users`, and for other names against the options `user_NAME` of a
     login module."""
-    options = module.options if module is not None and module.name == _MODULE else {}
+    options = module.options if module is not None and module.name == LOGIN_MODULE else {}
 
     def authenticate(username: str, password: str) -> bool:
         expected = users.get(username, options.get(_USER + username))

@@ -94,7 +94,7 @@ class ClassicMembers:
         existing = group.members.by_instance(instance_id)
         is_downgrade = existing is not None and self._downgrade.is_last_one_replaced(group, existing)
         subscription = _subscription(request)
-        change = Change(group, old, _as_joined(old, request, subscription), records)
+        change = Change(group, old, _as_joined(old, request, subscription), records, request.may_describe)
         if is_new:
             probe = self._tools.probe
             if probe.listeners:

@@ -1,0 +1,42 @@
+"""Settings of SASL that the cluster accepts, but that let no client in: probably slips of the pen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fakebroker.cluster.sasl.mechanisms import SERVED
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.listener_names import of_listener
+from fakebroker.core.security.sasl import plain
+from fakebroker.core.security.sasl.jaas_config import parse_login_module
+
+_MECHANISMS: Final = "sasl.enabled.mechanisms"
+_JAAS: Final = "sasl.jaas.config"
+_KNOWN: Final = ", ".join(SERVED)
+
+
+def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
+    """Return a sentence for each such setting. All login modules have to be readable."""
+    if "sasl_enabled_mechanisms" in config.given:
+        yield from _not_served(_MECHANISMS, config.sasl_enabled_mechanisms)
+    for name, text in config.listener_texts.items():
+        found = of_listener(name)
+        assert found is not None
+        setting, without_mechanism = found.settings
+        if setting == _MECHANISMS:
+            yield from _not_served(name, [each.strip() for each in text.split(",") if each.strip()])
+        elif without_mechanism == _JAAS:
+            yield from _of_login_module(name, setting.partition(".")[0], text)
+
+
+def _not_served(setting: str, mechanisms: Iterable[str]) -> Iterator[str]:
+    if others := [each for each in mechanisms if each not in SERVED]:
+        yield f"{setting}: {', '.join(others)} is not served, only {_KNOWN}"
+
+
+def _of_login_module(name: str, mechanism: str, text: str) -> Iterator[str]:
+    if mechanism.upper() not in SERVED:
+        yield f"{name}: {mechanism} is not served, only {_KNOWN.lower()}"
+    elif mechanism.upper() == plain.MECHANISM and (module := parse_login_module(text).name) != plain.LOGIN_MODULE:
+        yield f"{name}: only the users of {plain.LOGIN_MODULE} can log in, not those of {module}"
