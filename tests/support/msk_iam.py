@@ -1,4 +1,4 @@
-"""Messages of AWS_MSK_IAM, signed by kafka-python, and by botocore once (msk_iam_vectors.json)."""
+"""Messages of AWS_MSK_IAM, signed by kafka-python, and once by signers of AWS (msk_iam_vectors.json)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def date_of(at_ms: int) -> str:
     return (_EPOCH + timedelta(milliseconds=at_ms)).strftime("%Y%m%dT%H%M%SZ")
+
+
+def ms_of(date: str) -> int:
+    return (datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def fields_at(

@@ -11,7 +11,7 @@ import pytest
 from fakebroker import FakeCluster
 
 TOKEN: dict[str, Any] = {"mechanism": "OAUTHBEARER", "token": "a.b."}
-IAM = {"mechanism": "AWS_MSK_IAM", "user": "AKID", "password": "secret"}
+IAM: dict[str, Any] = {"mechanism": "AWS_MSK_IAM", "user": "AKID", "password": "secret"}
 JAVA = "org.apache.kafka.common.security.oauthbearer."
 
 
