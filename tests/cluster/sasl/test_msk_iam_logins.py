@@ -182,9 +182,9 @@ def test_a_change_of_the_access_keys_counts_for_the_next_login(simulation: Simul
     assert client.principal == "User:alice"
 
 
-def test_a_fault_finds_the_client_by_its_principal(simulation: Simulation) -> None:
+def test_a_fault_selects_the_client_by_principal_and_mechanism(simulation: Simulation) -> None:
     simulation.cluster.now = simulation.now
-    when = {"api": "SaslAuthenticate", "principal": f"User:{ACCESS_KEY}"}
+    when = {"api": "SaslAuthenticate", "principal": f"User:{ACCESS_KEY}", "mechanism": MECHANISM}
     fault = simulation.cluster.faults.add(Fault(when, "SASL_AUTHENTICATION_FAILED", "once"))
     client = SaslClient(simulation)
     assert log_in(client) is None
