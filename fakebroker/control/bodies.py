@@ -403,7 +403,7 @@ class ClientOf(Strict):
         Field(description="aiokafka takes an SSLContext, which is no JSON: make it of the settings of kafka-python")
     )
     listener: Name | None = Field(None, description="its name or protocol; the first one if null")
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"] = "PLAIN"
     user: Name | None = None
     password: Name | None = None
     common_name: str | None = Field(None, min_length=1, max_length=64, description="of a new certificate")

@@ -82,9 +82,9 @@ class Administration:
     ) -> dict[str, Any]:
         """Return the settings with which a client of that library connects to a listener (default: the first one):
         "confluent", "kafka-python", "aiokafka", "java", "librdkafka", "kafkajs", "franz-go", "sarama" or "kafka-go".
-        `user` and `password` are for SASL; the password of a user of `users` is known. A `token` of `oauth` is for
-        OAUTHBEARER, with a library that takes one as a setting. A `certificate` of `tls.client` is for TLS. Raises
-        ValueError."""
+        `user` and `password` are for SASL; the password of a user of `users` is known. For AWS_MSK_IAM they are an
+        access key and its secret; franz-go alone takes them as settings. A `token` of `oauth` is for OAUTHBEARER, with
+        a library that takes one as a setting. A `certificate` of `tls.client` is for TLS. Raises ValueError."""
         require(STRING_OR_NONE, token=token)
         chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
         if password is None and isinstance(user, str):

@@ -12,6 +12,7 @@ from fakebroker.cluster.sasl.authenticator import SaslServerAuthenticator, SaslS
 from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
 from fakebroker.cluster.sasl.requests import RequestReader, Responses
 from fakebroker.core.errors import ConfigError
+from fakebroker.core.security.identity import Listener
 from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
 from fakebroker.core.security.sasl.scram_formatter import MECHANISMS
@@ -47,6 +48,7 @@ class Sasl:
             members.broker_configs,
             controller.scram_credentials,
             controller.delegation_tokens.credential,
+            self._hosts,
             members,
             random,
         )
@@ -59,6 +61,12 @@ class Sasl:
             members.probe,
             members,
         )
+
+    def _hosts(self, broker_id: int, listener: Listener) -> set[str]:
+        """Return the hosts of a listener: where it listens, and what the brokers of the cluster advertise."""
+        registry = self._members.registry
+        advertised = {registry[each].endpoint(listener).host for each in registry.broker_ids}
+        return advertised | {registry[broker_id].bound_to(listener._replace(address=""))[0]}
 
     def begin(self, connection: Connection) -> None:
         """Let the client of a new connection authenticate before its first request."""

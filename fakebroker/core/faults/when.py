@@ -19,12 +19,17 @@ from uuid import UUID
 from fakebroker.core.faults import reading
 from fakebroker.core.faults.points import POINTS
 from fakebroker.core.faults.table import api_keys, api_names
-from fakebroker.core.security.sasl import oauth_bearer, plain
+from fakebroker.core.security.sasl import aws_msk_iam, oauth_bearer, plain
 from fakebroker.core.security.sasl.scram_formatter import MECHANISMS
 
 _VERSIONS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5})|(\+))?", re.ASCII)
 _NEWEST: Final = 32_767
-_MECHANISMS: Final = (plain.MECHANISM, *(each.name for each in MECHANISMS.values()), oauth_bearer.MECHANISM)
+_MECHANISMS: Final = (
+    plain.MECHANISM,
+    *(each.name for each in MECHANISMS.values()),
+    oauth_bearer.MECHANISM,
+    aws_msk_iam.MECHANISM,
+)
 
 ALIASES: Final = {
     "apis": "api",

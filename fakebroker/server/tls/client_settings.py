@@ -19,7 +19,8 @@ from fakebroker.server.tls.in_hand import Tls
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
-MECHANISMS: Final = (PLAIN, "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
+AWS_MSK_IAM: Final = "AWS_MSK_IAM"
+MECHANISMS: Final = (PLAIN, "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER, AWS_MSK_IAM)
 _LOGIN_MODULES: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
     OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
@@ -67,6 +68,8 @@ def client_settings(library: str, servers: str, listener: Listener, tls: Tls, lo
         raise ValueError(f"settings are known for {', '.join(LIBRARIES)}, not for {library!r}")
     if login.mechanism not in MECHANISMS:
         raise ValueError(f"a mechanism is {', '.join(MECHANISMS)}, not {login.mechanism!r}")
+    if login.mechanism == AWS_MSK_IAM and library != "franz-go":
+        raise ValueError(f"{library} does not take access keys as settings: give them to its signer for {AWS_MSK_IAM}")
     if login.token is not None:
         _check_token(library, listener, login)
     if listener.has_sasl and None in (login.user, login.password) and login.mechanism != OAUTHBEARER:

@@ -73,6 +73,7 @@ def test_brokers_have_the_settings_of_kafka() -> None:
         "fakebroker.controller.delay.ms",
         "fakebroker.metadata.delay.ms",
         "fakebroker.request.max.elements",
+        "fakebroker.aws.msk.iam.credentials",
         "super.users",
         "allow.everyone.if.no.acl.found",
     ]

@@ -12,6 +12,7 @@ from fakebroker import FakeCluster
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
 
 TOKEN: dict[str, Any] = {"mechanism": "OAUTHBEARER", "token": "a.b."}
+IAM: dict[str, Any] = {"mechanism": "AWS_MSK_IAM", "user": "AKID", "password": "secret"}
 JAVA = "org.apache.kafka.common.security.oauthbearer."
 
 
@@ -20,6 +21,12 @@ def test_a_token_is_a_setting_of_libraries_without_a_callback() -> None:
         assert kafka.client_settings("kafkajs", **TOKEN)["sasl"] == {"mechanism": "oauthbearer", "token": "a.b."}
         for library in ("franz-go", "sarama"):
             assert kafka.client_settings(library, **TOKEN)["sasl"] == TOKEN
+
+
+def test_an_access_key_is_a_setting_of_franz_go() -> None:
+    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"]) as kafka:
+        found = kafka.client_settings("franz-go", **IAM)["sasl"]
+    assert found == {"mechanism": "AWS_MSK_IAM", "username": "AKID", "password": "secret"}
 
 
 def test_java_gets_a_file_with_the_token_that_is_gone_with_the_cluster() -> None:
@@ -80,6 +87,11 @@ def test_a_login_that_the_listener_has_not_is_told(given: dict[str, Any], kind: 
         ({"library": "kafka-go", **TOKEN}, "kafka-go has no OAUTHBEARER"),
         ({"library": "confluent", **TOKEN}, "leave it out, and set oauth_cb"),
         ({"library": "aiokafka", **TOKEN}, "leave it out, and set sasl_oauth_token_provider"),
+        (
+            {"library": "kafka-python", **IAM},
+            "kafka-python does not take access keys as settings",
+        ),
+        ({"library": "franz-go", "mechanism": "AWS_MSK_IAM"}, "give user and password"),
         ({"library": "conflent"}, "settings are known for java, .*, not for 'conflent'"),
         ({"library": "java", "listener": "SSL"}, "no listener 'SSL': there are SASL_PLAINTEXT"),
     ],

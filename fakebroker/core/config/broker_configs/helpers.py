@@ -10,6 +10,7 @@ from fakebroker.core.config.ip_overrides import parse_overrides
 from fakebroker.core.config.listener_endpoints import parse_endpoint, parse_protocols
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 from fakebroker.core.errors import ConfigError
+from fakebroker.core.iam_access_keys import parse_access_keys
 
 T = TypeVar("T")
 
@@ -33,6 +34,11 @@ def default_of(topics: Setting[T]) -> Setting[T]:
 def addresses(name: str, value: Value) -> None:
     """Check `max.connections.per.ip.overrides`."""
     parse_overrides(str(value))
+
+
+def access_keys(name: str, value: Value) -> None:
+    """Check `fakebroker.aws.msk.iam.credentials`."""
+    parse_access_keys(str(value))
 
 
 def endpoints(name: str, value: Value) -> None:

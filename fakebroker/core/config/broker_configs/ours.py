@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fakebroker.core.config.config_def import INT, LONG, STRING, at_least, one_of
+from fakebroker.core.config.broker_configs.helpers import access_keys
+from fakebroker.core.config.config_def import INT, LONG, PASSWORD, STRING, at_least, one_of
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 
 # Kafka's values of the defaults that differ here, by attribute. Limits that Kafka does not have are off.
@@ -83,5 +84,14 @@ class OurConfigs:
         at_least(1),
         by="cluster/dispatcher",
         doc="most array elements and tagged fields of a request; more close its connection",
+        is_kafkas=False,
+    )
+    fakebroker_aws_msk_iam_credentials = Setting(
+        PASSWORD,
+        "",
+        access_keys,
+        mode=CLUSTER_WIDE,
+        by="cluster/sasl/mechanisms",
+        doc="ACCESSKEY:SECRET or ACCESSKEY:SECRET:USER, by commas: logins by AWS_MSK_IAM",
         is_kafkas=False,
     )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/aws"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
@@ -41,6 +42,8 @@ func mechanism(login settings.SASL) (sasl.Mechanism, error) {
 		return scram.Auth{User: login.Username, Pass: login.Password}.AsSha512Mechanism(), nil
 	case "OAUTHBEARER":
 		return oauth.Auth{Token: login.Token}.AsMechanism(), nil
+	case "AWS_MSK_IAM":
+		return aws.Auth{AccessKey: login.Username, SecretKey: login.Password}.AsManagedStreamingIAMMechanism(), nil
 	}
 	return nil, fmt.Errorf("no mechanism %q", login.Mechanism)
 }
