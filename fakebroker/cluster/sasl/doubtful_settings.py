@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fakebroker.cluster.sasl.mechanisms import SERVED
+from fakebroker.cluster.sasl.mechanisms import KNOWN
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.listener_names import of_listener
 from fakebroker.core.security.sasl import plain
@@ -13,7 +13,7 @@ from fakebroker.core.security.sasl.jaas_config import parse_login_module
 
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _JAAS: Final = "sasl.jaas.config"
-_KNOWN: Final = ", ".join(SERVED)
+_NAMES: Final = ", ".join(KNOWN)
 
 
 def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
@@ -31,12 +31,12 @@ def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
 
 
 def _not_served(setting: str, mechanisms: Iterable[str]) -> Iterator[str]:
-    if others := [each for each in mechanisms if each not in SERVED]:
-        yield f"{setting}: {', '.join(others)} is not served, only {_KNOWN}"
+    if others := [each for each in mechanisms if each not in KNOWN]:
+        yield f"{setting}: {', '.join(others)} is not served, only {_NAMES}"
 
 
 def _of_login_module(name: str, mechanism: str, text: str) -> Iterator[str]:
-    if mechanism.upper() not in SERVED:
-        yield f"{name}: {mechanism} is not served, only {_KNOWN.lower()}"
+    if mechanism.upper() not in KNOWN:
+        yield f"{name}: {mechanism} is not served, only {_NAMES.lower()}"
     elif mechanism.upper() == plain.MECHANISM and (module := parse_login_module(text).name) != plain.LOGIN_MODULE:
         yield f"{name}: only the users of {plain.LOGIN_MODULE} can log in, not those of {module}"

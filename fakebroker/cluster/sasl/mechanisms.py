@@ -37,7 +37,7 @@ from fakebroker.core.security.scram_credentials import ScramCredentials
 
 _SCRAM: Final = {mechanism.name: mechanism for mechanism in MECHANISMS.values()}
 SERVED: Final = (plain.MECHANISM, *_SCRAM, oauth_bearer.MECHANISM)
-_KNOWN: Final = (*SERVED, aws_msk_iam.MECHANISM)
+KNOWN: Final = (*SERVED, aws_msk_iam.MECHANISM)
 _UNSECURED: Final = "org.apache.kafka.common.security.oauthbearer.internals.unsecured."
 
 FindToken = Callable[[str, str], Credential | None]
@@ -78,8 +78,8 @@ class SaslMechanisms:
         """Return the mechanisms that a listener offers, in the order of Kafka's HashSet."""
         config = self._configs.of_listener(broker_id, listener.name)
         if "sasl_enabled_mechanisms" in config.given:
-            return [name for name in hash_map_order(config.sasl_enabled_mechanisms) if name in _KNOWN]
-        return hash_map_order(_KNOWN if self._access_keys(broker_id, listener) else SERVED)
+            return [name for name in hash_map_order(config.sasl_enabled_mechanisms) if name in KNOWN]
+        return hash_map_order(KNOWN if self._access_keys(broker_id, listener) else SERVED)
 
     def max_receive_size(self, broker_id: int, listener: Listener) -> int:
         """Return the largest frame of a client that is not authenticated."""

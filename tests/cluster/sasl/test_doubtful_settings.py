@@ -9,7 +9,7 @@ from fakebroker.core.errors import ConfigError
 
 _OF = "listener.name.sasl_plaintext"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
-_SERVED = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"
+_SERVED = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM"
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_slip_is_told(name: str, value: str, sentence: str) -> None:
 
 def test_right_settings_are_not_told() -> None:
     config = {
-        "sasl.enabled.mechanisms": "PLAIN, SCRAM-SHA-256",
+        "sasl.enabled.mechanisms": "PLAIN, SCRAM-SHA-256, AWS_MSK_IAM",
         f"{_OF}.sasl.enabled.mechanisms": "OAUTHBEARER",
         f"{_OF}.plain.sasl.jaas.config": f'{_PLAIN} required user_a="b";',
     }
