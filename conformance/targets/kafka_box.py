@@ -243,7 +243,7 @@ class KafkaBox:
             "log.cleaner.enable": "false",
             "log.roll.ms": str(2**63 - 1),  # one segment, however far timestamps are apart: a Fetch ends with a segment
             **({"broker.rack": self._racks[broker_id]} if broker_id in self._racks else {}),
-            **self._certificates.settings,
+            **({} if "ssl.keystore.location" in self._config else self._certificates.settings),
             **self._config,
         }
         path = self._file(broker_id, "properties")
