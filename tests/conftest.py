@@ -8,11 +8,13 @@ import os
 import pkgutil
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
 import pytest
 from support import doses
+from support.forked import Forks
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
 from support.rewriting import rewrite_share
 from support.scheduling import OneProcessForSpark, draw_order, sort
@@ -106,6 +108,15 @@ def import_the_rest() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__") and ".clients." not in module.name:  # programs of their own
                 importlib.import_module(module.name)
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Programs in processes of their own that have imported fakebroker, pytest and the clients of Python before."""
+    with Forks(
+        "import aiokafka, confluent_kafka, hypothesis, kafka, pytest; from fakebroker import FakeCluster"
+    ) as forks:
+        yield forks
 
 
 # How many steps were simulated in this session: told at its end.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ RECIPES = {
     for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 }
 STRICT = "import warnings; warnings.filterwarnings('error', '', DeprecationWarning, '__main__')"
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with Forks("import aiokafka, confluent_kafka, kafka; from fakebroker import FakeCluster") as forks:
-        yield forks
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,12 +91,6 @@ def test_cases_that_are_not_chosen_are_nightly() -> None:
 
 Run = Callable[..., pytest.RunResult]
 FILE = "test_kinds.py"
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with Forks("import hypothesis, pytest") as forks:
-        yield forks
 
 
 @pytest.fixture

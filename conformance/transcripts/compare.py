@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from conformance.scenario import At, Case
 from conformance.transcripts.differences import RULES
 from conformance.transcripts.orders import KEYED_BY, SORTED_BY, SORTED_VALUES
-from conformance.transcripts.recording import Heard, Log, Recording
-from conformance.transcripts.words import Transcript, answer_words, batch_words
+from conformance.transcripts.recording import Entry, Heard, Log, Recording
+from conformance.transcripts.words import Transcript, answer_words, batch_words, entry_words
 
 _ABSENT = "(absent)"
 
@@ -39,6 +39,25 @@ def fields_that_differ(case: str, kafka: Transcript, ours: Transcript) -> list[F
         Finding(path, left, right, explain(case, path, left, right))
         for path, left, right in _differ("", ordered(kafka), ordered(ours))
     ]
+
+
+def differences(case: str, kafka: Recording, ours: Recording) -> list[Finding]:
+    """Every field in which the two differ, whatever the time, and what says the same in other bytes. Entries that are
+    the same byte for byte are not decoded."""
+    same = {index for index, (left, right) in enumerate(zip(kafka, ours, strict=False)) if _is_same(left, right)}
+    sides = [
+        [{} if index in same else entry_words(entry) for index, entry in enumerate(side)] for side in (kafka, ours)
+    ]
+    return fields_that_differ(case, *sides) + silent_differences(case, kafka, ours)
+
+
+def _is_same(left: Entry, right: Entry) -> bool:
+    """Return True if both are the same, whatever the time."""
+    if isinstance(left, Heard) and isinstance(right, Heard):
+        return (left.step, left.conn, left.end) == (right.step, right.conn, right.end) and [
+            (answer.to, answer.frame) for answer in left.answers
+        ] == [(answer.to, answer.frame) for answer in right.answers]
+    return left == right
 
 
 def silent_differences(case: str, kafka: Recording, ours: Recording) -> list[Finding]:

@@ -24,10 +24,10 @@ from typing import Any
 from conformance.scenario import Case
 from conformance.targets.boxes import BOXES
 from conformance.targets.wire import Sent
-from conformance.transcripts.compare import Finding, fields_that_differ, silent_differences
+from conformance.transcripts.compare import Finding, differences
 from conformance.transcripts.packed import packed, unpacked
 from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
-from conformance.transcripts.words import asked, words
+from conformance.transcripts.words import asked
 from fakebroker.protocol.messages import api_name
 
 FOLDER = Path(__file__).parents[2] / "tests" / "golden"
@@ -132,7 +132,7 @@ def _merged(case: str, old: Recording, fresh: Recording) -> Recording:
     fresh = _without_times(fresh)
     if [_shape(entry) for entry in old] != [_shape(entry) for entry in fresh]:
         return fresh
-    found = fields_that_differ(case, words(old), words(fresh)) + silent_differences(case, old, fresh)
+    found = differences(case, old, fresh)
     news = [finding.path for finding in found if not _may_differ(finding)]
     merged: list[Entry] = []
     for index, (before, now) in enumerate(zip(old, fresh, strict=True)):

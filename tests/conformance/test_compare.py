@@ -10,7 +10,7 @@ import pytest
 from conformance.scenario import At, Case, Send, Settle
 from conformance.targets.wire import Sent
 from conformance.transcripts import compare as comparison
-from conformance.transcripts.compare import compare, fields_that_differ, side_by_side, silent_differences
+from conformance.transcripts.compare import compare, differences, fields_that_differ, side_by_side, silent_differences
 from conformance.transcripts.recording import Answer, Heard, Recording
 from conformance.transcripts.rule import Rule
 from conformance.transcripts.words import words
@@ -117,3 +117,11 @@ def test_bytes_that_say_something_else_are_told_by_their_words() -> None:
 
 def test_the_time_of_an_answer_is_none_of_its_bytes() -> None:
     assert silent_differences("g/one", heard(FRAME), heard(FRAME, after_ms=5.0)) == []
+
+
+def test_all_differences_are_those_of_the_fields_and_those_of_the_bytes() -> None:
+    first, other, behind = heard(FRAME), heard(FRAME[:-2] + b"\5\0"), heard(FRAME + b"\0")
+    assert differences("g/one", first, heard(FRAME, after_ms=5.0)) == []
+    found = differences("g/one", first * 3, first + other + behind)
+    assert [finding.path for finding in found] == ["[1].answers[0].says.throttle_time", "[2].answers[0].bytes"]
+    assert [finding.path for finding in differences("g/one", first, first * 2)] == ["[1]"]

@@ -13,7 +13,7 @@ from support.virtual_target import VirtualTarget
 from conformance.runner import run
 from conformance.scenario import Case
 from conformance.targets.boxes import BOXES
-from conformance.transcripts.compare import Finding, fields_that_differ, side_by_side, silent_differences, wrong_time
+from conformance.transcripts.compare import Finding, differences, side_by_side, wrong_time
 from conformance.transcripts.golden import Golden, digest
 from conformance.transcripts.recording import Heard, Isr, Log, Recording
 from conformance.transcripts.words import words
@@ -34,10 +34,9 @@ def replayed(case: Case) -> Recording:
 
 
 def unexplained(case: Case, kafka: Recording, ours: Recording) -> list[Finding]:
-    said = words(ours)
-    findings = fields_that_differ(case.name, words(kafka), said) + silent_differences(case.name, kafka, ours)
+    findings = differences(case.name, kafka, ours)
     for at in case.timed:
-        findings += wrong_time(at, "ours", said)
+        findings += wrong_time(at, "ours", words(ours))
     return [finding for finding in findings if finding.reason is None]
 
 

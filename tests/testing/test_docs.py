@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ COMMANDS = re.findall(r"^\$ fakebroker (replay [^|\n]*)(?:\n(every rule held.*))
 
 
 STORAGE = Path(__file__).resolve().parents[2] / ".hypothesis"  # there Hypothesis knows all of Unicode
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with Forks("from fakebroker import FakeCluster") as forks:
-        yield forks
 
 
 @pytest.mark.slow

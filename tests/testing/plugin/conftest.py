@@ -7,7 +7,7 @@ ours by its entry point, as users do (test_fixtures.py).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,6 @@ PLUGIN = "fakebroker.testing.plugin.hooks"
 ROOT = Path(__file__).resolve().parents[3]
 
 Run = Callable[..., pytest.RunResult]
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with Forks("import pytest; from fakebroker import FakeCluster") as forks:
-        yield forks
 
 
 @pytest.fixture
