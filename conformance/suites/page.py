@@ -97,7 +97,9 @@ def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[
         "",
         "## Secured brokers",
         "",
-        "The same listeners, users, certificates and authorizer on both sides.",
+        "The same listeners, users, certificates and authorizer on both sides. A suite that is not in this table",
+        "brings no test that needs them; those of kgo are in kgo-tls. The fixture of kafka-python-secured starts a",
+        "broker for each test, with SSL or SASL_PLAINTEXT.",
         "",
     )
     yield from ("| suite | listeners beside `PLAINTEXT` | users | authorizer |", "|---|---|---|---|")

@@ -23,6 +23,14 @@ _KNOWN = (
         "subscribes to a topic that is made meanwhile, and does not always learn of it",
     ),
     (re.compile(r"^kafka-go TestConn$"), "a deleted topic may be told for a moment yet, a reader may come too late"),
+    (
+        re.compile(r"^kafka-go TestClientAlterConfigs$"),
+        "describes a setting at once after it was altered, of which a broker of Kafka may not have heard yet",
+    ),
+    (
+        re.compile(r"^confluent-kafka-go.* TestIntegration/TestAdmin(ACLs|Config)$"),
+        "describes what it has changed at once after that, of which a broker of Kafka may not have heard yet",
+    ),
     (re.compile(r"^kafka-go TestReaderOnNonZeroPartition$"), "writes to a topic that its leader does not know yet"),
     (re.compile(r"^kafka-go TestClientElectLeaders$"), "asks with a timeout of 0, which has passed: 7"),
     (

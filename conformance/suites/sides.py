@@ -38,7 +38,7 @@ _MODULES = {
     "scram-sha-256": "scram.ScramLoginModule",
     "scram-sha-512": "scram.ScramLoginModule",
 }
-_START_LIMIT_S = 20.0
+_START_LIMIT_S = 60.0
 _HOST = "localhost"  # how suites that have their address inside call it
 _WRITTEN_S = 0.3  # so long it takes until an event is in the file of the journal, and a bit
 _SERVE = "from fakebroker.cli import main; main()"
