@@ -15,7 +15,7 @@ from conformance.suites.kfake import kfake
 from conformance.suites.page import write_page
 from conformance.suites.results import Results, only_there
 from conformance.suites.sides import SIDES
-from conformance.suites.suite import FAILED, LATE, PASSED, NotRun, Suite
+from conformance.suites.suite import FAILED, LATE, PASSED, NotRun, Suite, end_in_order
 from conformance.suites.table import SUITES
 from conformance.targets.kafka_box import Unavailable, cache_folder
 
@@ -33,6 +33,7 @@ def run(
     page: Annotated[bool, typer.Option(help="Write docs/suites.md of all that is known.")] = False,
 ) -> None:
     """Run the suites, and print each test that passes on Kafka and not here. Exit status 1 if there is one."""
+    end_in_order()
     known = [suite.name for suite in SUITES]
     for name in names or ():
         if name not in known:
@@ -81,8 +82,12 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
 def _run(suite: Suite, home: Path, side: str, tests: list[str], results: Results, end: float) -> None:
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     wanted = suite.broker_ids, suite.broker_settings, suite.port
-    proxied: dict[str, Any] = {"racks": suite.racks, "is_proxied": True} if suite.is_proxied and side in SIDES else {}
-    with (SIDES | PEERS)[side](*wanted, **proxied) as running, Progress(*columns, console=console) as progress:
+    more: dict[str, Any] = {"racks": suite.racks, "is_proxied": True} if suite.is_proxied and side in SIDES else {}
+    if suite.security is not None:
+        if side not in SIDES:
+            raise NotRun(f"{side} has no listeners with TLS or SASL")
+        more["security"] = suite.security
+    with (SIDES | PEERS)[side](*wanted, **more) as running, Progress(*columns, console=console) as progress:
         brokers = running.side
         task = progress.add_task(f"{suite.name} on {brokers.name}", total=len(tests))
         for test in tests:

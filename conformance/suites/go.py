@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from conformance.suites.suite import FAILED, PASSED, SKIPPED, Side, Suite, tool
+from conformance.suites.suite import FAILED, PASSED, SKIPPED, Security, Side, Suite, tool
 
 _BINARY = "suite.test"
 
@@ -38,6 +38,7 @@ class GoSuite(Suite):
         sources: str = "",
         racks: Mapping[int, str] | None = None,
         is_proxied: bool = False,
+        security: Security | None = None,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{module}@{version}")
@@ -48,6 +49,7 @@ class GoSuite(Suite):
         self.broker_ids = broker_ids
         self.broker_settings = broker_settings or {}
         self.port = port
+        self.security = security
         self._methods = methods
         self._files = files or {}
         self._sources = sources

@@ -7,7 +7,8 @@ cause   A test that passes on Apache Kafka and not here is our failure. The page
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from conformance.suites.table import NOT_THERE, SUITES
 from conformance.targets.kafka_box import kafka_version
 
 PAGE = Path(__file__).parents[2] / "docs" / "suites.md"
+_OF_A_SUITE = re.compile(r"(?:\| |- )([\w-]+) (?:\| )?`")  # a row, or a test
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,33 @@ class _Ran:
         return f"- {self.suite.name} `{test}`: {reason(result, self.said(side, test), name)}.{there}"
 
 
+@dataclass(frozen=True)
+class _Section:
+    """A section of tests by their results: `tests` returns those of one suite, each with the side of its reason."""
+
+    title: str
+    about: str
+    tests: Callable[[_Ran], Iterator[tuple[str, str]]]
+
+
 def write_page(folder: Path) -> None:
-    PAGE.write_text("\n".join(_lines(folder)) + "\n")
+    """Write the page. A suite without results in the cache keeps what the page says of it."""
+    kept = _kept(PAGE.read_text()) if PAGE.exists() else {}
+    PAGE.write_text("\n".join(_lines(folder, kept)) + "\n")
 
 
-def _lines(folder: Path) -> Iterator[str]:
+def _kept(text: str) -> Mapping[tuple[str, str], list[str]]:
+    """Return the lines of a page that are about one suite, by heading and suite."""
+    heading, found = "", defaultdict[tuple[str, str], list[str]](list)
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line
+        elif named := _OF_A_SUITE.match(line):
+            found[heading, named[1]].append(line)
+    return found
+
+
+def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[str]:
     yield from (
         "# The clients' own suites",
         "",
@@ -58,62 +82,99 @@ def _lines(folder: Path) -> Iterator[str]:
         f"against Apache Kafka {kafka_version()}: brokers with the same ids and settings. Packages are fetched by",
         "the clients of their registries (Go modules, sdists, crates) into the cache; each test is a process of its",
         f"own. With `SUITES='kgo --side kfake'` it meets franz-go's {KFAKE} too ({KFAKE_VERSION.split('-')[-1]}).",
-        "This page is written by `python -m conformance.suites --page`.",
+        "This page is written by `python -m conformance.suites --page`. A suite that was not run since then keeps",
+        "its lines.",
         "",
         f"| suite | package | tests | passed on {KAFKA} | passed here | on Kafka only | here only | on neither "
         f"| skipped on both | passed on {KFAKE} |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     )
-    found, alone = [], []
-    for suite in SUITES:
-        ran = _ran(folder, suite)
-        if not ran.ours:
-            yield f"| {suite.name} | `{suite.package}` | not run | | | | | | | |"
-            continue
-        if not ran.kafka:
-            passed = sum(result.what == PASSED for result in ran.ours.values())
-            skipped = sum(result.what == SKIPPED for result in ran.ours.values())
-            run = len(ran.ours)
-            yield f"| {suite.name} | `{suite.package}` | {run} | not run | {passed} | | | | {skipped} here | |"
-            alone.append(ran)
-            continue
-        words = Counter((ran.kafka[test].what == PASSED, ran.ours[test].what == PASSED) for test in ran.both)
-        skipped = sum(ran.kafka[test].what == SKIPPED and ran.ours[test].what == SKIPPED for test in ran.both)
-        # A suite that ran out of time on one side has not been run whole.
-        all_of = max(len(ran.ours), len(ran.kafka))
-        count = f"{len(ran.both)}" if len(ran.both) == all_of else f"{len(ran.both)} of {all_of}"
-        there = sum(result.what == PASSED for result in ran.kfake.values())
-        yield (
-            f"| {suite.name} | `{suite.package}` | {count} | {words[True, True] + words[True, False]} | "
-            f"{words[True, True] + words[False, True]} | {words[True, False]} | {words[False, True]} | "
-            f"{words[False, False] - skipped} | {skipped} | {f'{there} ' if ran.kfake else ''}|"
-        )
-        found.append(ran)
+    ran = {suite.name: _ran(folder, suite) for suite in SUITES}
+    for name, each in ran.items():
+        rows = [row for row in kept.get(("", name), ()) if f"`{each.suite.package}`" in row]
+        yield rows[0] if rows and not each.ours else _row(each)
+    yield from (
+        "",
+        "## Secured brokers",
+        "",
+        "The same listeners, users, certificates and authorizer on both sides. A suite that is not in this table",
+        "brings no test that needs them; those of kgo are in kgo-tls. The fixture of kafka-python-secured starts a",
+        "broker for each test, with SSL or SASL_PLAINTEXT.",
+        "",
+    )
+    yield from ("| suite | listeners beside `PLAINTEXT` | users | authorizer |", "|---|---|---|---|")
+    yield from (
+        _secured(suite) for suite in SUITES if suite.security or "authorizer.class.name" in suite.broker_settings
+    )
     yield from ("", "## Not run", "")
     for name, why in NOT_THERE.items():
         yield f"- **{name}**: {why}"
-    yield from ("", f"## Passes on {KAFKA}, not on {OURS}", "", "Ours, each of them, and why.", "")
-    for ran in found:
-        yield from (ran.line(test, "ours") for test in only_there(ran.ours, ran.kafka, PASSED))
-    if alone:
-        yield from ("", f"## Does not pass on {OURS}, and was not run on {KAFKA}", "")
-    for ran in alone:
-        yield from (ran.line(test, "ours") for test, each in ran.ours.items() if each.what not in (PASSED, SKIPPED))
-    yield from ("", f"## Passes on {OURS}, not on {KAFKA}", "")
-    for ran in found:
-        tests = only_there(ran.kafka, ran.ours, PASSED)
-        yield from (ran.line(test, "kafka") for test in tests if ran.kafka[test].what != SKIPPED)
-    yield from (
-        "",
-        "## Passes on neither",
-        "",
-        f"The suite's, or Kafka's as much as ours: what {KAFKA} made of it.",
-        "",
+    for section in _SECTIONS:
+        heading, lines = f"## {section.title}", list[str]()
+        for name, each in ran.items():
+            told = [each.line(test, side) for test, side in section.tests(each)]
+            lines += told if each.ours else kept.get((heading, name), [])
+        yield from ("", heading, "", *([section.about, ""] if section.about else []), *lines)
+
+
+def _row(ran: _Ran) -> str:
+    suite = f"| {ran.suite.name} | `{ran.suite.package}` |"
+    if not ran.ours:
+        return f"{suite} not run | | | | | | | |"
+    if not ran.kafka:
+        passed = sum(result.what == PASSED for result in ran.ours.values())
+        skipped = sum(result.what == SKIPPED for result in ran.ours.values())
+        return f"{suite} {len(ran.ours)} | not run | {passed} | | | | {skipped} here | |"
+    words = Counter((ran.kafka[test].what == PASSED, ran.ours[test].what == PASSED) for test in ran.both)
+    skipped = sum(ran.kafka[test].what == SKIPPED and ran.ours[test].what == SKIPPED for test in ran.both)
+    # A suite that ran out of time on one side has not been run whole.
+    all_of = max(len(ran.ours), len(ran.kafka))
+    count = f"{len(ran.both)}" if len(ran.both) == all_of else f"{len(ran.both)} of {all_of}"
+    there = sum(result.what == PASSED for result in ran.kfake.values())
+    return (
+        f"{suite} {count} | {words[True, True] + words[True, False]} | "
+        f"{words[True, True] + words[False, True]} | {words[True, False]} | {words[False, True]} | "
+        f"{words[False, False] - skipped} | {skipped} | {f'{there} ' if ran.kfake else ''}|"
     )
-    for ran in found:
-        for test in ran.both:
-            if not {PASSED, SKIPPED} & {ran.ours[test].what, ran.kafka[test].what}:
-                yield ran.line(test, "kafka")
+
+
+def _secured(suite: Suite) -> str:
+    listeners = ", ".join(f"`{name}`" for name in suite.security.ports) if suite.security else ""
+    if suite.broker_settings.get("ssl.client.auth") == "required":
+        listeners += ", with certificates of clients"
+    users = ", ".join(f"`{name}`" for name in suite.security.users) if suite.security else ""
+    authorizer = suite.broker_settings.get("authorizer.class.name", "").rpartition(".")[2]
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in (suite.name, listeners, users, authorizer))
+
+
+def _on_kafka_only(ran: _Ran) -> Iterator[tuple[str, str]]:
+    yield from ((test, "ours") for test in only_there(ran.ours, ran.kafka, PASSED))
+
+
+def _not_here(ran: _Ran) -> Iterator[tuple[str, str]]:
+    for test, result in ran.ours.items():
+        if not ran.kafka and result.what not in (PASSED, SKIPPED):
+            yield test, "ours"
+
+
+def _here_only(ran: _Ran) -> Iterator[tuple[str, str]]:
+    for test in only_there(ran.kafka, ran.ours, PASSED):
+        if ran.kafka[test].what != SKIPPED:
+            yield test, "kafka"
+
+
+def _on_neither(ran: _Ran) -> Iterator[tuple[str, str]]:
+    for test in ran.both:
+        if not {PASSED, SKIPPED} & {ran.ours[test].what, ran.kafka[test].what}:
+            yield test, "kafka"
+
+
+_SECTIONS = (
+    _Section(f"Passes on {KAFKA}, not on {OURS}", "Ours, each of them, and why.", _on_kafka_only),
+    _Section(f"Does not pass on {OURS}, and was not run on {KAFKA}", "", _not_here),
+    _Section(f"Passes on {OURS}, not on {KAFKA}", "", _here_only),
+    _Section("Passes on neither", f"The suite's, or Kafka's as much as ours: what {KAFKA} made of it.", _on_neither),
+)
 
 
 def _ran(folder: Path, suite: Suite) -> _Ran:

@@ -11,22 +11,27 @@ from conformance.suites.suite import FAILED, PASSED, SKIPPED, NotRun, Side, Suit
 
 
 class PythonSuite(Suite):
-    """The tests under the folder `tests` of the sdist. `missing` are files that it has left out, by name: what they say
-    is ours, tests are never among them."""
+    """The tests in these files and folders of the sdist.
+
+    missing   are files that it has left out, by name: what they say is ours, tests are never among them
+    fetched   fetches what the tests need besides
+    """
 
     def __init__(
         self,
         name: str,
         version: str,
-        tests: str,
+        tests: Sequence[str],
         settings_of: Callable[[Side], Mapping[str, str]],
         needs: Sequence[str] = (),
         missing: Mapping[str, str] | None = None,
         broker_ids: Sequence[int] = (1, 2, 3),
         broker_settings: Mapping[str, str] | None = None,
         limit_s: float = 120.0,
+        fetched: Callable[[], object] | None = None,
+        package: str = "",
     ) -> None:
-        super().__init__(name, version, f"{name}=={version}")
+        super().__init__(name, version, f"{package or name}=={version}")
         self._tests = tests
         self._settings_of = settings_of
         self._needs = needs
@@ -34,8 +39,11 @@ class PythonSuite(Suite):
         self.broker_ids = broker_ids
         self.broker_settings = broker_settings or {}
         self.limit_s = limit_s
+        self._fetched = fetched
 
     def prepare(self, folder: Path) -> None:
+        if self._fetched is not None:
+            self._fetched()
         stamp, wanted = folder / "ready", repr((self.package, self._needs, self._missing))
         if stamp.exists() and stamp.read_text() == wanted:
             return
@@ -48,10 +56,14 @@ class PythonSuite(Suite):
         for archive in (folder / "sdist").glob("*.tar.gz"):
             with tarfile.open(archive) as files:
                 files.extractall(folder / "source", filter="data")
-        if not (self.where(folder) / self._tests).is_dir():
-            raise NotRun(f"the sdist of {self.package} has no {self._tests}")
+        for tests in self._tests:
+            if not (self.where(folder) / tests).exists():
+                raise NotRun(f"the sdist of {self.package} has no {tests}")
         for name, text in self._missing.items():
-            (self.where(folder) / name).write_text(text)
+            path = self.where(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755 if name.endswith(".sh") else 0o644)
         stamp.write_text(wanted)
 
     def where(self, folder: Path) -> Path:
@@ -59,7 +71,7 @@ class PythonSuite(Suite):
 
     def tests(self, folder: Path) -> list[str]:
         told = tool(
-            [self._python(folder), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", self._tests],
+            [self._python(folder), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *self._tests],
             self.where(folder),
             variables=self.settings(Side("", "", [("127.0.0.1", 1)])),
         )

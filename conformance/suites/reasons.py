@@ -12,7 +12,7 @@ _SHOWN = 160
 _NOT_OFFERED = re.compile(r"does not support the '(\w+)Request'|API does not support this version: (\w+)")
 # By the name of a suite and of its test: what neither its output nor what it asked for tells.
 _KNOWN = (
-    (re.compile(r"^kgo .*Share"), "needs share groups, which are not served yet"),
+    (re.compile(r"^kgo(-tls)? .*Share"), "needs share groups, which are not served yet"),
     (
         re.compile(r"^kafka-go TestConsumerGroupWithGroupTopicsSingle"),
         "wants a topic that is created by itself to be unknown for some milliseconds more. Its twin of one topic, "
@@ -23,6 +23,14 @@ _KNOWN = (
         "subscribes to a topic that is made meanwhile, and does not always learn of it",
     ),
     (re.compile(r"^kafka-go TestConn$"), "a deleted topic may be told for a moment yet, a reader may come too late"),
+    (
+        re.compile(r"^kafka-go TestClientAlterConfigs$"),
+        "describes a setting at once after it was altered, of which a broker of Kafka may not have heard yet",
+    ),
+    (
+        re.compile(r"^confluent-kafka-go.* TestIntegration/TestAdmin(ACLs|Config)$"),
+        "describes what it has changed at once after that, of which a broker of Kafka may not have heard yet",
+    ),
     (re.compile(r"^kafka-go TestReaderOnNonZeroPartition$"), "writes to a topic that its leader does not know yet"),
     (re.compile(r"^kafka-go TestClientElectLeaders$"), "asks with a timeout of 0, which has passed: 7"),
     (
@@ -30,11 +38,10 @@ _KNOWN = (
         "describes a credential at once after it was deleted, which a broker of Kafka may not have heard of yet",
     ),
     (re.compile(r"^kafka-python .*::test_group$"), "the group is not stable within the test's own 15 s"),
-    (re.compile(r"^kafka-python .*ssl"), "wants files of its repository, and SSL"),
     (re.compile(r"^watermill-kafka TestPublishSubscribe$"), "one of its parts ended at its own limit of time"),
     (re.compile(r"^kafka-go TestReaderConsumerGroup$"), "a nil pointer in the test itself, after the commits"),
     (re.compile(r"^kafka-go TestReaderReadCompactedMessage"), "segments of 200 bytes, which Kafka 4 refuses"),
-    (re.compile(r"^kafka-go TestWriter$|ACL|(?i:_acls$)"), "needs an authorizer, or SASL"),
+    (re.compile(r"^kgo-tls TestIssue769$"), "has a dialer of its own, which kgo refuses beside TLS"),
 )
 # By what a test printed.
 _REASONS = (

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from conformance.suites.suite import FAILED, PASSED, SKIPPED, NotRun, Side, Suite, tool
+from conformance.suites.suite import FAILED, PASSED, SKIPPED, NotRun, Security, Side, Suite, tool
 
 _MANIFEST = '[package]\nname = "suites"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n'
 
@@ -28,6 +28,7 @@ class RustSuite(Suite):
         broker_ids: Sequence[int] = (1, 2, 3),
         broker_settings: Mapping[str, str] | None = None,
         port: int | None = None,
+        security: Security | None = None,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{name} {version}")
@@ -38,6 +39,7 @@ class RustSuite(Suite):
         self.broker_ids = broker_ids
         self.broker_settings = broker_settings or {}
         self.port = port
+        self.security = security
         self.limit_s = limit_s
 
     def prepare(self, folder: Path) -> None:

@@ -10,14 +10,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 from urllib.request import Request, urlopen
 
-from conformance.suites.suite import NotRun, Side
+from conformance.suites.suite import NotRun, Security, Side
 from conformance.targets.kafka_box import KafkaBox, kafka_version
 from fakebroker import __version__
+from fakebroker.server.tls.certificates import Certificates, ClientCertificate
 
 OURS, KAFKA = "fakebroker", "Apache Kafka"
 # For both. Suites make many small groups and topics; the rest is as Kafka has it where nothing is given.
@@ -32,7 +33,12 @@ SETTINGS = {
     "share.coordinator.state.topic.num.partitions": "5",
     "share.coordinator.state.topic.min.isr": "2",
 }
-_START_LIMIT_S = 20.0
+_MODULES = {
+    "plain": "plain.PlainLoginModule",
+    "scram-sha-256": "scram.ScramLoginModule",
+    "scram-sha-512": "scram.ScramLoginModule",
+}
+_START_LIMIT_S = 60.0
 _HOST = "localhost"  # how suites that have their address inside call it
 _WRITTEN_S = 0.3  # so long it takes until an event is in the file of the journal, and a bit
 _SERVE = "from fakebroker.cli import main; main()"
@@ -66,20 +72,52 @@ def fakebroker(
     *,
     racks: Mapping[int, str] | None = None,
     is_proxied: bool = False,
+    security: Security | None = None,
 ) -> Iterator[Running]:
     """`fakebroker serve`, as a user starts it; with a port, as the broker on that port of localhost, or the first one.
     Raises NotRun."""
-    options = ["--broker-ids", ",".join(map(str, broker_ids)), "--port", str(port or 0)]
-    options += ["--advertised-host", _HOST if port else "127.0.0.1", "--defaults", "kafka"]
+    options = ["--broker-ids", ",".join(map(str, broker_ids)), "--defaults", "kafka", "--control-port", "0"]
+    if security is None:
+        options += ["--port", str(port or 0), "--advertised-host", _HOST if port else "127.0.0.1"]
     if is_proxied:
         options += ["--toxiproxy-port", "0"]
     for broker_id, rack in (racks or {}).items():
         options += ["--rack", f"{broker_id}={rack}"]
     for name, value in (SETTINGS | dict(settings)).items():
         options += ["--config", f"{name}={value}"]
-    with _serve(options) as (facts, events):
-        where = [(each["host"], each["port"]) for each in facts["brokers"]]
-        yield Running(Side(OURS, __version__, where, facts.get("toxiproxy_url", "")), events)
+    with _certificates(security) as made:
+        if security is not None:
+            options += _listeners(security, port, made)
+        with _serve(options) as (facts, events):
+            where = [(each["host"], each["port"]) for each in facts["brokers"]]
+            found = facts["listeners"] if security else {}
+            yield Running(Side(OURS, __version__, where, facts.get("toxiproxy_url", ""), found, *_files(made)), events)
+
+
+def _listeners(security: Security, port: int | None, made: Certificates | None) -> list[str]:
+    """Return the options of `serve` for its listeners, of which the first is in plain text, and for its users."""
+    plain = f"PLAINTEXT=PLAINTEXT://127.0.0.1:{port},advertised={_HOST}:{port}" if port else "PLAINTEXT"
+    options = ["--listener", plain]
+    for name, other in security.ports.items():
+        options += ["--listener", f"{name}={name}://127.0.0.1:{other}" if other else name]
+    for name, password in security.users.items():
+        options += ["--user", f"{name}={password}"]
+    return options if made is None else [*options, "--certificates", str(made.folder)]
+
+
+@contextmanager
+def _certificates(security: Security | None) -> Iterator[Certificates | None]:
+    """Yield the certificates of both sides; none if no listener has TLS."""
+    if security is None or not any(name.endswith("SSL") for name in security.ports):
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="fakebroker-suites-tls-") as folder:
+        yield Certificates(["127.0.0.1", _HOST], folder)
+
+
+def _files(made: Certificates | None) -> tuple[Path | None, ClientCertificate | None]:
+    """Return the certificate of the CA, and one for clients."""
+    return (None, None) if made is None else (made.ca, made.client("suite"))
 
 
 @contextmanager
@@ -116,27 +154,51 @@ def apache_kafka(
     *,
     racks: Mapping[int, str] | None = None,
     is_proxied: bool = False,
+    security: Security | None = None,
 ) -> Iterator[Running]:
     """Start Kafka. With a port there is one broker on it, or the proxies of all brokers from it on. Raises
     Unavailable."""
     as_usual = {"log.cleaner.enable": "true", "log.roll.ms": "604800000"}
-    told = {"advertised.listeners": f"PLAINTEXT://{_HOST}:{port}"} if port and not is_proxied else {}
-    asked = SETTINGS | as_usual | told | dict(settings)
-    if is_proxied:
-        box = KafkaBox(broker_ids, asked, racks=racks, advertised_port=port)
-    else:
-        box = KafkaBox(broker_ids, asked, racks=racks, port=port)
-    box.start()
-    try:
+    ports = dict(security.ports) if security else {}
+    told = [f"PLAINTEXT://{_HOST}:{port}", *(f"{name}://127.0.0.1:{other}" for name, other in ports.items())]
+    advertised = {"advertised.listeners": ",".join(told)} if port and not is_proxied else {}
+    asked = SETTINGS | as_usual | advertised | dict(settings)
+    with _certificates(security) as made, ExitStack() as stack:
+        if is_proxied:
+            box = KafkaBox(broker_ids, asked, racks=racks, advertised_port=port)
+        else:
+            users = security.users if security else {}
+            asked |= _kafka_security(security, made)
+            box = KafkaBox(broker_ids, asked, racks=racks, port=port, listeners=ports, users=users)
+        stack.callback(box.stop)
+        box.start()
         if is_proxied:
             assert port is not None
-            with _proxies(list(box.endpoints.values()), port) as url:
-                where = [(_HOST, port + index) for index in range(len(broker_ids))]
-                yield Running(Side(KAFKA, kafka_version(), where, url))
-        else:
-            yield Running(Side(KAFKA, kafka_version(), list(box.endpoints.values())))
-    finally:
-        box.stop()
+            url = stack.enter_context(_proxies(list(box.endpoints.values()), port))
+            where = [(_HOST, port + index) for index in range(len(broker_ids))]
+            yield Running(Side(KAFKA, kafka_version(), where, url))
+            return
+        found = {
+            listener: ",".join("{}:{}".format(*box.others[listener, broker_id]) for broker_id in broker_ids)
+            for listener in ports
+        }
+        where = list(box.endpoints.values())
+        yield Running(Side(KAFKA, kafka_version(), where, "", found, *_files(made)))
+
+
+def _kafka_security(security: Security | None, made: Certificates | None) -> dict[str, str]:
+    """Return what brokers of Kafka are told about their certificate, and about the users of PLAIN."""
+    settings: dict[str, str] = {}
+    if made is not None:
+        for store, path in (("keystore", made.valid), ("truststore", made.ca)):
+            settings |= {f"ssl.{store}.type": "PEM", f"ssl.{store}.location": str(path)}
+    for listener in security.ports if security else ():
+        if security and listener.startswith("SASL"):
+            users = " ".join(f'user_{name}="{password}"' for name, password in security.users.items())
+            for mechanism, module in _MODULES.items():
+                jaas = f"org.apache.kafka.common.security.{module} required{f' {users}' * (mechanism == 'plain')};"
+                settings[f"listener.name.{listener.lower()}.{mechanism}.sasl.jaas.config"] = jaas
+    return settings
 
 
 @contextmanager

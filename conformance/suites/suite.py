@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -17,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from fakebroker.server.tls.certificates import ClientCertificate
 
 PASSED, FAILED, SKIPPED, LATE = "passed", "failed", "skipped", "timed out"
 _SHOWN = 400  # characters of what a tool said
@@ -36,13 +39,32 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Security:
+    """Listeners beside the one in plain text, and the users of those with SASL.
+
+    ports   the port of the first broker by listener, each named as its protocol; None takes free ports
+    users   passwords by name, for PLAIN and both mechanisms of SCRAM
+    """
+
+    ports: Mapping[str, int | None]
+    users: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Side:
-    """Running brokers: their name and addresses, and the API of the toxiproxy before them, if there is one."""
+    """Running brokers: their name and addresses, and the API of the toxiproxy before them, if there is one.
+
+    secured   the addresses of the listeners of `Security`, by listener, as in `servers`
+    ca        the certificate that clients of these trust, and `client` one for clients
+    """
 
     name: str
     version: str
     bootstrap: Sequence[tuple[str, int]]
     toxiproxy: str = ""
+    secured: Mapping[str, str] = field(default_factory=dict)
+    ca: Path | None = None
+    client: ClientCertificate | None = None
 
     @property
     def servers(self) -> str:
@@ -56,6 +78,7 @@ class Suite(ABC):
     broker_ids        the brokers that it needs, as the fixtures of its repository start them; also broker_settings
     racks             the racks of these brokers
     port              the port of the first broker, for a suite that takes no address
+    security          its listeners with TLS or SASL
     is_proxied        True if it needs toxiproxy before them, with proxies kafka1 and so on there
     """
 
@@ -64,6 +87,7 @@ class Suite(ABC):
     broker_settings: Mapping[str, str] = {}
     port: int | None = None
     racks: Mapping[int, str] = {}
+    security: Security | None = None
     is_proxied = False
 
     def __init__(self, name: str, version: str, package: str) -> None:
@@ -103,6 +127,11 @@ class Suite(ABC):
         )
         took_s = time.monotonic() - started
         return Outcome(LATE if status is None else self.judge(status, output), took_s, output)
+
+
+def end_in_order() -> None:
+    """Let SIGTERM raise SystemExit, so that what runs is ended as well."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def run_bounded(

@@ -30,6 +30,7 @@ COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-depende
 CLUSTER_ID = "ZmFrZWJyb2tlci1jb25mb3Jt"
 START_LIMIT_S = 60.0
 _PREFIX = "fakebroker-kafka-"
+_SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _CONTROLLER_APART = 3000  # its node id
 JAVA_OPTIONS = ("-Xmx512m", "-Xshare:auto", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
 
@@ -118,10 +119,12 @@ class KafkaBox:
         advertised_port: int | None = None,
         controller_apart: bool = False,
         has_cuts: bool = False,
-        listeners: Sequence[str] = (),
+        listeners: Sequence[str] | Mapping[str, int | None] = (),
+        users: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
     ) -> None:
-        """`listeners` are those beside PLAINTEXT, each named as its protocol; `others` has their endpoints.
+        """`listeners` are those beside PLAINTEXT, each named as its protocol, with the port of the first broker or
+        None if it matters; `others` has their endpoints. `users` have passwords for SCRAM.
         `brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
         `features` has levels that are other than Kafka's own, `racks` where brokers stand, by id; `port` is the first
         broker's, and the others have those above it, `advertised_port` the same for what clients are told, on
@@ -130,10 +133,11 @@ class KafkaBox:
         self._config = dict(config)
         self._java_options = tuple(java_options)
         self._features = [f"{name}={level}" for name, level in (features or {}).items()]
+        self._users = dict(users or {})
         self._racks = dict(racks or {})
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self._certificates = BoxCertificates(self._folder / "tls", listeners)
+        self._certificates = BoxCertificates(self._folder / "tls", list(listeners))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         # Linux takes the thread for the parent that a process is to die with: so this one starts them all.
         self._starter = ThreadPoolExecutor(1)
@@ -147,9 +151,13 @@ class KafkaBox:
         if port is not None:
             ports = [port + index for index in range(len(ids))]
         self._advertised_port = advertised_port
-        places = [(listener, broker_id) for listener in listeners for broker_id in ids]
-        free = _free_ports(len(places))
-        self.others = {place: ("127.0.0.1", other) for place, other in zip(places, free, strict=True)}
+        self.others: dict[tuple[str, int], tuple[str, int]] = {}
+        for listener in listeners:
+            first = listeners[listener] if isinstance(listeners, Mapping) else None
+            taken = range(first, first + len(ids)) if first else _free_ports(len(ids))
+            self.others |= {
+                (listener, broker_id): ("127.0.0.1", other) for broker_id, other in zip(ids, taken, strict=True)
+            }
         self._protocols = "".join(f",{listener}:{listener}" for listener in listeners)
         self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in zip(ids, ports, strict=True)}
 
@@ -248,9 +256,12 @@ class KafkaBox:
         }
         path = self._file(broker_id, "properties")
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items() if value))
-        features = [option for feature in self._features for option in ("--feature", feature)]
+        options = [option for feature in self._features for option in ("--feature", feature)]
+        for name, password in self._users.items():
+            for mechanism in _SCRAM:
+                options += ["--add-scram", f"{mechanism}=[name={name},password={password}]"]
         done = subprocess.run(
-            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *features],
+            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *options],
             capture_output=True,
             text=True,
             check=False,
