@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from conformance import frames
-from conformance.scenario import LOOPBACK, Topic
+from conformance.scenario import ADDED, LOOPBACK, Topic
 from conformance.targets.admin import LIMIT_S, Admin, check
 from conformance.targets.boxes import BOXES, Box
 from conformance.targets.kafka_box import KafkaBox, kafka_version
@@ -81,8 +81,11 @@ class _OverTheWire:
         return time.monotonic()
 
     def connect(self, broker: int, host: str = LOOPBACK, listener: str = PLAINTEXT) -> Connection:
-        endpoint = self.endpoints[broker] if listener == PLAINTEXT else self.others[listener, broker]
+        endpoint = self.endpoints[broker] if listener == PLAINTEXT else self._other(listener, broker)
         return SocketConnection(endpoint, host, self.ca if listener.endswith("SSL") else None)
+
+    def _other(self, listener: str, broker: int) -> tuple[str, int]:
+        return ADDED.get(listener) or self.others[listener, broker]
 
     def pause(self, ms: int) -> None:
         time.sleep(ms / 1000)

@@ -135,14 +135,17 @@ LISTED = "Error creating broker listeners from '[{}]': {}"
 UNSUITED = (
     "Invalid value org.apache.kafka.common.config.ConfigException: {} for configuration Invalid dynamic configuration"
 )
-SHARED = "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6"
-SHARED_BY_MORE = (
-    "Each listener must have a different port unless exactly one listener has an IPv4 address and the other IPv6 "
-    "address"
-)
+NAMED = "Each listener must have a different name"
+APART = "Each listener must have a different port"
+APART_OR_TWO = f"{APART} unless exactly one listener has an IPv4 address and the other IPv6 address"
+TWO = "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6"
 REQUIRED = (
     "requirement failed: advertised.listeners listener names must be equal to or a subset of the ones defined in "
 )
+
+
+def shared(reason: str) -> str:
+    return f"{reason}, listeners: {{}}, port: 5"
 
 
 def listed(texts: str, reason: str) -> str:
@@ -154,12 +157,11 @@ def listed(texts: str, reason: str) -> str:
     [
         (f"{OWN},LOST://:1", listed(f"{OWN},LOST://:1", "No security protocol defined for listener LOST")),
         ("nonsense", listed("nonsense", "Unable to parse nonsense to a broker endpoint")),
-        (f"{OWN},{OWN}", listed(f"{OWN},{OWN}", "Each listener must have a different name, listeners: {}")),
-        (f"{OWN},OUT://:9092", listed(f"{OWN},OUT://:9092", f"{SHARED}, listeners: {{}}, port: 9092")),
-        (
-            f"{OWN},OUT://:9092,OTHER://:9092",
-            listed(f"{OWN},OUT://:9092,OTHER://:9092", f"{SHARED_BY_MORE}, listeners: {{}}, port: 9092"),
-        ),
+        (f"{OWN},{OWN}", "Configuration 'listeners' values must not be duplicated."),
+        (f"{OWN},out://:1,OUT://:2", listed(f"{OWN},out://:1,OUT://:2", f"{NAMED}, listeners: {{}}")),
+        (f"{OWN},OUT://:5,OTHER://:5", listed(f"{OWN},OUT://:5,OTHER://:5", f"{APART}, listeners: {{}}")),
+        (f"{OWN},OUT://1.1.1.1:5,OTHER://a:5", listed(f"{OWN},OUT://1.1.1.1:5,OTHER://a:5", shared(APART_OR_TWO))),
+        (f"{OWN},OUT://1.1.1.1:5,OTHER://1.1.1.2:5", listed(f"{OWN},OUT://1.1.1.1:5,OTHER://1.1.1.2:5", shared(TWO))),
         (
             "OUT://:1",
             f"{REQUIRED}listeners. Found PLAINTEXT. The valid options based on the current configuration are OUT",

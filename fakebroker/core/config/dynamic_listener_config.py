@@ -64,9 +64,9 @@ class DynamicListenerConfig:
             for protocol in protocols.values():
                 if protocol not in PROTOCOLS:
                     raise ConfigError(f"Invalid security protocol `{protocol}` defined in {_MAP}")
-            listed = self._texts(broker_id, texts)
-            names = _checked(listed, protocols.keys() | controllers)
-            self._check_names(broker_id, names, new)
+            names = _checked(self._texts(broker_id, texts), protocols.keys() | controllers)
+            if LISTENERS in texts:
+                self._check_names(broker_id, names, new)
         except ConfigError as error:
             raise KafkaError(ErrorCode.invalid_request, error.message) from None
         before = parse_protocols(self._configs.of(broker_id).listener_security_protocol_map)
@@ -160,6 +160,8 @@ def _controllers(config: BrokerConfig) -> set[str]:
 def _checked(texts: Sequence[str], known: Collection[str]) -> list[str]:
     """Return the names of the endpoints. Raise ConfigError for one without a protocol, and for two that share a name or
     a port."""
+    if len({*texts}) != len(texts):
+        raise ConfigError(f"Configuration '{LISTENERS}' values must not be duplicated.")
     endpoints = parse_endpoints(texts)
     for each in endpoints:
         if each.name not in known:
@@ -172,15 +174,26 @@ def _checked(texts: Sequence[str], known: Collection[str]) -> list[str]:
     for _, host, port in endpoints:
         hosts[port].append(host)
     for port, sharing in hosts.items():
-        if port and len(sharing) > 1 and sorted(map(_version, sharing)) != [4, 6]:
-            what = (
-                "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6"
-                if len(sharing) == 2
-                else "Each listener must have a different port unless exactly one listener has an IPv4 address and the "
-                "other IPv6 address"
+        if port and len(sharing) > 1 and (wrong := _unshared(sharing)) is not None:
+            raise wrong_endpoints(
+                texts, f"{wrong}, listeners: {listed}" + (f", port: {port}" if " one" in wrong else "")
             )
-            raise wrong_endpoints(texts, f"{what}, listeners: {listed}, port: {port}")
     return names
+
+
+def _unshared(hosts: Sequence[str]) -> str | None:
+    """Return why listeners with these hosts cannot share a port; None if they can."""
+    versions = sorted(map(_version, hosts))
+    if versions.count(0) > 1:
+        return "Each listener must have a different port"
+    if len(versions) - versions.count(0) != 2:
+        return (
+            "Each listener must have a different port unless exactly one listener has an IPv4 address and the other "
+            "IPv6 address"
+        )
+    if versions != [4, 6]:
+        return "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6"
+    return None
 
 
 def _version(host: str) -> int:
