@@ -81,11 +81,21 @@ class _OverTheWire:
         return time.monotonic()
 
     def connect(self, broker: int, host: str = LOOPBACK, listener: str = PLAINTEXT) -> Connection:
-        endpoint = self.endpoints[broker] if listener == PLAINTEXT else self._other(listener, broker)
+        if listener in ADDED:
+            return self._connect_once_open(ADDED[listener], host)
+        endpoint = self.endpoints[broker] if listener == PLAINTEXT else self.others[listener, broker]
         return SocketConnection(endpoint, host, self.ca if listener.endswith("SSL") else None)
 
-    def _other(self, listener: str, broker: int) -> tuple[str, int]:
-        return ADDED.get(listener) or self.others[listener, broker]
+    def _connect_once_open(self, endpoint: tuple[str, int], host: str) -> Connection:
+        """Connect to a listener that was added just now: a broker of Kafka opens it some time after its response."""
+        limit = self.now_s() + LIMIT_S
+        while True:
+            try:
+                return SocketConnection(endpoint, host)
+            except ConnectionRefusedError:
+                if self.now_s() > limit:
+                    raise
+                time.sleep(0.02)
 
     def pause(self, ms: int) -> None:
         time.sleep(ms / 1000)

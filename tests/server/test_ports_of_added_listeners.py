@@ -20,7 +20,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, loops
 
 INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
-PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT"
+PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT,MORE:SSL"
 HOST = "127.0.0.1"
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 if loops.NAME == "uvloop":
@@ -36,8 +36,8 @@ def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def port() -> int:
-    """Return the first of three free ports."""
-    return free_ports(3)
+    """Return the first of some free ports."""
+    return free_ports(4)
 
 
 def altering(endpoint: NodeEndpoint, *added: str) -> bytes:
@@ -57,8 +57,12 @@ def alter(kafka: FakeCluster, *added: str) -> None:
 
 
 def is_open(port: int) -> bool:
+    return can_connect(HOST, port)
+
+
+def can_connect(host: str, port: int) -> bool:
     try:
-        socket.create_connection((HOST, port)).close()
+        socket.create_connection((host, port)).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -165,12 +169,17 @@ def test_stock_clients_connect_to_added_listeners_with_tls_and_sasl(port: int) -
     with FakeCluster(brokers=1) as kafka:
         kafka.create_topic("t", partitions=1)
         kafka.users.add("alice", "secret")
-        alter(kafka, f"OUT://{HOST}:{port}", f"OTHER://127.0.0.2:{port + 1}", f"LOGIN://{HOST}:{port + 2}")
+        added = [f"OUT://{HOST}:{port}", f"OTHER://127.0.0.2:{port + 1}", f"LOGIN://{HOST}:{port + 2}"]
+        alter(kafka, *added)
         opens(port + 2)  # the last one
+        alter(kafka, *added, f"MORE://127.0.0.3:{port + 3}")
+        wait_until(lambda: can_connect("127.0.0.3", port + 3), "the listener MORE")
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "alice"}
+        tls = {"security.protocol": "SSL", "ssl.ca.location": str(kafka.tls.ca)}
         secured: dict[str, dict[str, str]] = {
             f"{HOST}:{port}": {},
-            f"127.0.0.2:{port + 1}": {"security.protocol": "SSL", "ssl.ca.location": str(kafka.tls.ca)},
+            f"127.0.0.2:{port + 1}": tls,
+            f"127.0.0.3:{port + 3}": tls,
             f"{HOST}:{port + 2}": login | {"sasl.password": "secret"},
         }
         for address, settings in secured.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.config_frames import BROKER, DELETE, SET, Operation, incremental
+from conformance.config_frames import APPEND, BROKER, DELETE, SET, SUBTRACT, Operation, incremental
 from conformance.frames import request
 from conformance.scenario import ADDED, Case, CatchUp, Pause, Send, Settle, Step, Topic
 
@@ -17,7 +17,7 @@ _OWN = "PLAINTEXT://:1,CONTROLLER://:2"
 _OUT, _OTHER = (f"{name}://{host}:{port}" for name, (host, port) in ADDED.items())
 _MAP = "listener.security.protocol.map"
 _KNOWN = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
-_APPLIED_MS = 1_500  # Kafka opens and closes ports after its response
+_APPLIED_MS = 1_000  # Kafka opens and closes ports after its response
 
 
 def _set(listeners: str, **more: str) -> list[Operation]:
@@ -106,6 +106,19 @@ CASES: list[Case] = [
             *_asked(_HARMLESS, listener="OTHER"),
             *_altered(_UNDO, 3),
             Settle("OTHER"),
+        ),
+        box=_BOX,
+    ),
+    Case(
+        "alter-listeners/appended",
+        "a listener is added to those that the broker was given before, and taken away again",
+        (
+            *_altered(_set(f"{_OWN},{_OUT}")),
+            *_altered([("listeners", APPEND, _OTHER)], 2),
+            *_asked(_HARMLESS, listener="OTHER"),
+            *_altered([("listeners", SUBTRACT, _OTHER)], 3),
+            Settle("OTHER"),
+            *_altered(_UNDO, 4),
         ),
         box=_BOX,
     ),
