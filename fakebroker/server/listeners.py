@@ -266,10 +266,11 @@ class Listeners:
         """Reserve the port of an added listener. As in Kafka, one that cannot be opened is an error in the log."""
         place = Place(new.host, new.port, "", 0, listener=new.listener)
         added = self._added[broker_id][new.listener.name] = _Added(new, place, None)
+        await turns(1)  # a value may have thousands of them, and other clients have their turn
         try:
             self._prepare(broker_id, new)
             added.port = await _take(new.host, new.port)
-            if not new.port:
+            if not new.port and self._wanted(broker_id).get(new.listener.name) == new:
                 self._driver.cluster.set_bound(broker_id, new.host, added.port.number, new.listener)
         except (OSError, OverflowError, ConfigError, ModuleNotFoundError) as error:
             log.error("Unable to start acceptor for %s of broker %d: %s", new.listener.name, broker_id, error)
