@@ -13,6 +13,8 @@ from typing import TypeAlias
 from uuid import UUID
 
 LOOPBACK = "127.0.0.1"
+# Listeners that cases add while a broker runs, and where: a loopback address that nothing else uses.
+ADDED = {"OUT": ("127.0.0.97", 29_097), "OTHER": ("127.0.0.97", 29_098)}
 
 
 @dataclass(frozen=True)

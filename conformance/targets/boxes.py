@@ -122,6 +122,18 @@ BOXES = {
     # For cases that alter what all cases of a box would feel. Without eligible leader replicas (KIP-966), which we do
     # not have: with them min.insync.replicas is set for all brokers from the start, and altered by other rules.
     "configs": Box(1, _TOLD, features={"eligible.leader.replicas.version": 0}),
+    # Its broker is the controller too, and is told so: which listeners it has to keep depends on that.
+    "listeners": Box(
+        1,
+        _TOLD
+        | {
+            "process.roles": "broker,controller",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": (
+                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:PLAINTEXT"
+            ),
+        },
+    ),
     "quotas": Box(1, _COMMON),  # for quotas, credentials and features of the whole cluster
     "three": Box(3, _COMMON),
     "racks": Box(

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from conformance import frames
-from conformance.scenario import LOOPBACK, Topic
+from conformance.scenario import ADDED, LOOPBACK, Topic
 from conformance.targets.admin import LIMIT_S, Admin, check
 from conformance.targets.boxes import BOXES, Box
 from conformance.targets.kafka_box import KafkaBox, kafka_version
@@ -81,8 +81,21 @@ class _OverTheWire:
         return time.monotonic()
 
     def connect(self, broker: int, host: str = LOOPBACK, listener: str = PLAINTEXT) -> Connection:
+        if listener in ADDED:
+            return self._connect_once_open(ADDED[listener], host)
         endpoint = self.endpoints[broker] if listener == PLAINTEXT else self.others[listener, broker]
         return SocketConnection(endpoint, host, self.ca if listener.endswith("SSL") else None)
+
+    def _connect_once_open(self, endpoint: tuple[str, int], host: str) -> Connection:
+        """Connect to a listener that was added just now: a broker of Kafka opens it some time after its response."""
+        limit = self.now_s() + LIMIT_S
+        while True:
+            try:
+                return SocketConnection(endpoint, host)
+            except ConnectionRefusedError:
+                if self.now_s() > limit:
+                    raise
+                time.sleep(0.02)
 
     def pause(self, ms: int) -> None:
         time.sleep(ms / 1000)

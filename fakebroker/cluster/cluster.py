@@ -88,7 +88,7 @@ class Cluster(Lives):
         start_housekeeping(
             self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self.read_now, self.events
         )
-        register_reconfigurables(self.broker_configs, self.controller, self.followers, self.sockets, self.brokers)
+        register_reconfigurables(self, self.sockets, emit)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
         for sentence in doubtful_settings(self.config):

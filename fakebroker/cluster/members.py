@@ -21,6 +21,7 @@ from fakebroker.core.broker_registry import BrokerRegistry, ids_in_words
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.config.dynamic_listener_config import DynamicListenerConfig
 from fakebroker.core.controller.cluster_control import Call
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
@@ -96,6 +97,7 @@ class Members(HasNow):
         self._group_ids = GroupIds(life.group_ids)
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
+        self.listener_configs = DynamicListenerConfig(self.broker_configs, self.registry)
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines, self)
         quotas = ReplicationQuotas(self.broker_configs, self.read_now)

@@ -6,15 +6,14 @@ leads. `core/config/dynamic_broker_config.py` notifies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
-from fakebroker.core.broker.broker import Broker
+from fakebroker.cluster.members import Members
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.config.dynamic_listener_config import LISTENERS
 from fakebroker.core.config.setting import UpdateMode
-from fakebroker.core.controller.controller import Controller
 from fakebroker.core.quota.replication import RATES
-from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.network.effects import ChangeListeners, Effect
 from fakebroker.network.socket_server import SocketServer
 
 # Settings of which partitions keep a copy, and the memory of the logs.
@@ -36,20 +35,22 @@ _OF_SOCKET_SERVER = (
 _OF_QUOTAS = ("fakebroker.request.handler.time.us",)
 
 
-def register_reconfigurables(
-    configs: DynamicBrokerConfig,
-    controller: Controller,
-    followers: FollowerSet,
-    sockets: SocketServer,
-    brokers: Mapping[int, Broker],
-) -> None:
+def register_reconfigurables(members: Members, sockets: SocketServer, emit: Callable[[Effect], None]) -> None:
     """DynamicBrokerConfig.addReconfigurables."""
+    configs, followers = members.broker_configs, members.followers
 
     def configure_quotas(_: BrokerConfig) -> None:
-        for broker_id, broker in brokers.items():
+        for broker_id, broker in members.brokers.items():
             broker.quotas.configure(configs.of(broker_id))
 
-    configs.on_change(_OF_CONTROLLER, controller.configure_in_slices)
+    def change_listeners(_: BrokerConfig) -> None:
+        for broker_id, removed in members.listener_configs.reconfigure():
+            for name in removed:
+                sockets.close_listener(broker_id, name)
+            emit(ChangeListeners(broker_id))
+
+    configs.on_change(_OF_CONTROLLER, members.controller.configure_in_slices)
     configs.on_change(_OF_SOCKET_SERVER, lambda _: sockets.configure(configs.of))
     configs.on_change(_OF_QUOTAS, configure_quotas)
     configs.on_change(RATES, lambda _: followers.on_rates_change_in_slices())
+    configs.on_change((LISTENERS,), change_listeners)

@@ -13,7 +13,7 @@ Source   metadata/.../controller/{ClusterControlManager,BrokerControlState}.java
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import final
+from typing import NamedTuple, final
 
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.protocol.error_code import ErrorCode
@@ -21,9 +21,23 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 
 
+class AddedListener(NamedTuple):
+    """A listener that was added to a running broker, and where it is to listen."""
+
+    listener: Listener
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, name: str, protocol: str, host: str, port: int) -> AddedListener:
+        return cls(Listener(name, protocol), host, port)
+
+
 @final
 class RegisteredBroker:
-    """The state of one broker. Its listeners and its `rack` are the same in each life.
+    """The state of one broker. Its advertised listeners and its `rack` are the same in each life.
+
+    added_listeners          by name: those that its settings have added, which no client is told
 
     epoch                    of this life
     is_fenced                by the controller
@@ -36,8 +50,8 @@ class RegisteredBroker:
     """
 
     __slots__ = (
-        "_bound", "_endpoints", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_being_fenced",
-        "is_fenced", "is_working", "isolations", "on_disk_full", "rack",
+        "_bound", "_endpoints", "added_listeners", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown",
+        "is_being_fenced", "is_fenced", "is_working", "isolations", "on_disk_full", "rack",
     )  # fmt: skip
 
     def __init__(self, broker_id: int, epoch: int = 0, rack: str | None = None) -> None:
@@ -52,6 +66,7 @@ class RegisteredBroker:
         self.rack = rack
         self._bound: dict[Listener, tuple[str, int]] = {}
         self._endpoints: dict[Listener, NodeEndpoint] = {}
+        self.added_listeners: dict[str, AddedListener] = {}
 
     def set_endpoint(self, listener: Listener, host: str, port: int) -> None:
         """Set the address for clients of this listener."""
@@ -81,6 +96,14 @@ class RegisteredBroker:
     def set_bound(self, listener: Listener, host: str, port: int) -> None:
         """Set the address where this listener listens."""
         self._bound[listener] = host, port
+
+    def add_listener(self, added: AddedListener) -> None:
+        self.added_listeners[added.listener.name] = added
+        self.set_bound(*added)
+
+    def remove_listener(self, name: str) -> None:
+        """Remove a listener that was added."""
+        self._bound.pop(self.added_listeners.pop(name).listener)
 
     @property
     def is_alive(self) -> bool:
@@ -178,6 +201,11 @@ class BrokerRegistry:
         shutdown."""
         brokers = self._brokers
         return [id_ for id_ in broker_ids if brokers[id_].is_fenced or not brokers[id_].in_controlled_shutdown]
+
+    def is_registered(self, listener: Listener) -> bool:
+        """Return True if the brokers have registered this listener, so that its clients are told their addresses."""
+        name = listener.name
+        return not any(name in broker.added_listeners for broker in self._brokers.values())
 
     # The network between brokers.
 

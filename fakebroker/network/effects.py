@@ -69,6 +69,12 @@ class StopListening(NamedTuple):
     broker_id: int
 
 
+class ChangeListeners(NamedTuple):
+    """Open and close ports, so that the broker has its `added_listeners` of now (broker_registry.py)."""
+
+    broker_id: int
+
+
 class Reset(NamedTuple):
     """Reset the connection (RST) after what was sent before. A `Close` of it follows."""
 
@@ -90,5 +96,5 @@ class Warn(NamedTuple):
 
 Effect = (
     Send | SendInPieces | PauseReading | ResumeReading | AwaitWrite | Close | Reset | Listen | StopListening
-    | InternalError | Warn
+    | ChangeListeners | InternalError | Warn
 )  # fmt: skip

@@ -309,6 +309,12 @@ class SocketServer(Reading):
         self._standing.discard(broker_id)
         self._acceptor.restart(broker_id)
 
+    def close_listener(self, broker_id: int, name: str) -> None:
+        """Close every connection to a listener that the broker has no more."""
+        for connection in self.connections.all(broker_id):
+            if connection.listener.name == name:
+                self.close(connection, f"broker {broker_id} has no listener {name} any more")
+
     # Internal methods.
 
     def _refuse(self, connection: Connection, reason: str) -> None:

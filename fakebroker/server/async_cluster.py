@@ -197,6 +197,7 @@ class AsyncFakeCluster(Administration):
             log.warning("without effect, there is no such listener: %s", ", ".join(lost))
         try:
             listeners.contexts = self.tls._open(clock)
+            listeners.new_contexts = lambda driver, new: self.tls._open_for(driver.clock, new.host)
             journal = self._journal.open()
             self._store = SpillFile()
             await listeners.take(list(self.brokers))

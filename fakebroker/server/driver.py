@@ -20,6 +20,7 @@ from fakebroker.core.security.ssl_principal_mapper import rfc2253_name
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import (
     AwaitWrite,
+    ChangeListeners,
     Close,
     Effect,
     InternalError,
@@ -76,6 +77,7 @@ class Driver:
         self._gathers = gathers(self._loop)
         self.told = LimitedLog(log, self._loop)
         self.on_listening: Callable[[int, bool], None] = lambda broker_id, listens: None  # for the ports
+        self.on_listeners_changed: Callable[[int], None] = lambda broker_id: None
 
     def stop(self) -> None:
         """Stop the timer, and drop work that was left for later."""
@@ -290,6 +292,8 @@ class Driver:
                             transport.close()
                 case Listen(broker_id) | StopListening(broker_id):
                     self.on_listening(broker_id, isinstance(effect, Listen))
+                case ChangeListeners(broker_id):
+                    self.on_listeners_changed(broker_id)
                 case Reset(connection):
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from fakebroker.core.broker_registry import AddedListener
 from fakebroker.core.clock import Now
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.slices import Slices, begin
 from fakebroker.server.driver import Driver
@@ -29,17 +32,29 @@ _RECEIVE_BYTES = 262_144  # bytes per read, uvloop's own number.
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
 
+@dataclass
+class _Added:
+    """The port of a listener that the settings of a broker have added; without a port if it could not be opened."""
+
+    wanted: AddedListener
+    place: Place
+    port: Port | None
+
+
 class Listeners:
     """The ports of a cluster's brokers. Make it and use it on one running event loop. Calls of `replace`, `stop`,
     `stop_broker` and the like must come one after the other."""
 
     def __init__(self, places: Sequence[Place]) -> None:
-        """`contexts` is to be set before `serve` if a place has TLS."""
+        """`contexts` is to be set before `serve` if a place has TLS, `new_contexts` always: it is called when a
+        listener with TLS is added."""
         self._places = places
         self.contexts: Contexts | None = None
         self._loop = asyncio.get_running_loop()
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        self.new_contexts: Callable[[Driver, AddedListener], Contexts]
         self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
+        self._added: dict[int, dict[str, _Added]] = {}  # by broker and name of the listener
         self._stopped = False
         self._listening: set[int] = set()  # brokers with a port that is to be open
         self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
@@ -50,6 +65,7 @@ class Listeners:
         """Reserve the ports of these brokers without listening. Raises OSError if one is taken; `close` releases the
         others then."""
         for index, broker_id in enumerate(broker_ids):
+            self._added[broker_id] = {}
             ports = self._ports[broker_id] = []
             for place in sorted(self._places, key=lambda place: not place.port):  # a free port is none of the others
                 ports.append((place, await _take(place.host, place.port_of(index))))
@@ -57,7 +73,11 @@ class Listeners:
 
     @property
     def _all_ports(self) -> list[Port]:
-        return [port for ports in self._ports.values() for _, port in ports]
+        return [port for broker_id in self._ports for _, port in self._ports_of(broker_id)]
+
+    def _ports_of(self, broker_id: int) -> list[tuple[Place, Port]]:
+        added = self._added[broker_id].values()
+        return self._ports[broker_id] + [(each.place, each.port) for each in added if each.port is not None]
 
     @property
     def ports(self) -> list[int]:
@@ -69,6 +89,7 @@ class Listeners:
         self._driver = driver
         self._files = Files(driver.told)
         driver.on_listening = self._on_listening
+        driver.on_listeners_changed = self._begin_change
         self._listening = set(self._ports)
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:
@@ -81,18 +102,20 @@ class Listeners:
         cannot be used."""
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
-                if self.contexts is not None and place.listener.has_tls:
-                    self.contexts.context(
-                        self._driver.config_of(broker_id, place.listener), broker_id, place.listener.name
-                    )
-                if place.listener.has_sasl:
-                    self._read_keys(broker_id, place.listener)
+                self._check(broker_id, place.listener)
         for broker_id in self._ports:
             self._begin_change(broker_id)
         for error in await asyncio.gather(*self._changes.values(), return_exceptions=True):
             if error is not None:
                 raise error
         self._driver.settle()
+
+    def _check(self, broker_id: int, listener: Listener) -> None:
+        """Make the context of a listener with TLS, and read the keys of one with SASL. Raises ConfigError."""
+        if self.contexts is not None and listener.has_tls:
+            self.contexts.context(self._driver.config_of(broker_id, listener), broker_id, listener.name)
+        if listener.has_sasl:
+            self._read_keys(broker_id, listener)
 
     def _read_keys(self, broker_id: int, listener: Listener) -> None:
         """Read the file of keys with which a listener verifies tokens, if it has one."""
@@ -105,7 +128,7 @@ class Listeners:
 
     async def retire(self, old: Driver) -> None:
         """Close the connections of a cluster that was replaced, and listen for the new one."""
-        old.on_listening = _ignore
+        old.on_listening = old.on_listeners_changed = _ignore
         old.stop()
         for transport in old.transports.values():
             transport.abort()  # before any await: no client is to get an id of the old life after the new one began
@@ -139,6 +162,7 @@ class Listeners:
         for port in self._all_ports:
             port.close()
         self._ports.clear()
+        self._added.clear()
 
     async def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down in a controlled way. Once it has stopped, its port refuses connections and stays reserved.
@@ -185,6 +209,9 @@ class Listeners:
         """Open or close the ports of a broker that came up or went down."""
         if listens:
             self._listening.add(broker_id)
+            added = self._added[broker_id]
+            for name in [name for name, each in added.items() if each.port is None]:
+                del added[name]  # a broker tries again when it starts
         else:
             self._listening.discard(broker_id)
         self._begin_change(broker_id)
@@ -195,29 +222,85 @@ class Listeners:
 
     async def _change(self, broker_id: int) -> OSError | None:
         """Open or close the ports until they are as wanted. Return the error if one cannot be opened."""
-        ports = self._ports[broker_id]
         try:
-            while wrong := [each for each in ports if each[1].is_open != (broker_id in self._listening)]:
-                if broker_id in self._listening:
-                    await self._open(broker_id, *wrong[0])
+            while True:
+                if (gone := self._gone(broker_id)) is not None:
+                    await self._remove(broker_id, gone)
+                elif (new := self._new(broker_id)) is not None:
+                    await self._add(broker_id, new)
+                elif wrong := self._wrong(broker_id):
+                    if broker_id in self._listening:
+                        await self._open(broker_id, *wrong[0])
+                    else:
+                        await self._close_ports(broker_id, [port for _, port in wrong])
                 else:
-                    await self._close_ports(broker_id, [port for _, port in wrong])
+                    return None
         except OSError as error:
             log.error("broker %d runs, but no client can connect: %s", broker_id, error)
             return error
         finally:
             del self._changes[broker_id]
-        return None
+
+    def _wrong(self, broker_id: int) -> list[tuple[Place, Port]]:
+        """Return the ports that listen and should not, or should and do not."""
+        listens = broker_id in self._listening
+        return [(place, port) for place, port in self._ports_of(broker_id) if port.is_open != listens]
+
+    def _wanted(self, broker_id: int) -> Mapping[str, AddedListener]:
+        return self._driver.cluster.registry[broker_id].added_listeners
+
+    def _gone(self, broker_id: int) -> _Added | None:
+        """Return an added listener that the broker has no more."""
+        wanted = self._wanted(broker_id)
+        return next((each for name, each in self._added[broker_id].items() if wanted.get(name) != each.wanted), None)
+
+    def _new(self, broker_id: int) -> AddedListener | None:
+        """Return a listener of a running broker that has no port yet."""
+        if broker_id not in self._listening:
+            return None
+        return next(
+            (each for name, each in self._wanted(broker_id).items() if name not in self._added[broker_id]), None
+        )
+
+    async def _add(self, broker_id: int, new: AddedListener) -> None:
+        """Reserve the port of an added listener. As in Kafka, one that cannot be opened is an error in the log."""
+        place = Place(new.host, new.port, "", 0, listener=new.listener)
+        added = self._added[broker_id][new.listener.name] = _Added(new, place, None)
+        await turns(1)  # a value may have thousands of them, and other clients have their turn
+        try:
+            self._prepare(broker_id, new)
+            added.port = await _take(new.host, new.port)
+            if not new.port and self._wanted(broker_id).get(new.listener.name) == new:
+                self._driver.cluster.set_bound(broker_id, new.host, added.port.number, new.listener)
+        except (OSError, OverflowError, ConfigError, ModuleNotFoundError) as error:
+            log.error("Unable to start acceptor for %s of broker %d: %s", new.listener.name, broker_id, error)
+
+    def _prepare(self, broker_id: int, new: AddedListener) -> None:
+        if new.listener.has_tls:
+            self.contexts = self.new_contexts(self._driver, new)
+        self._check(broker_id, new.listener)
+
+    async def _remove(self, broker_id: int, gone: _Added) -> None:
+        if gone.port is not None:
+            await self._close_ports(broker_id, [gone.port])
+            gone.port.close()
+        del self._added[broker_id][gone.wanted.listener.name]
 
     async def _open(self, broker_id: int, place: Place, port: Port) -> None:
         contexts = self.contexts if place.listener.has_tls else None
 
         def new_protocol() -> KafkaProtocol:
-            return KafkaProtocol(
-                self._present_driver, broker_id, self._receive_buffer, self._is_refused, place, contexts
-            )
+            return KafkaProtocol(self._present_driver, broker_id, self._receive_buffer, is_refused, place, contexts)
+
+        def is_refused(broker_id: int, descriptor: int) -> bool:
+            return self._is_refused(broker_id, descriptor) or not self._has(broker_id, place)
 
         await port.open(new_protocol, _BACKLOG)
+
+    def _has(self, broker_id: int, place: Place) -> bool:
+        """Return False for a listener that was removed while a client connected to it."""
+        added = self._added[broker_id].get(place.listener.name)
+        return added is None or self._wanted(broker_id).get(place.listener.name) == added.wanted
 
     async def _close_ports(self, broker_id: int, ports: Sequence[Port]) -> None:
         """Close the ports and wait for the connections that are closing. The others belong to the broker's next
@@ -258,5 +341,5 @@ async def _take(host: str, port: int) -> Port:
         raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name: {error}") from error
 
 
-def _ignore(broker_id: int, listens: bool) -> None:
+def _ignore(*_: object) -> None:
     """Ignore the changes of a cluster that was replaced."""

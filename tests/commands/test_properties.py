@@ -97,7 +97,7 @@ def test_utf_8_and_latin_1_are_read(tmp_path: Path, data: bytes) -> None:
             r"line 2: Invalid value x for configuration num\.partitions: Not a number of type INT",
         ),
         (b"a=1\nb=\\u00\n", r"line 2: Malformed \\uxxxx encoding: \\u00"),
-        (b"listeners=9092", "line 1: Error creating broker listeners from '9092': Unable to parse 9092 to a broker"),
+        (b"listeners=9092", "line 1: Error creating broker listeners from '.9092.': Unable to parse 9092 to a broker"),
         (b"listeners=", "line 1: Configuration 'listeners' must not be empty"),
         (b"\nprocess.roles=boss", "line 2: Invalid value boss for configuration process.roles"),
         (b"controller.quorum.voters=1@localhost", "line 1: Invalid configuration value for controller.quorum.voters"),

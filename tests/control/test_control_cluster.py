@@ -7,7 +7,7 @@ import threading
 import pytest
 from support.controlled import Controlled
 from support.raw_client import RawClient
-from support.requests import Produced, produce
+from support.requests import Produced, produce, request
 from support.watchdog import wait_until
 
 MS = 30_000
@@ -226,3 +226,19 @@ def test_a_wait_ends_with_its_limit_of_the_brokers_clock(controlled: Controlled)
 
     waiting.join()
     assert answers == [False]
+
+
+def test_a_listener_that_is_added_to_a_broker_is_not_advertised(controlled: Controlled) -> None:
+    before = controlled.get("/v1/cluster")
+    endpoint = controlled.kafka.brokers[1].endpoint
+    listeners = f"PLAINTEXT://{endpoint.host}:{endpoint.port},EXTRA://127.0.0.1:0"
+    values = {"listeners": listeners, "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT"}
+    configs = [{"name": name, "config_operation": 0, "value": value} for name, value in values.items()]
+    resource = {"resource_type": 4, "resource_name": "1", "configs": configs}
+    with RawClient(endpoint) as client:
+        client.ask(request(44, 1, {"resources": [resource], "validate_only": False}))
+    after = controlled.get("/v1/cluster")
+    assert "EXTRA" in controlled.kafka._cluster._seen.cluster.registry[1].added_listeners
+    assert [after[each] for each in ("bootstrap_servers", "listeners")] == [
+        before[each] for each in ("bootstrap_servers", "listeners")
+    ]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 KEY = 60
 
 _BROKERS, _CONTROLLERS = 1, 2
+_NO_BROKER = -1
 
 
 def _respond(ctx: RequestContext, **values: Any) -> None:
@@ -39,7 +40,7 @@ def _respond(ctx: RequestContext, **values: Any) -> None:
         "error_message": None,
         "endpoint_type": _BROKERS,
         "cluster_id": "",
-        "controller_id": -1,
+        "controller_id": _NO_BROKER,
         "brokers": (),
         "cluster_authorized_operations": NOT_REQUESTED,
     }
@@ -79,11 +80,12 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> None:
             error_message=f"Unsupported endpoint type {endpoint_type}",
         )
     else:
+        brokers = _brokers(ctx, ctx.api_version >= 2 and request.include_fenced_brokers)
         _respond(
             ctx,
             cluster_id=ctx.metadata.cluster_id,
-            controller_id=ctx.metadata.controller_id,
-            brokers=_brokers(ctx, ctx.api_version >= 2 and request.include_fenced_brokers),
+            controller_id=ctx.metadata.controller_id if brokers else _NO_BROKER,
+            brokers=brokers,
             cluster_authorized_operations=(
                 cluster_operations(ctx) if request.include_cluster_authorized_operations else NOT_REQUESTED
             ),
@@ -91,6 +93,8 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> None:
 
 
 def _brokers(ctx: RequestContext, include_fenced: bool) -> list[dict[str, Any]]:
+    if not ctx.metadata.is_registered(ctx.listener):
+        return []
     brokers, alive = ctx.controller.registry, ctx.metadata.alive_ids
     asked_for = brokers.broker_ids if include_fenced else alive
     endpoints = [brokers[broker_id].endpoint(ctx.listener) for broker_id in asked_for]

@@ -36,7 +36,7 @@ from fakebroker.apis.errors import KNOWN, because, reads
 from fakebroker.core.controller.auto_creation import creatable_topic
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic, Topic
-from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol import topic_name
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
 
 KEY = 3
+_LISTENERS_SINCE = 6  # the version from which on a missing listener has an error of its own
 _LOOKUPS_OF_A_SLICE = 512
 _TOLD_IN_A_SLICE = 128  # topics and partitions
 _REMEMBERED = 64  # decoded requests in the cache
@@ -141,6 +142,7 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
     wants_topic_operations = getattr(request, "include_topic_authorized_operations", False)
     asked_for: list[UUID | Topic | str] = [*unknown_ids, *known, *missing]
     metadata = ctx.metadata
+    is_registered = metadata.is_registered(ctx.listener)
     answer = MetadataAnswer(
         ctx.api_version,
         ctx.correlation_id,
@@ -158,7 +160,7 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
         if wants_topic_operations and ctx.broker.authorizer is not None:  # some 30 us each
             yield
         for partition in partitions:
-            _tell_partition(answer, ctx.api_version, metadata, partition)
+            _tell_partition(answer, ctx.api_version, metadata, partition, is_registered)
             told += 1
             if told % _TOLD_IN_A_SLICE == 0:
                 yield
@@ -264,8 +266,11 @@ def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode
     return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
-def _tell_partition(answer: MetadataAnswer, version: int, metadata: MetadataCache, partition: Partition) -> None:
-    offline = metadata.offline_ids(partition)
+def _tell_partition(
+    answer: MetadataAnswer, version: int, metadata: MetadataCache, partition: Partition, is_registered: bool
+) -> None:
+    """Add a partition. No broker has an address for clients of a listener that is not registered."""
+    offline = metadata.offline_ids(partition) if is_registered else list(partition.replica_ids)
     code = ErrorCode.none
     replicas, isr = tuple(partition.replica_ids), metadata.isr_ids(partition)
     if version == 0 and offline:
@@ -275,5 +280,8 @@ def _tell_partition(answer: MetadataAnswer, version: int, metadata: MetadataCach
     leader_id = partition.leader_id
     if leader_id < 0:
         code = ErrorCode.leader_not_available
+    elif not is_registered:
+        code = ErrorCode.listener_not_found if version >= _LISTENERS_SINCE else ErrorCode.leader_not_available
+        leader_id = NO_LEADER
     index = partition.topic_partition.partition
     answer.partition(code, index, leader_id, partition.leader_epoch, replicas, isr, tuple(offline))

@@ -137,7 +137,7 @@ def _coordinator(ctx: RequestContext, key: str, topic: str, index: int) -> Slice
         with suppress(KafkaError):  # the outcome is ignored
             yield from ctx.controller.create_topics_in_slices([new], lambda: ctx.now)
         return _found(key, ErrorCode.coordinator_not_available)
-    if partition.leader_id < 0:
+    if partition.leader_id < 0 or not ctx.metadata.is_registered(ctx.listener):
         return _found(key, ErrorCode.coordinator_not_available)
     return _found(key, ErrorCode.none, ctx.controller.registry[partition.leader_id].endpoint(ctx.listener))
 

@@ -70,7 +70,8 @@ def handle(ctx: RequestContext, request: DescribeQuorumRequest) -> Slices[None]:
         return _respond(ctx, ErrorCode.none, Each(_unknown, request.topics))
     leader_id = ctx.metadata.controller_id
     alive = ctx.controller.registry.alive(ctx.controller.registry.broker_ids)
-    endpoint = ctx.controller.registry[leader_id].endpoint(ctx.listener)
+    broker = ctx.controller.registry[leader_id]
+    endpoint = broker.endpoint(ctx.listener if ctx.metadata.is_registered(ctx.listener) else broker.first_listener)
     partition = _partition(0, ErrorCode.none, "") | {
         "leader_id": leader_id,
         "leader_epoch": 1,

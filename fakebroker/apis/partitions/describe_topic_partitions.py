@@ -20,9 +20,8 @@ from fakebroker.apis import registry
 from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import reads
-from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import Topic
-from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.core.security.authorized_operations import NOT_REQUESTED
 from fakebroker.protocol import topic_name
@@ -117,23 +116,24 @@ def _known(ctx: RequestContext, topic: Topic, partitions: list[Partition]) -> di
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic_name.is_internal(topic.name),
-        "partitions": Each(partial(_partition, ctx.metadata), partitions),
+        "partitions": Each(partial(_partition, ctx), partitions),
         "topic_authorized_operations": ctx.authorized_operations(ResourceType.TOPIC, topic.name),
     }
 
 
-def _partition(metadata: MetadataCache, partition: Partition) -> dict[str, Any]:
-    in_sync = metadata.in_sync(partition)
+def _partition(ctx: RequestContext, partition: Partition) -> dict[str, Any]:
+    in_sync, is_registered = ctx.metadata.in_sync(partition), ctx.metadata.is_registered(ctx.listener)
+    offline = ctx.metadata.offline_ids(partition) if is_registered else partition.replica_ids
     return {
         "error_code": ErrorCode.none,
         "partition_index": partition.topic_partition.partition,
-        "leader_id": partition.leader_id,
+        "leader_id": partition.leader_id if is_registered else NO_LEADER,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": tuple(partition.replica_ids),
         "isr_nodes": in_sync.isr,
         "eligible_leader_replicas": in_sync.elr,
         "last_known_elr": in_sync.last_known_elr,
-        "offline_replicas": tuple(metadata.offline_ids(partition)),
+        "offline_replicas": tuple(offline),
     }
 
 

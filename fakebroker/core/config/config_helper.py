@@ -19,7 +19,7 @@ from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
 from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
 from fakebroker.core.config.config_def import PASSWORD, Value, to_text
 from fakebroker.core.config.group_config import GroupConfig, settings
-from fakebroker.core.config.listener_endpoints import Endpoint
+from fakebroker.core.config.listener_endpoints import Endpoint, endpoint_text
 from fakebroker.core.config.setting import Setting, UpdateMode
 from fakebroker.core.config.topic_config import (
     CLIENT_METRICS_CONFIG,
@@ -183,14 +183,9 @@ def identity_of(
         **in_rack,
         "node.id": str(broker_id),
         "broker.id": str(broker_id),
-        "listeners": ",".join(map(_endpoint_text, bound)),
-        "advertised.listeners": ",".join(map(_endpoint_text, advertised)),
+        "listeners": ",".join(map(endpoint_text, bound)),
+        "advertised.listeners": ",".join(map(endpoint_text, advertised)),
     }
-
-
-def _endpoint_text(endpoint: Endpoint) -> str:
-    listener, host, port = endpoint
-    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
 
 
 def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:

@@ -9,8 +9,7 @@ Theory   Four layers, of which the nearest counts: a broker's own settings, thos
 Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../DynamicThreadPool.java @ 4.4 (read out
          of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0.
 Differs  A setting of one listener (`listener.name.NAME.SETTING`) has an effect if its code reads it by `of_listener`;
-         any other is kept and reported. A broker's listeners cannot be altered: the new value is kept and reported. The
-         memory for logs is one for all brokers, so a single broker cannot set it.
+         any other is kept and reported. The memory for logs is one for all brokers, so a single broker cannot set it.
 """
 
 from __future__ import annotations
@@ -44,19 +43,21 @@ _THREADS: Final = (
 
 
 Reconfigure = Callable[[BrokerConfig], Slices[None] | None]
+Validate = Callable[[int, Mapping[str, str], BrokerConfig], None]
 
 
 class DynamicBrokerConfig:
-    """The present settings of all brokers, as snapshots."""
+    """The present settings of all brokers, as snapshots. `of_start` are those that were given at the start."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        self._static = config
+        self.of_start = config
         # None is for all brokers. A new Kafka cluster begins with this setting.
         self._set: dict[int | None, Mapping[str, str]] = {None: {_MIN_ISR: to_text(config.min_insync_replicas)}}
         self.current = self._layered(self._set, None)
         self._own: dict[int, BrokerConfig] = {}
         self._of_listeners: dict[tuple[int, str, str], BrokerConfig] = {}  # until the next change
         self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
+        self._validators: list[Validate] = []
 
     def of(self, broker_id: int) -> BrokerConfig:
         """Return the settings of a broker."""
@@ -81,7 +82,7 @@ class DynamicBrokerConfig:
         return found
 
     def _for_listener(self, broker_id: int, listener: str, mechanism: str) -> BrokerConfig:
-        texts = {**self._static.listener_texts, **self.texts(None), **self.texts(broker_id)}
+        texts = {**self.of_start.listener_texts, **self.texts(None), **self.texts(broker_id)}
         config = self.of(broker_id)
         values: dict[str, Value] = {"sasl_jaas_config": None}
         for prefix in prefixes_of(listener, mechanism):
@@ -102,6 +103,11 @@ class DynamicBrokerConfig:
         wanted = frozenset(names)
         assert not (fixed := [name for name in wanted if not _may_be_altered(name)]), f"never altered: {fixed}"
         self._reconfigurables.append((wanted, apply))
+
+    def add_validator(self, validate: Validate) -> None:
+        """Call `validate` with a broker, its own texts and all its settings before they are set. It raises KafkaError
+        if they may not be."""
+        self._validators.append(validate)
 
     def alter(self, changes: Mapping[str, str | None], broker_id: int | None = None) -> None:
         """Set some settings of all brokers or of one, or remove them with None. Raise KafkaError and change nothing if
@@ -148,6 +154,9 @@ class DynamicBrokerConfig:
         except ConfigError as error:
             raise KafkaError(ErrorCode.invalid_request, f"requirement failed: {error.message}") from None
         _check_threads(self.current if asked is None else self.of(asked), altered)
+        if broker_id is not None:
+            for validate in self._validators:
+                validate(broker_id, texts, altered)
 
     def set_in_slices(self, texts: Mapping[str, str], broker_id: int | None) -> Slices[None]:
         """Replace the settings of a broker, or of all, at once. They are valid. Topics and followers apply them in
@@ -171,7 +180,7 @@ class DynamicBrokerConfig:
     def _layered(self, set_: Mapping[int | None, Mapping[str, str]], broker_id: int | None) -> BrokerConfig:
         """Return a snapshot, unchecked. Raise ConfigError for an invalid text."""
         own = {} if broker_id is None else BrokerConfig.parse(set_.get(broker_id, {}))
-        return self._static.layered(BrokerConfig.parse(set_.get(None, {})), own)
+        return self.of_start.layered(BrokerConfig.parse(set_.get(None, {})), own)
 
 
 def altered(texts: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
@@ -197,6 +206,11 @@ def refuse_per_broker(names: Iterable[str]) -> None:
     )
 
 
+def is_dynamic(name: str) -> bool:
+    """Return True for a setting that a listener may be given while it is open."""
+    return name in _OF_ALL_LISTENERS or _SECURITY.fullmatch(name) is not None
+
+
 def _is_per_broker(name: str) -> bool:
     if match := _OF_LISTENER.fullmatch(name):
         return match[1] not in _OF_ALL_LISTENERS
@@ -209,20 +223,20 @@ def _check_threads(before: BrokerConfig, after: BrokerConfig) -> None:
         old, new = _int(before, name), _int(after, name)
         what = f"Dynamic thread count update validation failed for {name}={new}"
         if new < old // 2:
-            raise _invalid_dynamic(f"{what}, value should be at least half the current value {old}")
+            raise invalid_dynamic(f"{what}, value should be at least half the current value {old}")
         if new > old * 2:
-            raise _invalid_dynamic(f"{what}, value should not be greater than double the current value {old}")
+            raise invalid_dynamic(f"{what}, value should not be greater than double the current value {old}")
     old, new = before.log_cleaner_threads, after.log_cleaner_threads
     if after.log_cleaner_enable:
         if new < old // 2:
-            raise _invalid_dynamic(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
+            raise invalid_dynamic(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
         if new > old * 2:
-            raise _invalid_dynamic(
+            raise invalid_dynamic(
                 f"Log cleaner threads cannot be increased to more than double the current value {old}"
             )
 
 
-def _invalid_dynamic(message: str) -> KafkaError:
+def invalid_dynamic(message: str) -> KafkaError:
     return KafkaError(
         ErrorCode.invalid_request,
         f"Invalid value org.apache.kafka.common.config.ConfigException: {message} for configuration Invalid dynamic "
@@ -231,7 +245,7 @@ def _invalid_dynamic(message: str) -> KafkaError:
 
 
 def _may_be_altered(name: str) -> bool:
-    return name in BrokerQuotaConfig.SETTINGS or BrokerConfig.SETTINGS[name].mode is UpdateMode.CLUSTER_WIDE
+    return name in BrokerQuotaConfig.SETTINGS or BrokerConfig.SETTINGS[name].mode is not UpdateMode.READ_ONLY
 
 
 def _refuse(what: str, names: Iterable[str]) -> None:

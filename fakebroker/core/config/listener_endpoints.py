@@ -7,12 +7,14 @@ Source   server/.../network/EndPoint.java; core/.../utils/CoreUtils.scala listen
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from fakebroker.core.errors import ConfigError
 
 _ENDPOINT = re.compile(r"(?P<name>.*)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
 _MOST = 65_535
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class Endpoint(NamedTuple):
@@ -24,14 +26,36 @@ class Endpoint(NamedTuple):
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """Read "NAME://host:port". Raise ConfigError."""
-    found = _ENDPOINT.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"Error creating broker listeners from '{text}': Unable to parse {text} to a broker endpoint")
-    port = int(found["port"])
-    if not 0 <= port <= _MOST:
-        raise ConfigError(f"Error creating broker listeners from '{text}': {port} is no port")
-    return Endpoint(found["name"].upper(), found["host"], port)
+    """Read "NAME://host:port". Raise ConfigError, also for a number that is no port."""
+    [found] = parse_endpoints([text])
+    if not 0 <= found.port <= _MOST:
+        raise wrong_endpoints([text], f"{found.port} is no port")
+    return found
+
+
+def parse_endpoints(texts: Sequence[str]) -> list[Endpoint]:
+    """Read a list of them, with any number as a port. Raise ConfigError."""
+    endpoints = []
+    for text in texts:
+        found = _ENDPOINT.fullmatch(text)
+        if found is None:
+            raise wrong_endpoints(texts, f"Unable to parse {text} to a broker endpoint")
+        endpoints.append(Endpoint(found["name"].upper(), found["host"], int(found["port"])))
+    return endpoints
+
+
+def wrong_endpoints(texts: Sequence[str], reason: str) -> ConfigError:
+    """Return the error for a list of endpoints."""
+    return ConfigError(f"Error creating broker listeners from '{java_list(texts)}': {reason}")
+
+
+def java_list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(texts)}]"
+
+
+def endpoint_text(endpoint: Endpoint) -> str:
+    listener, host, port = endpoint
+    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
 
 
 def parse_protocols(text: str) -> dict[str, str]:

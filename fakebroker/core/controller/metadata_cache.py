@@ -231,6 +231,10 @@ class MetadataCache:
         """The ids of the running brokers."""
         return self._registry.alive(self._registry.broker_ids) if self._alive is None else self._alive
 
+    def is_registered(self, listener: Listener) -> bool:
+        """Return True if the brokers have registered this listener, so that its clients are told their addresses."""
+        return self._registry.is_registered(listener)
+
     def offline_ids(self, partition: Partition) -> list[int]:
         """Return the replicas on brokers that are not running, in assignment order."""
         if self._alive is None:
@@ -238,5 +242,8 @@ class MetadataCache:
         return [broker_id for broker_id in partition.replicas if broker_id not in self._alive]
 
     def alive_brokers(self, listener: Listener) -> Sequence[NodeEndpoint]:
-        """Return the running brokers, with their endpoints for clients of this listener."""
+        """Return the running brokers with their endpoints for clients of this listener: none if it is not
+        registered."""
+        if not self.is_registered(listener):
+            return ()
         return [self._registry[broker_id].endpoint(listener) for broker_id in self.alive_ids]

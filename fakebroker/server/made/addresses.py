@@ -12,10 +12,10 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.listener_endpoints import Endpoint, parse_endpoint, parse_protocols
+from fakebroker.core.config.listener_endpoints import PROTOCOLS, Endpoint, parse_endpoint, parse_protocols
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.identity import Listener
-from fakebroker.server.made.listener_texts import PROTOCOLS, ListenerText
+from fakebroker.server.made.listener_texts import ListenerText
 
 _NO_ID: Final = -1
 _EVERYWHERE: Final = "0.0.0.0"

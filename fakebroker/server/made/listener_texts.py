@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakebroker.core.config.listener_endpoints import parse_endpoint
+from fakebroker.core.config.listener_endpoints import PROTOCOLS, parse_endpoint
 from fakebroker.core.errors import ConfigError
-from fakebroker.core.security.identity import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL, Listener
+from fakebroker.core.security.identity import Listener
 
-PROTOCOLS: Final = (PLAINTEXT.security_protocol, SSL, SASL_PLAINTEXT, SASL_SSL)
 FORM: Final = "NAME=PROTOCOL://HOST:PORT[,advertised=HOST:PORT]"
 
 _ADVERTISED: Final = "advertised="

@@ -74,6 +74,15 @@ class Certificates:
             self.close()
             raise
 
+    def add_host(self, host: str) -> bool:
+        """Let the certificate of the brokers name another host. Return False if it names it already."""
+        hosts = _hosts([*self.hosts, host])
+        if hosts == self.hosts:
+            return False
+        self.hosts = hosts
+        self.valid = self.issue("broker", hosts)
+        return True
+
     @property
     def ca(self) -> Path:
         """Return the file of the CA's certificate, as PEM."""

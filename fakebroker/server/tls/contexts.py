@@ -63,7 +63,11 @@ class Contexts:
             )
         self._presented = what
         self._ends_ms = None if lifetime_ms is None else self._wall_ms() + lifetime_ms
-        self._made.clear()  # a new certificate, too
+        self.renew()
+
+    def renew(self) -> None:
+        """Make new contexts for the next connections, of the certificate of now."""
+        self._made.clear()
         self._refused.clear()
 
     def context(self, config: BrokerConfig, broker_id: int, listener: str) -> ssl.SSLContext | None:

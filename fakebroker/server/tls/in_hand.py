@@ -42,9 +42,21 @@ class Tls:
         ModuleNotFoundError without the extra."""
         if not any(place.listener.has_tls for place in self._places):
             return None
+        return self._make([], clock)
+
+    def _make(self, others: Sequence[str], clock: Clock) -> Contexts:
         names = [name for place in self._places for name in (place.advertised_host, place.host)]
-        self._certificates = Certificates(names, self._folder)
+        self._certificates = Certificates([*names, *others], self._folder)
         self._contexts = Contexts(self._certificates, lambda: clock.stamp().wall_ms)
+        return self._contexts
+
+    def _open_for(self, clock: Clock, host: str) -> Contexts:
+        """Return what the brokers present, with a certificate that also names this host. Make it if no listener has
+        needed it so far. Raises OSError, ConfigError, and ModuleNotFoundError without the extra."""
+        if self._certificates is None or self._contexts is None:
+            return self._make([host], clock)
+        if self._certificates.add_host(host):
+            self._contexts.renew()
         return self._contexts
 
     def _close(self) -> None:

@@ -105,7 +105,7 @@ def test_only_readers_of_a_changed_setting_are_notified() -> None:
     assert [name for name, _ in told[3:]] == ["topics"]
 
 
-@pytest.mark.parametrize("name", ["num.partitions", "listeners"])
+@pytest.mark.parametrize("name", ["num.partitions", "advertised.listeners"])
 def test_a_listener_for_a_static_setting_is_refused(name: str) -> None:
     with pytest.raises(AssertionError, match="never altered"):
         DynamicBrokerConfig(BrokerConfig()).on_change([name], lambda config: None)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from fakebroker.core.config.config_def import Value, some_of
 from fakebroker.core.config.ip_overrides import parse_overrides
-from fakebroker.core.config.listener_endpoints import parse_endpoint, parse_protocols
+from fakebroker.core.config.listener_endpoints import parse_endpoints, parse_protocols
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.iam_access_keys import parse_access_keys
@@ -44,8 +44,7 @@ def access_keys(name: str, value: Value) -> None:
 def endpoints(name: str, value: Value) -> None:
     """Check `listeners` and `advertised.listeners`."""
     some_of()(name, value)
-    for item in _items(value):
-        parse_endpoint(item)
+    parse_endpoints(_items(value))
 
 
 def protocols(name: str, value: Value) -> None:

@@ -1,0 +1,205 @@
+"""A change of `listeners` while a broker runs, over sockets: the ports (server/listeners.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from support.messages import decode_response
+from support.ports import free_ports
+from support.raw_client import RawClient
+from support.requests import METADATA, metadata, request
+from support.watchdog import LIMIT_S, until, wait_until, within
+
+from fakebroker import AsyncFakeCluster, FakeCluster
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server import fake_cluster, loops
+
+INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
+PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT,MORE:SSL"
+HOST = "127.0.0.1"
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+if loops.NAME == "uvloop":
+    LOOPS["uvloop"] = loops.new_event_loop
+
+
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS))
+def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
+    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
+    with FakeCluster(brokers=1) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def port() -> int:
+    """Return the first of some free ports."""
+    return free_ports(4)
+
+
+def altering(endpoint: NodeEndpoint, *added: str) -> bytes:
+    """Return the request that gives a broker these listeners beside its own."""
+    listeners = ",".join([f"PLAINTEXT://{endpoint.host}:{endpoint.port}", *added])
+    values = {"listeners": listeners, "listener.security.protocol.map": PROTOCOLS}
+    configs = [{"name": name, "config_operation": 0, "value": value} for name, value in values.items()]
+    resource = {"resource_type": BROKER, "resource_name": str(endpoint.node_id), "configs": configs}
+    return request(INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [resource], "validate_only": False})
+
+
+def alter(kafka: FakeCluster, *added: str) -> None:
+    endpoint = kafka.brokers[1].endpoint
+    with RawClient(endpoint) as client:
+        _, answer = decode_response(INCREMENTAL_ALTER_CONFIGS, 1, client.ask(altering(endpoint, *added)))
+    assert [(each.error_code, each.error_message) for each in answer.responses] == [(0, None)]
+
+
+def is_open(port: int) -> bool:
+    return can_connect(HOST, port)
+
+
+def can_connect(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def opens(port: int) -> None:
+    wait_until(lambda: is_open(port), f"port {port} to open")
+
+
+def closes(port: int) -> None:
+    wait_until(lambda: not is_open(port), f"port {port} to close")
+
+
+def brokers_at(port: int) -> int:
+    """Return how many brokers a client of that port is told."""
+    with RawClient(NodeEndpoint(1, HOST, port, None)) as client:
+        return len(decode_response(METADATA, 12, client.ask(metadata([])))[1].brokers)
+
+
+def test_an_added_listener_opens_its_port_and_serves(kafka: FakeCluster, port: int) -> None:
+    alter(kafka, f"OUT://{HOST}:{port}")
+    opens(port)
+    assert brokers_at(port) == 0
+    assert brokers_at(kafka.endpoints[0].port) == 1
+
+
+def test_a_removed_listener_closes_its_port_and_its_connections(kafka: FakeCluster, port: int) -> None:
+    alter(kafka, f"OUT://{HOST}:{port}")
+    opens(port)
+    with RawClient(NodeEndpoint(1, HOST, port, None)) as client:
+        client.ask(metadata([]))
+        alter(kafka)
+        assert client.is_closed_by_broker()
+    closes(port)
+    with socket.create_server((HOST, port)):
+        pass  # the port is free
+
+
+def test_a_listener_whose_address_is_changed_stays_where_it_is(kafka: FakeCluster, port: int) -> None:
+    alter(kafka, f"OUT://{HOST}:{port}")
+    opens(port)
+    alter(kafka, f"OUT://{HOST}:{port + 1}")
+    assert brokers_at(port) == 0
+    assert not is_open(port + 1)
+    alter(kafka)
+    closes(port)
+    alter(kafka, f"OUT://{HOST}:{port + 1}")
+    opens(port + 1)
+
+
+def test_the_ports_of_a_broker_close_and_open_with_its_process(kafka: FakeCluster, port: int) -> None:
+    alter(kafka, f"OUT://{HOST}:{port}")
+    opens(port)
+    kafka.brokers[1].stop()
+    assert not is_open(port)
+    kafka.brokers[1].start()
+    assert is_open(port)
+    kafka.brokers[1].pause()
+    assert is_open(port)
+    kafka.brokers[1].resume()
+    assert brokers_at(port) == 0
+    kafka.brokers[1].kill()
+    assert not is_open(port)
+
+
+def test_a_reset_returns_to_the_listeners_of_the_start(kafka: FakeCluster, port: int) -> None:
+    alter(kafka, f"OUT://{HOST}:{port}")
+    opens(port)
+    kafka.reset()
+    assert not is_open(port)
+    assert brokers_at(kafka.endpoints[0].port) == 1
+    alter(kafka, f"OUT://{HOST}:{port}")
+    opens(port)
+
+
+@pytest.mark.parametrize("address", [f"{HOST}:{{}}", "256.256.256.256:1", f"{HOST}:70000"])
+def test_a_port_that_cannot_be_opened_is_told_in_the_log(
+    kafka: FakeCluster, port: int, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = socket.create_server((HOST, port))
+    try:
+        alter(kafka, "OUT://" + address.format(port), f"OTHER://{HOST}:{port + 1}")
+        wait_until(lambda: "Unable to start acceptor for OUT of broker 1" in caplog.text, "the error")
+        opens(port + 1)
+        assert brokers_at(kafka.endpoints[0].port) == 1
+    finally:
+        taken.close()
+
+
+def test_a_port_that_was_in_use_opens_when_the_broker_starts_again(
+    kafka: FakeCluster, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server((HOST, port)):
+        alter(kafka, f"OUT://{HOST}:{port}")
+        wait_until(lambda: "Unable to start acceptor" in caplog.text, "the error")
+    assert not is_open(port)
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()
+    assert is_open(port)
+
+
+def test_stock_clients_connect_to_added_listeners_with_tls_and_sasl(port: int) -> None:
+    pytest.importorskip("cryptography", reason="the extra security is not installed")
+    with FakeCluster(brokers=1) as kafka:
+        kafka.create_topic("t", partitions=1)
+        kafka.users.add("alice", "secret")
+        added = [f"OUT://{HOST}:{port}", f"OTHER://127.0.0.2:{port + 1}", f"LOGIN://{HOST}:{port + 2}"]
+        alter(kafka, *added)
+        opens(port + 2)  # the last one
+        alter(kafka, *added, f"MORE://127.0.0.3:{port + 3}")
+        wait_until(lambda: can_connect("127.0.0.3", port + 3), "the listener MORE")
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "alice"}
+        tls = {"security.protocol": "SSL", "ssl.ca.location": str(kafka.tls.ca)}
+        secured: dict[str, dict[str, str]] = {
+            f"{HOST}:{port}": {},
+            f"127.0.0.2:{port + 1}": tls,
+            f"127.0.0.3:{port + 3}": tls,
+            f"{HOST}:{port + 2}": login | {"sasl.password": "secret"},
+        }
+        for address, settings in secured.items():
+            told = AdminClient({"bootstrap.servers": address, **settings}).list_topics("t", timeout=LIMIT_S)
+            assert told.brokers == {}
+            error = told.topics["t"].partitions[0].error
+            assert error is not None
+            assert error.name() == "LISTENER_NOT_FOUND"
+
+
+def test_a_cluster_of_a_running_loop_stops_with_an_added_listener(port: int) -> None:
+    async def main() -> None:
+        async with AsyncFakeCluster(brokers=1) as kafka:
+            endpoint = kafka.endpoints[0]
+            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+            writer.write(altering(endpoint, f"OUT://{HOST}:{port}"))
+            await reader.readexactly(4)
+            await until(lambda: is_open(port), f"port {port} to open")
+            writer.close()
+        assert not is_open(port)
+        gc.collect()  # an unclosed socket would be a warning
+
+    asyncio.run(within(main()))
