@@ -112,11 +112,13 @@ def _read_acl(acl: Any, where: str) -> AclBinding:
     for key in acl:
         if key not in _DEFAULTS:
             raise ValueError(f"{where}: an ACL has no {key!r}; {did_you_mean(str(key), list(_DEFAULTS))}")
+    given = {}
     for key, default in _DEFAULTS.items():
         if default is None and key not in acl:
             raise ValueError(f"{where}: {key!r} is missing; {_HELP}")
+        given[key] = acl.get(key, default)
     try:
-        binding = _binding(**{key: acl.get(key, default) for key, default in _DEFAULTS.items()})
+        binding = _binding(**given)
         check(binding)
     except TypeError as error:
         raise TypeError(f"{where}: {error}") from None
@@ -144,14 +146,9 @@ def _binding(
     resource_type: str, name: str, operation: str, principal: str, host: str, permission: str, pattern: str
 ) -> AclBinding:
     require(STRING, name=name, principal=principal, host=host)
+    codes = filter_of(resource_type, name, operation, principal, host, permission, pattern)
     return AclBinding(
-        _code(ResourceType, resource_type),
-        name,
-        _code(PatternType, pattern),
-        principal,
-        host,
-        _code(AclOperation, operation),
-        _code(AclPermissionType, permission),
+        codes.resource_type, name, codes.pattern_type, principal, host, codes.operation, codes.permission_type
     )
 
 
