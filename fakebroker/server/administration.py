@@ -245,6 +245,11 @@ class Administration:
         return self._at_home.cluster.acls(wanted)
 
     def _put_user(self, name: str, secrets: Secrets) -> None:
+        if not any(each.has_sasl for each in self.listeners):
+            raise ValueError(
+                f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
+                "listener of SASL_PLAINTEXT or SASL_SSL"
+            )
         self._at_home.cluster.sasl.put_user(name, secrets.password, secrets.scram)
 
     def _remove_user(self, name: str, mechanisms: Sequence[str]) -> bool:

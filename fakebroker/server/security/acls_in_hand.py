@@ -36,6 +36,7 @@ _DEFAULTS: Final[Mapping[str, str | None]] = {
     "permission": "allow",
     "pattern": "literal",
 }
+KEYS: Final = tuple(_DEFAULTS)
 _HELP: Final = 'an ACL is as in {"resource_type": "topic", "name": "orders", "operation": "read"}'
 
 
@@ -103,10 +104,11 @@ def read_acls(acls: Any) -> tuple[AclBinding, ...]:
     with the place in the list."""
     if isinstance(acls, str | Mapping) or not isinstance(acls, Sequence):
         raise TypeError(f"acls must be a list of mappings; {_HELP}, not {acls!r}")
-    return tuple(_read_acl(acl, f"acls[{index}]") for index, acl in enumerate(acls))
+    return tuple(read_acl(acl, f"acls[{index}]") for index, acl in enumerate(acls))
 
 
-def _read_acl(acl: Any, where: str) -> AclBinding:
+def read_acl(acl: Any, where: str) -> AclBinding:
+    """Return the ACL of a mapping. `where` begins the errors; they are those of `read_acls`."""
     if not isinstance(acl, Mapping):
         raise TypeError(f"{where}: {_HELP}, not {acl!r}")
     for key in acl:
