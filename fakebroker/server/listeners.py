@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from fakebroker.core.clock import Now
 from fakebroker.core.security.identity import Listener
@@ -21,6 +22,9 @@ from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host
 from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.turn.turns import turns
+
+if TYPE_CHECKING:
+    from fakebroker.server.oauth.http_keys import HttpKeys
 
 log = logging.getLogger("fakebroker")
 
@@ -41,6 +45,7 @@ class Listeners:
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
         self._stopped = False
+        self._http_keys: list[HttpKeys] = []
         self._listening: set[int] = set()  # brokers with a port that is to be open
         self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
         self._driver: Driver
@@ -86,7 +91,7 @@ class Listeners:
                         self._driver.config_of(broker_id, place.listener), broker_id, place.listener.name
                     )
                 if place.listener.has_sasl:
-                    self._read_keys(broker_id, place.listener)
+                    await self._read_keys(broker_id, place.listener)
         for broker_id in self._ports:
             self._begin_change(broker_id)
         for error in await asyncio.gather(*self._changes.values(), return_exceptions=True):
@@ -94,19 +99,33 @@ class Listeners:
                 raise error
         self._driver.settle()
 
-    def _read_keys(self, broker_id: int, listener: Listener) -> None:
-        """Read the file of keys with which a listener verifies tokens, if it has one."""
+    async def _read_keys(self, broker_id: int, listener: Listener) -> None:
+        """Read the keys with which a listener verifies tokens, if it has some of its own: few clusters have."""
         mechanisms = self._driver.cluster.sasl.mechanisms
         url = mechanisms.jwks_url(broker_id, listener)
-        if url.startswith("file:") and url not in mechanisms.keys:
-            from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
+        if not url or url in mechanisms.keys:
+            return
+        if url.startswith(("http:", "https:")):
+            from fakebroker.server.oauth.http_keys import HttpKeys
+
+            keys = HttpKeys(url, mechanisms.token_config(broker_id, listener))
+            await keys.begin()
+            self._http_keys.append(keys)
+            mechanisms.keys[url] = keys.verify
+        else:
+            from fakebroker.server.oauth.jwks import verifier_of
 
             mechanisms.keys[url] = verifier_of(url)
+
+    def _drop_keys(self) -> None:
+        while self._http_keys:
+            self._http_keys.pop().stop()
 
     async def retire(self, old: Driver) -> None:
         """Close the connections of a cluster that was replaced, and listen for the new one."""
         old.on_listening = _ignore
         old.stop()
+        self._drop_keys()
         for transport in old.transports.values():
             transport.abort()  # before any await: no client is to get an id of the old life after the new one began
         try:
@@ -136,6 +155,7 @@ class Listeners:
 
     def close(self) -> None:
         """Release the ports."""
+        self._drop_keys()
         for port in self._all_ports:
             port.close()
         self._ports.clear()
