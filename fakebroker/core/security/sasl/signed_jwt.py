@@ -2,8 +2,7 @@
 
 Theory   The signature is verified outside (server/oauth), with a library and the keys of the cluster, of a file or of a
          server. The claims are checked here. A refusal is the status `invalid_token`; the reason is for the log. Where
-         Kafka's code
-         throws an exception that it does not expect, the connection is closed.
+         Kafka's code throws an exception that it does not expect, the connection is closed.
 Source   clients/.../security/oauthbearer/{BrokerJwtValidator,OAuthBearerValidatorCallbackHandler,OAuthBearerUtils}.java
          @ 4.4; jose4j's NumericDate and NumericDateValidator, IssValidator, SubValidator, JtiValidator.
 Differs  Without `sasl.oauthbearer.jwks.endpoint.url` the keys are the cluster's own here.
