@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from support.requests import request
 from support.sasl_client import (
     CONFIG,
@@ -29,6 +31,11 @@ def simulated(**config: str) -> tuple[Simulation, Journal]:
     return Simulation(brokers=1, config=CONFIG | config, journal=journal), journal
 
 
+def code_of(frame: bytes, api_key: int, version: int) -> int:
+    response: Any = decode_response(api_key, version, frame)[1]
+    return int(response.error_code)
+
+
 def logins(journal: Journal) -> list[str]:
     return [event.error for event in journal if isinstance(event, Login)]
 
@@ -38,7 +45,7 @@ def test_ten_thousand_handshakes_of_one_connection_end_with_the_second() -> None
     client = SaslClient(simulation)
     client.client.send(HANDSHAKE * 10_000)
     simulation.advance(100)  # the delay of failed authentications
-    assert [decode_response(SASL_HANDSHAKE, 1, frame)[1].error_code for _, frame in client.client.answers] == [
+    assert [code_of(frame, SASL_HANDSHAKE, 1) for _, frame in client.client.answers] == [
         0,
         ILLEGAL_SASL_STATE,
     ]
@@ -57,7 +64,7 @@ def test_a_flood_of_renewed_logins_renews_the_session_once_a_second() -> None:
     client.client.send(LOGIN * PAIRS)
     answers = client.client.answers[before:]
     codes = [
-        decode_response(key, version, frame)[1].error_code
+        code_of(frame, key, version)
         for (_, frame), (key, version) in zip(
             answers, [(SASL_HANDSHAKE, 1), (SASL_AUTHENTICATE, 2)] * PAIRS, strict=True
         )
