@@ -19,6 +19,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
@@ -153,6 +154,8 @@ class HttpKeys:
                     raise self._failed(f"the response has more than {_MOST_BYTES} bytes")
         finally:
             writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
         response = HTTPResponse(_Received(bytes(received)))  # type: ignore[arg-type]
         response.begin()
         if response.status != 200:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 from typing import Any
 
@@ -37,6 +37,7 @@ class KeyServer:
 
     def __init__(self) -> None:
         self.requests: list[bytes] = []
+        self.connections = 0
         self.url = ""
         self.response: bytes | None = b""
         self.serve_keys(SIGNER.jwks)
@@ -46,12 +47,19 @@ class KeyServer:
         self.response = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.requests.append(await reader.readuntil(b"\r\n\r\n"))
-        if self.response is not None:
-            writer.write(self.response)
-        else:
-            await reader.read()
-        writer.close()
+        self.connections += 1
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+                if self.response is not None:
+                    writer.write(self.response)
+                else:
+                    await reader.read()
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            self.connections -= 1
 
 
 @asynccontextmanager
@@ -62,6 +70,7 @@ async def key_server(tls: SSLContext | None = None) -> AsyncIterator[KeyServer]:
         scheme = "http" if tls is None else "https"
         keys.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/keys?set=1"
         yield keys
+        await until(lambda: keys.connections == 0, "the end of the connections")
 
 
 @asynccontextmanager
@@ -138,13 +147,28 @@ def test_keys_are_fetched_again_after_the_interval() -> None:
     run(test())
 
 
+UNAVAILABLE = b"HTTP/1.1 503 Later\r\n\r\n"
+
+
+def test_a_fetch_that_fails_is_repeated() -> None:
+    async def test() -> None:
+        pauses = {"refresh_ms": 1, "retry_backoff_ms": 1, "retry_backoff_max_ms": 600_000}
+        async with key_server() as server, fetched(server, **pauses) as keys:
+            server.response = UNAVAILABLE
+            so_far = len(server.requests)
+            await until(lambda: len(server.requests) >= so_far + 4, "repetitions")
+            assert keys.verify(TOKEN) == CLAIMS
+            server.serve_keys(LATER.jwks)
+            await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
+
+    run(test())
+
+
 def test_keys_stay_while_they_cannot_be_fetched(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        pauses = {"refresh_ms": 1, "retry_backoff_ms": 1, "retry_backoff_max_ms": 4}
-        async with key_server() as server, fetched(server, **pauses) as keys:
-            server.response = b"HTTP/1.1 503 Later\r\n\r\n"
+        async with key_server() as server, fetched(server, refresh_ms=1, retry_backoff_max_ms=0) as keys:
+            server.response = UNAVAILABLE
             await until(lambda: "the keys of tokens stay as they are" in caplog.text, "a warning")
-            assert len(server.requests) >= 3, "the fetch is repeated"
             assert "the server responds with 503 Later" in caplog.text
             assert keys.verify(TOKEN) == CLAIMS
             server.serve_keys(LATER.jwks)
