@@ -38,6 +38,8 @@ LINKS = {
     "--advertised-host": "addresses.md",
     "--listener": "security.md#listeners",
     "--certificates": "security.md#tls",
+    "--user": "security.md#sasl",
+    "--acl": "security.md#acls",
     "--life": "addresses.md#when-another-cluster-takes-the-address",
     "--followers": "replication.md",
     "--properties": "settings.md",

@@ -41,7 +41,7 @@ from fakebroker.server.made.option_texts import TopicSpec
 OPTIONS = {
     "serve": [
         "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
-        "--advertised-port", "--listener", "--certificates", "--user",
+        "--advertised-port", "--listener", "--certificates", "--user", "--acl",
         "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
         "--properties", "--defaults", "--quota", "--seed", "--life", "--schedule", "--ready-file", "--exit-with-parent",
         "--clock", "--scenario", "--fault", "--journal",
@@ -277,8 +277,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an option misspelt": ("serve --topc t", "there is no option --topc; did you mean --topic?"),
     "an option cut short": ("serve --fol=h", "there is no option --fol; did you mean --followers?"),
     "an option cut too short": (
-        "serve --a",
-        "there is no option --a; did you mean --advertised-host or --advertised-port or --auto-create-topics?",
+        "serve --adv",
+        "there is no option --adv; did you mean --advertised-host or --advertised-port?",
     ),
     "an option like no other": (
         "serve --bogus", "there is no option --bogus; fakebroker serve --help shows what there is",
@@ -532,7 +532,7 @@ def read(line: str) -> dict[str, Any]:
 DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
         "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
-        "advertised_host": None, "advertised_port": None, "listener": [], "certificates": None, "user": [],
+        "advertised_host": None, "advertised_port": None, "listener": [], "certificates": None, "user": [], "acl": [],
         "topic": [], "auto_create_topics": None,
         "followers": None, "config": [],
         "properties": None, "defaults": None, "quota": [], "seed": None, "life": None, "schedule": None, "clock": None,

@@ -20,7 +20,8 @@ Written by `python -m conformance tools`; do not edit. Each command ran once aga
 against `fakebroker serve`, in this order, on three brokers with the same settings. The tools are those of Apache Kafka
 {tools}: 4.4.0's are not on Maven Central. Compared are the exit status and everything printed to stdout and stderr, but
 for ids, addresses, times, folders and the widths of columns. The chapter over SASL_SSL has one broker with
-StandardAuthorizer on either side, and each command logs in as the user of its --command-config.
+StandardAuthorizer on either side, and each command logs in as the user of its --command-config. Files are in the folder
+where the commands run, the brokers are at localhost:9092, and HMAC is that of the delegation token.
 
 | | |
 |---|---|
@@ -71,7 +72,17 @@ def _row(row: Row) -> str:
         shown = [f"`{line[:120]}`" for line in (line.replace("`", "'") for line in row.differing[:_SHOWN])]
         why = "**not explained:** " + "<br>".join(shown)
     same = {"same": "yes", "explained": "no", "different": "**no**"}[row.verdict]
-    return f"| `{_cell(row.kafka.line)}` | {_did(row.kafka)} | {_did(row.ours)} | {same} | {_cell(why)} |\n"
+    return f"| `{_cell(typed(row.kafka.line))}` | {_did(row.kafka)} | {_did(row.ours)} | {same} | {_cell(why)} |\n"
+
+
+def typed(line: str) -> str:
+    """Return a command as a user types it, in the folder of its files."""
+    return (
+        line.replace("{folder}/", "")
+        .replace("{folder}", ".")
+        .replace("{bootstrap}", "localhost:9092")
+        .replace("{hmac}", "HMAC")
+    )
 
 
 def _did(ran: Ran) -> str:

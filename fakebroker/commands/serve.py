@@ -11,6 +11,7 @@ from typing import Any
 
 from fakebroker.commands.command_line import Parser, Slip
 from fakebroker.server.made.option_texts import (
+    HIDDEN,
     QUOTA_FORM,
     TOPIC_FORM,
     file_name,
@@ -114,8 +115,19 @@ def _of_the_cluster(options: Namespace) -> dict[str, Any]:
         if option.help:
             value = getattr(options, flag_of(name)[2:].replace("-", "_"))
             if value not in (None, []):
-                given[name] = dict(value) if option.is_repeated and isinstance(value[0], tuple) else value
+                given[name] = _by_name(name, value) if option.is_repeated and isinstance(value[0], tuple) else value
     return given
+
+
+def _by_name(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return the values by name. Raises Slip if two are for one name, except for settings: there the last one counts,
+    as in Kafka's --override."""
+    values = dict(pairs)
+    if option != "config" and len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Slip(f"{flag_of(option)} is given twice for {twice!r}: leave out one of both")
+    return values
 
 
 def run(options: Namespace) -> int:
@@ -212,17 +224,20 @@ def _check_settings(given: Sequence[tuple[str, str]]) -> None:
     """Raise Slip for the first --config that is unknown or has an invalid value."""
     with _lean_imports():
         from fakebroker.core.config.broker_config import entry_of, refuse_unknown
+        from fakebroker.core.config.config_def import PASSWORD
         from fakebroker.core.errors import ConfigError
         from fakebroker.server.settings import on_the_command_line, texts
 
     for name, value in given:
+        entry = entry_of(name)
         try:
             refuse_unknown(texts({name: value}))
-            entry = entry_of(name)
             assert entry is not None
             entry.parse(value)
         except ConfigError as error:
-            raise Slip(f"--config {name}={value}: {on_the_command_line(error)}") from None
+            # The value of an unknown setting may be a password, too.
+            shown = "" if entry is None else f"={HIDDEN if entry.type is PASSWORD else value}"
+            raise Slip(f"--config {name}{shown}: {on_the_command_line(error)}") from None
 
 
 @contextmanager

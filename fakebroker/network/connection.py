@@ -128,6 +128,10 @@ class Plan:
         """Receive the response; None if the request has none."""
         raise NotImplementedError
 
+    def take_last(self, frame: bytes, reason: str) -> None:
+        """Receive the response to a client that is refused, and the reason: the plan closes the connection."""
+        raise NotImplementedError
+
     def go_on(self) -> None:
         """Run until the next blocking action."""
         raise NotImplementedError

@@ -254,6 +254,9 @@ class SocketServer(Reading):
         if connection.broker_id in self._standing:  # a paused process sends nothing
             self.close_failed(connection, reason, last)
         elif not connection.is_closed:
+            if last is not None and connection.plan is not None:
+                connection.plan.take_last(last, reason)
+                return
             if last is not None:
                 self.answers.add(connection, last)
             self.close(connection, reason)

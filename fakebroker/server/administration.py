@@ -6,21 +6,25 @@ effects before it returns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from fakebroker.core.arguments import MAPPING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import Selection
 from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
-from fakebroker.server.followers_in_hand import Step
+from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.made.arguments import Arguments, read_assignments
-from fakebroker.server.security.users_in_hand import Secrets
+from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
+from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.security.acls_in_hand import Acls
+from fakebroker.server.security.users_in_hand import Secrets, Users
 from fakebroker.server.settings import texts
 from fakebroker.server.tls.certificates import ClientCertificate
 from fakebroker.server.tls.client_settings import PLAIN, Login, client_settings
@@ -30,12 +34,23 @@ from fakebroker.server.tls.in_hand import Tls
 class Administration:
     """Base class of `AsyncFakeCluster`, which supplies the driver.
 
-    tls    the certificates of listeners with TLS
+    tls         the certificates of listeners with TLS
+    followers   the behaviour of followers
+    quotas      the quotas of clients
+    oauth       tokens for OAUTHBEARER
+    acls        the ACLs
+    users       the users of SASL
     """
 
     def __init__(self, arguments: Arguments, certificates: str | PathLike[str] | None) -> None:
         self._arguments = arguments
         self.tls = Tls(arguments.places, certificates)
+        self.followers = Followers(self._run_followers)
+        self.quotas = Quotas(self._alter_quotas)
+        self._signer = TokenSigner()
+        self.oauth = OAuth(self._new_token, self._signer)
+        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
+        self.users = Users(self._put_user, self._remove_user, self._find_users)
 
     @property
     def _at_home(self) -> Driver:
@@ -199,7 +214,19 @@ class Administration:
         driver.settle()
         return cleaned
 
-    # ACLs and users.
+    # Quotas, tokens, ACLs, users and followers: what `quotas`, `oauth`, `acls`, `users` and `followers` do.
+
+    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._at_home.cluster.alter_client_quotas(entity, alterations)
+
+    def _new_token(self, claims_at: Callable[[int], dict[str, Any]], is_signed: bool) -> str:
+        """Make a token of the claims at the present time. Let the brokers know the key of a signed one."""
+        driver = self._at_home
+        claims = claims_at(driver.clock.stamp().wall_ms)
+        if not is_signed:
+            return unsecured(claims)
+        driver.cluster.sasl.mechanisms.verify = self._signer.verify
+        return self._signer.sign(claims)
 
     def _admit(self) -> None:
         """Create the users and ACLs of the arguments."""
@@ -218,6 +245,13 @@ class Administration:
         return self._at_home.cluster.acls(wanted)
 
     def _put_user(self, name: str, secrets: Secrets) -> None:
+        registry = self._at_home.cluster.registry
+        added = (each for broker_id in registry.broker_ids for each in registry[broker_id].added_listeners.values())
+        if not any(each.has_sasl for each in (*self.listeners, *(each.listener for each in added))):
+            raise ValueError(
+                f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
+                "listener of SASL_PLAINTEXT or SASL_SSL"
+            )
         self._at_home.cluster.sasl.put_user(name, secrets.password, secrets.scram)
 
     def _remove_user(self, name: str, mechanisms: Sequence[str]) -> bool:

@@ -10,26 +10,20 @@ from typing import Any, Self, TypeVar
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.size import DEFAULT_SIZE
-from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import Clock, new_clock
 from fakebroker.server.driver import Driver
 from fakebroker.server.faults_in_hand import AsyncFaults, AsyncHeld, hold_fault
-from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import Lives
 from fakebroker.server.made.spec import ClusterSpec
-from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
-from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.changes import Changes
 from fakebroker.server.running.home import Home
-from fakebroker.server.security.acls_in_hand import Acls
-from fakebroker.server.security.users_in_hand import Users
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
 
@@ -141,12 +135,6 @@ class AsyncFakeCluster(Administration):
         self._changes = Changes()
         self.clock = AsyncClock(clock, lambda: self._at_home, self._change)
         self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
-        self.followers = Followers(self._run_followers)
-        self.quotas = Quotas(self._alter_quotas)
-        self._signer = TokenSigner()
-        self.oauth = OAuth(self._new_token, self._signer)
-        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
-        self.users = Users(self._put_user, self._remove_user, self._find_users)
         self.faults = AsyncFaults(lambda: self._at_home)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
@@ -309,18 +297,6 @@ class AsyncFakeCluster(Administration):
         the block. `when` has selectors of faults (docs/faults.md): topic="t", partition=2. `n` is how many requests
         `wait` waits for. Raises ValueError."""
         return AsyncHeld(self.faults.add(hold_fault(n, api, at, times, when)), n)
-
-    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        self._at_home.cluster.alter_client_quotas(entity, alterations)
-
-    def _new_token(self, claims_at: Callable[[int], dict[str, Any]], is_signed: bool) -> str:
-        """Make a token of the claims at the present time. Let the brokers know the key of a signed one."""
-        driver = self._at_home
-        claims = claims_at(driver.clock.stamp().wall_ms)
-        if not is_signed:
-            return unsecured(claims)
-        driver.cluster.sasl.mechanisms.verify = self._signer.verify
-        return self._signer.sign(claims)
 
     @property
     def _at_home(self) -> Driver:

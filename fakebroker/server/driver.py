@@ -52,6 +52,7 @@ _WARNING_CHARACTERS = 2000  # A warning may list settings.
 _WRITTEN_AT_ONCE = 262_144  # bytes of a response in pieces
 _ENCRYPTED_AT_ONCE = 65_536  # the same under TLS: encryption takes longer, and other clients wait
 _GATHERED_BYTES = 2_048  # Parts of this average size are cheaper to hand over one by one than to copy.
+_BYTES_OF_A_RECORD = 1_024  # To decrypt a record of TLS takes as long as to take in so many bytes.
 _STEPS_AT_ONCE = 1000  # steps of skipped time, before the sockets have their turn
 
 
@@ -107,13 +108,14 @@ class Driver:
         """Return the part of the buffer that may be filled in this turn."""
         return self._intake.room(buffer)
 
-    def received(self, connection: Connection, data: bytes | memoryview) -> None:
+    def received(self, connection: Connection, data: bytes | memoryview, records: int = 0) -> None:
+        """Take bytes of a client, from so many records of TLS."""
         now = self.clock.stamp()
         self._timer.look(now.mono_ms)
         self.cluster.receive(connection, data, now)
         self._after_door()
         if (transport := self.transports.get(connection)) is not None:
-            self._intake.was_read(connection, transport, len(data))
+            self._intake.was_read(connection, transport, max(len(data), records * _BYTES_OF_A_RECORD))
 
     def config_of(self, broker_id: int, listener: Listener) -> BrokerConfig:
         """Return the present settings of a broker's listener."""

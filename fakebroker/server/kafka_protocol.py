@@ -104,7 +104,9 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         if tls.is_ready and not was_ready:
             self._driver.handshake_done(self.connection, tls.peer_subject())
         if received:
-            self._driver.received(self.connection, received)
+            self._driver.received(self.connection, received, tls.records)
+        if tls.has_more:
+            self._driver.handshakes.take(self.connection, tls, partial(self._go_on, tls))
 
     def pause_writing(self) -> None:
         self._driver.write_blocked(self.connection, True)

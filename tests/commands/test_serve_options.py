@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from signal import SIGTERM
 
+import httpx
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from support.command_line import run
@@ -109,7 +110,7 @@ def test_kafkas_defaults() -> None:
         (["--config", "num.partitions=0"], "--config num.partitions=0: Invalid value 0 for configuration num.part"),
         (
             ["--config", "min.insync.replica=2"],
-            "--config min.insync.replica=2: Unknown configuration 'min.insync.replica'. Near to it: min.insync.",
+            "--config min.insync.replica: Unknown configuration 'min.insync.replica'. Near to it: min.insync.",
         ),
         (
             ["--topic", "t,min.insync.replica=2"],
@@ -161,6 +162,16 @@ super.users=User:admin
 """
 
 
+def test_acls_of_the_command_line_are_those_of_the_cluster() -> None:
+    ours = ("--acl", "topic=orders,operation=write", "--acl", "group=g,operation=read,principal=User:CN=a,O=b")
+    with Serving("--brokers", "1", "--port", "0", "--control-port", "0", *ours) as serving:
+        acls = httpx.get(f"{serving.facts['control_url']}/v1/acls", timeout=LIMIT_S).json()["acls"]
+    assert [(each["resource_type"], each["name"], each["operation"], each["principal"]) for each in acls] == [
+        ("topic", "orders", "write", "User:*"),
+        ("group", "g", "read", "User:CN=a,O=b"),
+    ]
+
+
 def test_a_server_properties_with_an_authorizer_and_users_of_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text(GUARDED)
@@ -182,11 +193,33 @@ def test_a_server_properties_with_an_authorizer_and_users_of_the_command_line(tm
     ("options", "sentence"),
     [
         (("--user", "alice"), "--user 'alice' is not NAME=PASSWORD, as in alice=secret"),
+        (("--user", "=geheim"), "--user '=[hidden]' is not NAME=PASSWORD, as in alice=secret"),
+        (("--user", "a=x", "--user", "a=y"), "--user is given twice for 'a': leave out one of both"),
+        (("--rack", "1=x", "--rack", "1=y"), "--rack is given twice for 1: leave out one of both"),
+        (
+            ("--acl", "cluster=orders,operation=alter"),
+            "--acl 'cluster=orders,operation=alter': The only valid name for the CLUSTER resource is kafka-cluster",
+        ),
         (
             ("--user", "a=b", "--listener", "SSL"),
             "a listener with SASL is missing, which --user needs: add SASL_PLAINTEXT to --listener",
         ),
     ],
 )
-def test_users_that_cannot_be_are_one_sentence(options: tuple[str, ...], sentence: str) -> None:
+def test_users_and_acls_that_cannot_be_are_one_sentence(options: tuple[str, ...], sentence: str) -> None:
     assert run("serve", *options) == (2, "", f"fakebroker: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "fakebroker.aws.msk.iam.credentials=geheim",
+        "listener.name.a.ssl.keystore.pasword=geheim",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.conf=geheim",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config=x required y=geheim",
+    ],
+)
+def test_a_mistake_in_a_setting_does_not_repeat_its_secret(setting: str) -> None:
+    exit_code, out, err = run("serve", "--listener", "SASL_PLAINTEXT", "--config", setting)
+    assert (exit_code, out) == (2, "")
+    assert "geheim" not in err

@@ -15,7 +15,7 @@ from conformance.tools.compare import Row, compare, unneeded
 from conformance.tools.jvm import Result
 from conformance.tools.normal import normal
 from conformance.tools.open_transaction import open_transaction
-from conformance.tools.page import page
+from conformance.tools.page import PAGE, page, typed
 from conformance.tools.reasons import REASONS, Reason
 from conformance.tools.run import Ran, run_chapter
 from conformance.tools.table import CHAPTERS
@@ -166,6 +166,16 @@ def test_two_runs_of_other_commands_are_not_compared() -> None:
 
 
 # the page
+
+
+def test_the_page_has_commands_as_a_user_types_them() -> None:
+    assert typed("kafka-x --file {folder}/a.json --log-dirs {folder} {bootstrap} --hmac {hmac}") == (
+        "kafka-x --file a.json --log-dirs . localhost:9092 --hmac HMAC"
+    )
+    for chapter in CHAPTERS:
+        for command in chapter.commands():
+            assert "{" not in typed(command.line), command.line
+    assert "{" not in PAGE.read_text()
 
 
 def test_the_page_counts_and_shows() -> None:

@@ -40,19 +40,20 @@ def port() -> int:
     return free_ports(4)
 
 
-def altering(endpoint: NodeEndpoint, *added: str) -> bytes:
-    """Return the request that gives a broker these listeners beside its own."""
+def altering(endpoint: NodeEndpoint, *added: str, **settings: str) -> bytes:
+    """Return the request that gives a broker these listeners beside its own, and their settings."""
     listeners = ",".join([f"PLAINTEXT://{endpoint.host}:{endpoint.port}", *added])
-    values = {"listeners": listeners, "listener.security.protocol.map": PROTOCOLS}
+    values = {"listeners": listeners, "listener.security.protocol.map": PROTOCOLS, **settings}
     configs = [{"name": name, "config_operation": 0, "value": value} for name, value in values.items()]
     resource = {"resource_type": BROKER, "resource_name": str(endpoint.node_id), "configs": configs}
     return request(INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [resource], "validate_only": False})
 
 
-def alter(kafka: FakeCluster, *added: str) -> None:
+def alter(kafka: FakeCluster, *added: str, **settings: str) -> None:
     endpoint = kafka.brokers[1].endpoint
     with RawClient(endpoint) as client:
-        _, answer = decode_response(INCREMENTAL_ALTER_CONFIGS, 1, client.ask(altering(endpoint, *added)))
+        answered = client.ask(altering(endpoint, *added, **settings))
+        _, answer = decode_response(INCREMENTAL_ALTER_CONFIGS, 1, answered)
     assert [(each.error_code, each.error_message) for each in answer.responses] == [(0, None)]
 
 
@@ -168,10 +169,12 @@ def test_stock_clients_connect_to_added_listeners_with_tls_and_sasl(port: int) -
     pytest.importorskip("cryptography", reason="the extra security is not installed")
     with FakeCluster(brokers=1) as kafka:
         kafka.create_topic("t", partitions=1)
-        kafka.users.add("alice", "secret")
+        with pytest.raises(ValueError, match=r"'alice' cannot log in: no listener has SASL"):
+            kafka.users.add("alice", "secret")
         added = [f"OUT://{HOST}:{port}", f"OTHER://127.0.0.2:{port + 1}", f"LOGIN://{HOST}:{port + 2}"]
         alter(kafka, *added)
         opens(port + 2)  # the last one
+        kafka.users.add("alice", "secret")
         alter(kafka, *added, f"MORE://127.0.0.3:{port + 3}")
         wait_until(lambda: can_connect("127.0.0.3", port + 3), "the listener MORE")
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "alice"}
@@ -188,6 +191,27 @@ def test_stock_clients_connect_to_added_listeners_with_tls_and_sasl(port: int) -
             error = told.topics["t"].partitions[0].error
             assert error is not None
             assert error.name() == "LISTENER_NOT_FOUND"
+
+
+def test_keys_of_tokens_are_not_fetched_for_a_listener_that_a_client_adds(
+    kafka: FakeCluster, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    mechanism = "listener.name.login.oauthbearer.sasl."
+    handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    with socket.create_server((HOST, port + 1)) as server:
+        url = f"http://{HOST}:{port + 1}/keys"
+        alter(
+            kafka,
+            f"LOGIN://{HOST}:{port}",
+            **{mechanism + "server.callback.handler.class": handler, mechanism + "oauthbearer.jwks.endpoint.url": url},
+        )
+        wait_until(lambda: "Unable to start acceptor for LOGIN of broker 1" in caplog.text, "the error")
+        assert (
+            f"{url}: keys are read from a file, as in file:///keys.json, or at the start from a server" in caplog.text
+        )
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_a_cluster_of_a_running_loop_stops_with_an_added_listener(port: int) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from conformance.cases.security.authorization import DENIED, known_fields
 from conformance.frames import request
 from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, Topic, placeholder
+from conformance.security.denied_requests import DENIED, known_fields
 from conformance.security.user_steps import asks, user_case
 from fakebroker.apis import registry
 

@@ -15,20 +15,16 @@ from typing import Final, final
 from fakebroker.apis import registry
 from fakebroker.cluster.dispatcher import LoginInterceptor
 from fakebroker.cluster.faults.asked import Asked
-from fakebroker.cluster.faults.host import Host, Wait
+from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.login_request import LoginRequest
+from fakebroker.cluster.faults.plan import BEFORE, FaultyPlan
 from fakebroker.cluster.faults.told import Told
 from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Due
-from fakebroker.core.faults import points
-from fakebroker.core.faults.acting import ChangeOfBytes, Waits
-from fakebroker.core.faults.actions import STAY, Disconnect, Error, OfCluster
 from fakebroker.core.faults.armed import Armed
-from fakebroker.core.faults.byte_actions import changed_by
-from fakebroker.network.connection import Plan
+from fakebroker.network.connection import Work
 from fakebroker.protocol.errors import ProtocolError
 
-_BEFORE: Final = (points.REQUEST_READ, points.BEFORE_WORK)
 _NONE: Final[tuple[str, ...]] = ()
 _NOWHERE: Final[tuple[tuple[str, int], ...]] = ()
 
@@ -67,175 +63,84 @@ class FaultyLogins(LoginInterceptor):
 
 
 @final
-class FaultyLogin(Plan):
-    """A plan that receives the response of the authenticator. Actions act on it (core/faults/acting.py)."""
+class FaultyLogin(FaultyPlan):
+    """The plan of a request of a login. The authenticator responds, or refuses the client.
 
+    refused   why the connection is closed after the response; empty for one that goes on
+    """
+
+    is_login = True
     partitions = _NOWHERE
     groups = transactional_ids = _NONE
 
     def __init__(self, host: Host, login: LoginRequest, asked: Asked, faults: Sequence[Armed]) -> None:
-        self.broker_id = login.connection.broker_id
-        self._host = host
+        self.refused = ""
         self._login = login
-        self._connection = login.connection
-        self._asked = asked
-        self._faults = faults
-        self._armed: Armed  # the one that acts
-        self._told: Told | None = None
-        self._errors: list[tuple[Armed, Error]] = []
-        self._byte_actions: list[ChangeOfBytes] = []
-        self._throttle_ms = 0
-        self._is_handled = self._is_over = False
         self._turn = Due(login.connection, self, host.is_due)
-        self._way = self._go()
+        super().__init__(host, login.connection, asked, faults)
 
     def take(self, frame: bytes | None) -> None:
         assert frame is not None
-        self._told = Told(self._asked, frame)
+        self._told = Told(self.asked, frame)
 
-    def go_on(self) -> None:
-        """Run until the next blocking action."""
-        if not self._is_over and next(self._way, self) is self:
-            self._is_over = True
+    def take_last(self, frame: bytes, reason: str) -> None:
+        self.refused = reason
+        self.take(frame)
+        self._host.is_due(self)
 
-    def _go(self) -> Iterator[None]:
-        for point in _BEFORE:
-            yield from self._at(point)
-        while self._connection.broker_id in self._host.sockets.connections.standing and not self._has_ended():
-            self._connection.work = self._turn  # an action has paused the broker: it goes on when it is resumed
-            yield
-        if self._has_ended():
-            return
-        if self._errors:
-            armed, error = self._errors[0]
-            self._login.refuse(error.code, error.message, f"fault {armed.name}")
-        else:
-            self._is_handled = True
-            self._login.go_on()
-        if self._told is not None:
-            yield from self._respond(self._told)
-
-    def _respond(self, told: Told) -> Iterator[None]:
-        self._errors.clear()
-        yield from self._at(points.BEFORE_ANSWER)
-        if not self._has_ended():
-            for armed, error in self._errors:
-                told.fail(armed, error)
-            if self._throttle_ms:
-                told.throttle(self._throttle_ms)
-                self._host.sockets.throttle(self._connection, self._throttle_ms)
-            yield from self._at(points.WITHIN_ANSWER)
-        if not self._has_ended():
-            yield from self._write(told)
-        if not self._has_ended():
-            yield from self._at(points.AFTER_ANSWER)
-        if not self._has_ended():
-            self._end()
-            self._host.sockets.responded(self._connection)
-
-    def _write(self, told: Told) -> Waits:
-        frame = changed_by(self._byte_actions, told.frame)
-        if self._byte_actions:
-            return self._byte_actions[-1].write(frame, self)
-        self.write(frame, len(frame))
-        return ()
-
-    def _at(self, point: str) -> Iterator[None]:
-        host = self._host
-        for armed in self._faults:
-            if self._has_ended():
-                return
-            when = armed.fault.when
-            if when.at != point or armed.is_spent:
-                continue
-            if when.predicate is not None and not host.asks(armed, self._asked.seen(self._connection)):
-                continue
-            if not armed.fires():
-                continue
-            host.fired(armed, self._connection, point, is_login=True)
-            for action in armed.fault.do:
-                self._armed = armed
-                yield from action.act(self)
-                if self._has_ended():
-                    return
-
-    def _has_ended(self) -> bool:
-        return self._is_over or self._connection.is_closed
-
-    def _end(self) -> None:
-        self._is_over = True
-        if self._connection.plan is self:
-            self._connection.plan = None
-
-    # What actions do.
+    def has_ended(self) -> bool:
+        return self._is_over or self.connection.is_closed
 
     @property
     def user(self) -> str:
         claimed = self._login.claims()
         return "" if claimed is None else claimed.name
 
-    def wait(self, ms: int) -> Iterator[None]:
-        return self._until(self._host.after(ms, self._wake))
-
-    def hold(self) -> Iterator[None]:
-        return self._until(self._host.hold(self._armed, self._wake))
-
-    def _until(self, wait: Wait) -> Iterator[None]:
-        while not wait.has_ended():
+    def _go(self) -> Iterator[None]:
+        connection = self.connection
+        for point in BEFORE:
+            yield from self._at(point)
+        while connection.broker_id in self._host.sockets.connections.standing and not self.has_ended():
+            connection.work = self._turn  # an action has paused the broker: it goes on when it is resumed
             yield
-
-    def _wake(self) -> None:
-        """Continue between two events. A request that is not handled waits for its turn: a paused broker has none."""
-        if self._is_handled:
-            self._host.is_due(self)
+        if self.has_ended():
+            return
+        self.is_handled = True
+        if self._errors:
+            armed, error, _ = self._errors[0]
+            self._login.refuse(error.code, error.message, f"fault {armed.name}")
         else:
-            self._connection.work = self._turn
-            self._host.sockets.goes_on(self._connection)
+            self._login.go_on()
+        while self._told is None and connection.plan is self:
+            yield  # a refusal has its response after the delay of failures
+        if self._told is not None:
+            self._errors.clear()
+            yield from self._respond(self._told)
 
-    def fail(self, error: Error) -> None:
-        self._errors.append((self._armed, error))
+    def _matches(self, armed: Armed, point: str) -> bool:
+        return armed.fault.when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 
-    def throttle(self, ms: int) -> None:
-        self._throttle_ms = max(self._throttle_ms, ms)
+    def _rewrite(self, told: Told) -> Iterator[None]:
+        for armed, error, _ in self._errors:
+            told.fail(armed, error)
+        self._throttled(told)
+        return iter(())
 
-    def drop(self) -> None:
-        self._end()
-        self._host.sockets.responded(self._connection)
-
-    def disconnect(self, action: Disconnect) -> None:
-        self._end()
-        self._host.close(self._connection, f"fault {self._armed.name}: {action}", action.how)
-
-    def blackhole(self) -> None:
-        self._is_over = True  # the connection stays busy
-
-    def change_cluster(self, action: OfCluster) -> None:
-        self._host.change_cluster(self._armed, action, self)
-
-    def change_bytes(self, action: ChangeOfBytes) -> None:
-        self._byte_actions.append(action)
-
-    def coalesce(self, answers: int, within_ms: int) -> None:
-        self._host.coalesce(self._connection, answers, within_ms)
-
-    def corrupt_batches(self) -> None:
-        raise AssertionError("a login has no batches")
-
-    # How actions write the response.
-
-    @property
-    def is_closed(self) -> bool:
-        return self._connection.is_closed
+    def _new_turn(self) -> Work:
+        return self._turn
 
     def write(self, data: bytes, size: int | None) -> None:
-        self._host.write(self._connection, data, None)  # no event tells it
+        self._host.write(self.connection, data, None)  # no event tells it
 
-    def position_of_part(self, part: int) -> int:
-        assert self._told is not None
-        return self._told.position_of_part(part)
+    def coalesce(self, answers: int, within_ms: int) -> None:
+        if not self.refused:  # a response that is the last one is not kept
+            super().coalesce(answers, within_ms)
 
-    def end_with(self, then: str) -> None:
-        self._is_over = True
-        if then != STAY:
-            self._end()
-            self._host.close(self._connection, "a fault has cut its answer", then)
+    def _write_none(self) -> None:
+        self._has_written()
+
+    def _has_written(self) -> None:
+        if self.refused:
+            self._host.sockets.close(self.connection, self.refused)
+        else:
+            self._host.sockets.responded(self.connection)

@@ -1,9 +1,7 @@
 """The plan of one request that faults match, from point to point.
 
-Theory   The plan is a generator that stops where it has to wait: for time, `release`, the append, the response. Such an
-         event only makes it due. It continues between two requests (`Faults.run`), or, before it is handled, as work of
-         its connection. So no action runs inside a handler or another action. The connection is BUSY until the end: its
-         next request waits, as in Kafka.
+Theory   The plan (plan.py) waits for time, `release`, the append or the response. No action runs inside a handler or
+         another action. The connection is BUSY until the end: its next request waits, as in Kafka.
          An error before the work: the parts that it selects are removed from the request, and the rest is handled as
          usual. Then the parts are added to the response as in Kafka's `getErrorResponse`. A Fetch is instead handled
          whole and at once, and its response is changed: it has no side effects, and its session may contain more than
@@ -14,76 +12,44 @@ Theory   The plan is a generator that stops where it has to wait: for time, `rel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, final
+from collections.abc import Iterator, Sequence
+from typing import final
 
 from fakebroker.cluster.faults.asked import WHOLE, Asked, Place
 from fakebroker.cluster.faults.host import Host
+from fakebroker.cluster.faults.plan import AT_ONCE, BEFORE, FaultyPlan
 from fakebroker.cluster.faults.told import Told
 from fakebroker.cluster.faults.tree import Path
 from fakebroker.cluster.faults.waiting import GoOn
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults import points
-from fakebroker.core.faults.acting import ChangeOfBytes, Waits
-from fakebroker.core.faults.actions import STAY, Disconnect, Error, OfCluster
+from fakebroker.core.faults.actions import OfCluster
 from fakebroker.core.faults.armed import Armed
-from fakebroker.core.faults.byte_actions import changed_by
-from fakebroker.core.faults.points import AFTER_APPEND, AFTER_WATERMARK, BEFORE_WORK, REQUEST_READ
+from fakebroker.core.faults.points import AFTER_APPEND, AFTER_WATERMARK, REQUEST_READ
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
-from fakebroker.network.connection import Connection, Plan
+from fakebroker.network.connection import Connection, Work
 from fakebroker.protocol.error_code import ErrorCode
-
-_BEFORE: Final = (REQUEST_READ, BEFORE_WORK)
-_AT_ONCE: Final = 32  # faults that act on a request in one turn
 
 
 @final
-class FaultyRequest(Plan):
-    """A plan that receives the response. Actions act on it (core/faults/acting.py)."""
+class FaultyRequest(FaultyPlan):
+    """The plan of a request of the journal."""
+
+    is_login = False
 
     def __init__(
         self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
     ) -> None:
-        """`faults` are those that match the header, in the order of their installation."""
-        self.connection, self.number = connection, connection.trail.request
+        self.number = connection.trail.request
         self.broker = broker
-        self.broker_id = broker.broker_id
-        self.asked = asked
         self.operation: object = None  # the operation in which the request is parked
-        self._host = host
-        self._faults = {at: [armed for armed in faults if armed.fault.when.at == at] for at in points.POINTS}
-        # The fault that acts, its point, and the parts that it selects.
-        self._armed: Armed
-        self._point = ""
-        self._here: list[Path] = WHOLE
-        self._errors: list[tuple[Armed, Error, str]] = []
-        self._byte_actions: list[ChangeOfBytes] = []
+        self._here: list[Path] = WHOLE  # the parts that the fault which acts selects
         self._collects_errors = False
         self._errors_frame: bytes | None = None  # a response in which every part has failed
-        self._told: Told | None = None
-        self._throttle_ms = 0
-        self._is_answered = self._is_handled = self._is_over = self._is_going = False
+        self._is_answered = False
         self._appended: set[Place] = set()
-        self._way = self._go()
+        super().__init__(host, connection, asked, faults)
 
     # Calls from outside.
-
-    def go_on(self) -> None:
-        """Run until the next wait."""
-        if not self._is_going and not self.has_ended():
-            self._is_going = True
-            try:
-                if next(self._way, self) is self:
-                    self._is_over = True
-            finally:
-                self._is_going = False
-
-    def wake(self) -> None:
-        """Continue between two events: a wait has ended."""
-        if self._is_handled:
-            self._host.is_due(self)
-        else:
-            self._host.sockets.goes_on(self.connection)
 
     def take(self, frame: bytes | None) -> None:
         if self._collects_errors:
@@ -98,10 +64,6 @@ class FaultyRequest(Plan):
         self._appended.add((topic, partition))
         if self._faults[AFTER_APPEND]:
             self._host.is_due(self)
-
-    def has_ended(self) -> bool:
-        """Return True if the plan is complete."""
-        return self._is_over
 
     # Targets of the current fault.
 
@@ -121,67 +83,22 @@ class FaultyRequest(Plan):
     def user(self) -> str:
         return self.connection.principal.name
 
-    # What actions do.
-
-    def wait(self, ms: int) -> Iterator[None]:
-        return self._stand(self._host.after(ms, self.wake).has_ended)
-
-    def hold(self) -> Iterator[None]:
-        return self._stand(self._host.hold(self._armed, self.wake).has_ended)
-
-    def fail(self, error: Error) -> None:
-        self._errors.append((self._armed, error, self._point))
-
-    def throttle(self, ms: int) -> None:
-        self._throttle_ms = max(self._throttle_ms, ms)
-
-    def drop(self) -> None:
-        self._end()
-        self._host.sockets.answer(self.connection, None)
-
-    def disconnect(self, action: Disconnect) -> None:
-        self._end()
-        self._host.close(self.connection, f"fault {self._armed.name}: {action}", action.how)
-
-    def blackhole(self) -> None:
-        self._is_over = True  # the connection stays busy
-
-    def change_cluster(self, action: OfCluster) -> None:
-        self._host.change_cluster(self._armed, action, self)
-
-    def change_bytes(self, action: ChangeOfBytes) -> None:
-        self._byte_actions.append(action)
-
-    def coalesce(self, answers: int, within_ms: int) -> None:
-        self._host.coalesce(self.connection, answers, within_ms)
-
-    def corrupt_batches(self) -> None:
-        assert self._told is not None
-        self._told.corrupt_batches(self._armed)
-
-    # How actions write the response.
-
-    @property
-    def is_closed(self) -> bool:
-        return self.connection.is_closed
+    # How the response is written.
 
     def write(self, data: bytes, size: int | None) -> None:
         self._host.write(self.connection, data, size)
 
-    def position_of_part(self, part: int) -> int:
-        assert self._told is not None
-        return self._told.position_of_part(part)
+    def _write_none(self) -> None:
+        self._host.sockets.answer(self.connection, None)
 
-    def end_with(self, then: str) -> None:
-        self._is_over = True
-        if then != STAY:
-            self._end()
-            self._host.close(self.connection, "a fault has cut its answer", then)
+    def _has_written(self) -> None:
+        if not self.connection.is_closed:
+            self._host.sockets.responded(self.connection)
 
     # The steps of the plan.
 
     def _go(self) -> Iterator[None]:
-        for point in _BEFORE:
+        for point in BEFORE:
             yield from self._at(point)
         if self.has_ended():
             return
@@ -205,18 +122,7 @@ class FaultyRequest(Plan):
         if self._appended and self.asked.acks in (None, -1):
             yield from self._at(AFTER_WATERMARK)
         if not self.has_ended():
-            yield from self._at(points.BEFORE_ANSWER)
-        if not self.has_ended():
-            yield from self._rewrite(told)
-            yield from self._at(points.WITHIN_ANSWER)
-        if not self.has_ended():
-            yield from self._write(told)
-        if not self.has_ended():
-            yield from self._at(points.AFTER_ANSWER)
-        if not self.has_ended():
-            self._end()
-            if not self.connection.is_closed:
-                self._host.sockets.responded(self.connection)
+            yield from self._respond(told)
 
     def _finish_unanswered(self) -> None:
         """Finish a Produce with acks=0: it gets no response, and an error closes the connection."""
@@ -227,28 +133,7 @@ class FaultyRequest(Plan):
         else:
             self._host.sockets.answer(self.connection, None)
 
-    def _end(self) -> None:
-        self._is_over = True
-        if self.connection.plan is self:
-            self.connection.plan = None
-
-    def _at(self, point: str) -> Iterator[None]:
-        for number, armed in enumerate(self._faults[point], 1):
-            if self.has_ended():
-                return
-            if number % _AT_ONCE == 0:
-                yield from self._let_others()
-            if armed.is_spent or not self._matches(armed, point) or not armed.fires():
-                continue
-            self._host.fired(armed, self.connection, point)
-            for action in armed.fault.do:
-                self._armed, self._point = armed, point
-                yield from action.act(self)
-                if self.has_ended():
-                    return
-
     def _matches(self, armed: Armed, point: str) -> bool:
-        """Return True if the selectors beyond the header match too, at this point."""
         when = armed.fault.when
         if point != REQUEST_READ and not self.asked.matches(armed):
             return False
@@ -263,25 +148,13 @@ class FaultyRequest(Plan):
             return False
         return when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 
-    def _stand(self, has_ended: Callable[[], bool]) -> Iterator[None]:
-        while not has_ended():
-            if not self._is_handled:  # its memory stays reserved until it is handled
-                self.connection.work = GoOn(self.connection, self)
-            yield
-
-    def _let_others(self) -> Iterator[None]:
-        """Pause after a number of faults, so that other connections have their turn."""
-        connection = self.connection
-        if connection.work is None and not connection.is_closed:
-            turn = connection.work = GoOn(connection, self)
-            self._host.sockets.goes_on(connection)
-            while connection.work is turn:
-                yield
+    def _new_turn(self) -> Work:
+        return GoOn(self.connection, self)
 
     # Handling, with errors before the work.
 
     def _handle(self) -> None:
-        self._is_handled = True
+        self.is_handled = True
         asked = self.asked
         code, paths = self._errors_before_work()
         frame: bytes | None = asked.frame
@@ -307,7 +180,7 @@ class FaultyRequest(Plan):
         code: ErrorCode | None = None
         found: list[Path] = []
         for armed, error, point in self._errors:
-            if point in _BEFORE:
+            if point in BEFORE:
                 code = code or error.code
                 paths = self.asked.paths(armed)
                 if () in paths or error.level == "top":
@@ -324,22 +197,13 @@ class FaultyRequest(Plan):
 
     def _rewrite(self, told: Told) -> Iterator[None]:
         for number, (armed, error, point) in enumerate(self._errors, 1):
-            if number % _AT_ONCE == 0:
+            if number % AT_ONCE == 0:
                 yield from self._let_others()
             paths = self.asked.paths(armed)
-            if point not in _BEFORE or not paths or (self.asked.api == "Fetch" and () not in paths):
+            if point not in BEFORE or not paths or (self.asked.api == "Fetch" and () not in paths):
                 told.fail(armed, error)
             elif self._errors_frame is not None:  # None if every part has failed: the response says so already
                 told.put_in(armed, error, self._errors_frame)
-        if self._throttle_ms:
-            told.throttle(self._throttle_ms)
-            self._host.sockets.throttle(self.connection, self._throttle_ms)
+        self._throttled(told)
         if self._errors and self.asked.api == "Produce":
             self.connection.trail.add_results(told.produce_topics())
-
-    def _write(self, told: Told) -> Waits:
-        frame = changed_by(self._byte_actions, told.frame)
-        if self._byte_actions:
-            return self._byte_actions[-1].write(frame, self)
-        self.write(frame, len(frame))
-        return ()

@@ -356,12 +356,12 @@ class SaslServerAuthenticator(Authenticator):
     def _fail(self, reason: str, code: ErrorCode, response: bytes | None = None) -> None:
         """Refuse the client, after the delay of failures. The handshake of a re-authentication is read as a request, so
         its failure closes the connection at once and without a response."""
-        is_request = self.state is SaslState.REAUTH_PROCESS_HANDSHAKE
-        self._connection.plan = None
         self._tell("", kafka_name(code), reason)
-        if is_request:
+        if self.state is SaslState.REAUTH_PROCESS_HANDSHAKE:
             self._close(reason)
             return
+        if response is None:
+            self._connection.plan = None
         self._on(SaslEvent.FAILED)
         why = f"failed authentication: {reason[:_REASON_CHARACTERS]}"
         self._services.sockets.close_failed(self._connection, why, response)

@@ -94,8 +94,12 @@ class SaslMechanisms:
     def jwks_url(self, broker_id: int, listener: Listener) -> str:
         """Return the URL of the keys with which a listener verifies tokens; "" if they are the cluster's own, or if it
         verifies none."""
-        config = self._configs.of_listener(broker_id, listener.name, oauth_bearer.MECHANISM)
+        config = self.token_config(broker_id, listener)
         return (config.sasl_oauthbearer_jwks_endpoint_url or "") if _checks_signatures(config) else ""
+
+    def token_config(self, broker_id: int, listener: Listener) -> BrokerConfig:
+        """Return the settings of a listener for OAUTHBEARER."""
+        return self._configs.of_listener(broker_id, listener.name, oauth_bearer.MECHANISM)
 
     def new_server(self, broker_id: int, listener: Listener, mechanism: str) -> SaslServer:
         """Begin an exchange of an enabled mechanism. Raise ConfigError if its login module cannot be read."""

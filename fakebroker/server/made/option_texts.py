@@ -1,5 +1,5 @@
-"""Parsers of options that are one text: numbers, files, topics, settings, broker ids, quotas. The command line and
-pytest's ini file use them.
+"""Parsers of options that are one text: numbers, files, topics, settings, broker ids, users, ACLs, quotas. The command
+line and pytest's ini file use them.
 
 Errors   ValueError. Its message continues a sentence that begins with the option's name: "'x' is not BROKER=RACK".
 """
@@ -12,14 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fakebroker.core.errors import KafkaError
+
 TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 _ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
 QUOTA_FORM = "ENTITY=NAME[,ENTITY=NAME],QUOTA=VALUE..."
 RACK_FORM = "BROKER=RACK"
 USER_FORM = "NAME=PASSWORD"
+ACL_FORM = "RESOURCE=NAME,operation=OPERATION[,principal=TYPE:NAME][,KEY=VALUE...]"
+_AN_ACL = "topic=orders,operation=read,principal=User:alice"
 FEATURE_FORM = "NAME=LEVEL"
 _ASSIGNED = re.compile(r"(?P<name>[^:=,]+)=(?P<assignments>\[.*\])(?:,(?P<settings>[^\[\]]*))?")
 _ENTITY = {"user": "user", "client-id": "client_id"}
+HIDDEN = "[hidden]"  # Kafka's word for the value of a password
 _A_QUOTA = "client-id=loader,producer_byte_rate=1000"
 
 
@@ -140,8 +145,31 @@ def parse_user(text: str) -> tuple[str, str]:
     """Read NAME=PASSWORD."""
     name, _, password = text.partition("=")
     if not name or not password:
-        raise ValueError(f"{text!r} is not {USER_FORM}, as in alice=secret")
+        shown = f"={HIDDEN}" if password else text
+        raise ValueError(f"{shown!r} is not {USER_FORM}, as in alice=secret")
     return name, password
+
+
+def parse_acl(text: str) -> dict[str, str]:
+    """Read `topic=NAME,operation=OPERATION,principal=TYPE:NAME,...` into the arguments of `acls.add`. A comma is a part
+    of a value, as in User:CN=alice,O=x, unless the next key follows it."""
+    from fakebroker.server.security.acls_in_hand import KEYS, read_acl  # imported here: few clusters have ACLs
+
+    resource, *entries = re.split(rf",\s*(?=(?:{'|'.join(KEYS[2:])})=)", text)
+    resource_type, equals, name = resource.partition("=")
+    acl = {"resource_type": resource_type, "name": name}
+    for entry in entries:
+        key, _, value = entry.partition("=")
+        if key in acl:
+            raise ValueError(f"{text!r} has {key!r} twice")
+        acl[key] = value
+    if not equals or resource_type in KEYS or "operation" not in acl:
+        raise ValueError(f"{text!r} is not {ACL_FORM}, as in {_AN_ACL}")
+    try:
+        read_acl(acl, repr(text))
+    except KafkaError as error:
+        raise ValueError(error.message) from None
+    return acl
 
 
 def parse_quota(text: str) -> QuotaSpec:

@@ -15,10 +15,12 @@ from typing import Any
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.server.made.listener_texts import FORM
 from fakebroker.server.made.option_texts import (
+    ACL_FORM,
     FEATURE_FORM,
     RACK_FORM,
     USER_FORM,
     file_name,
+    parse_acl,
     parse_broker_ids,
     parse_feature,
     parse_rack,
@@ -144,7 +146,16 @@ class ClusterSpec:
         parse=parse_user,
         is_repeated=True,
     )
-    acls: Sequence[Mapping[str, str]] | None = _option(None)
+    acls: Sequence[Mapping[str, str]] | None = _option(
+        None,
+        "ACL, with Kafka's authorizer: what no ACL allows is refused. RESOURCE is topic, group, cluster, "
+        "transactional-id, delegation-token or user; further keys are host, permission (allow, deny) and pattern "
+        "(literal, prefixed). Example: topic=orders,operation=read,principal=User:alice. May be repeated.",
+        ACL_FORM,
+        flag="--acl",
+        parse=parse_acl,
+        is_repeated=True,
+    )
     followers: str = _option(
         "instant",
         "Behaviour of the followers: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, "

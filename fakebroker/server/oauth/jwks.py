@@ -1,9 +1,9 @@
-"""Signatures of tokens, and the public keys that verify them: of this cluster, or of a file.
+"""Signatures of tokens, and the public keys that verify them: of this cluster, of a file, or of a server.
 
 Theory   `sasl.oauthbearer.jwks.endpoint.url` may name a file with a set of keys (RFC 7517): `file:///keys.json`. It is
-         read when the listeners open, as in Kafka. A token names its key by `kid`. Without a `kid` the first key of the
-         algorithm's type is taken, as jose4j does it. Only algorithms with a public key are accepted: an HMAC with the
-         public key as its secret is no signature, nor is `none`.
+         read when the listeners open, as in Kafka. Keys of a server are in http_keys.py. A token names its key by
+         `kid`. Without a `kid` the first key of the algorithm's type is taken, as jose4j does it. Only algorithms with
+         a public key are accepted: an HMAC with the public key as its secret is no signature, nor is `none`.
 Source   clients/.../security/oauthbearer/internals/secured/JwksFileVerificationKeyResolver.java @ 4.4;
          jose4j's VerificationJwkSelector.
 Errors   ConfigError for a file that cannot be used, TokenRefused for a token.
@@ -52,23 +52,45 @@ def verified_claims(
 def verifier_of(url: str) -> Verify:
     """Return the check of signatures with the keys of a file. Raise ConfigError, and ModuleNotFoundError without the
     extra."""
-    keys = _keys(_file(url))
+    path = _file(url)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from None
+    keys = parse_keys(content, str(path))
+    return lambda token: verify_with(keys, token)
+
+
+def verify_with(
+    keys: Sequence[ECKey | RSAKey], token: str, on_missing: Callable[[object], None] | None = None
+) -> Mapping[str, Any]:
+    """Return the claims of a token that one of the keys has signed. Raise TokenRefused. `on_missing` gets the id of a
+    key that is not among them."""
 
     def find_key(signature: CompactSignature) -> ECKey | RSAKey:
         header = signature.headers()
-        return _chosen(keys, str(header["alg"]), header.get("kid"))
+        try:
+            return _chosen(keys, str(header["alg"]), header.get("kid"))
+        except ValueError:
+            if on_missing is not None:
+                on_missing(header.get("kid"))
+            raise
 
-    return lambda token: verified_claims(token, find_key, _ALGORITHMS)
+    return verified_claims(token, find_key, _ALGORITHMS)
 
 
 def _file(url: str) -> Path:
     parts = urlsplit(url)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise ConfigError(f"{SETTING}={url}: keys are read from a file, as in file:///keys.json")
+        raise ConfigError(
+            f"{SETTING}={url}: keys are read from a file, as in file:///keys.json, or at the start from a "
+            "server, as in https://localhost/keys"
+        )
     return Path(unquote(parts.path))
 
 
-def _keys(path: Path) -> list[ECKey | RSAKey]:
+def parse_keys(content: bytes, where: str) -> list[ECKey | RSAKey]:
+    """Return the keys of a set. Raise ConfigError, and ModuleNotFoundError without the extra."""
     try:
         from joserfc.errors import JoseError
         from joserfc.jwk import import_key
@@ -77,12 +99,10 @@ def _keys(path: Path) -> list[ECKey | RSAKey]:
             not_installed("a check of signed tokens", error.name or "joserfc", EXTRA), name="joserfc"
         ) from None
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(content)
         made: list[Any] = [import_key(each) for each in found["keys"] if each.get("kty") in ("EC", "RSA")]
-    except OSError as error:
-        raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from None
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigError(f"{SETTING}: {path} is no set of keys (JWKS): {type(error).__name__} {error}") from None
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{SETTING}: {where} is no set of keys (JWKS): {type(error).__name__} {error}") from None
     return made
 
 

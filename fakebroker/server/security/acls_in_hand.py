@@ -36,6 +36,7 @@ _DEFAULTS: Final[Mapping[str, str | None]] = {
     "permission": "allow",
     "pattern": "literal",
 }
+KEYS: Final = tuple(_DEFAULTS)
 _HELP: Final = 'an ACL is as in {"resource_type": "topic", "name": "orders", "operation": "read"}'
 
 
@@ -103,20 +104,23 @@ def read_acls(acls: Any) -> tuple[AclBinding, ...]:
     with the place in the list."""
     if isinstance(acls, str | Mapping) or not isinstance(acls, Sequence):
         raise TypeError(f"acls must be a list of mappings; {_HELP}, not {acls!r}")
-    return tuple(_read_acl(acl, f"acls[{index}]") for index, acl in enumerate(acls))
+    return tuple(read_acl(acl, f"acls[{index}]") for index, acl in enumerate(acls))
 
 
-def _read_acl(acl: Any, where: str) -> AclBinding:
+def read_acl(acl: Any, where: str) -> AclBinding:
+    """Return the ACL of a mapping. `where` begins the errors; they are those of `read_acls`."""
     if not isinstance(acl, Mapping):
         raise TypeError(f"{where}: {_HELP}, not {acl!r}")
     for key in acl:
         if key not in _DEFAULTS:
             raise ValueError(f"{where}: an ACL has no {key!r}; {did_you_mean(str(key), list(_DEFAULTS))}")
+    given = {}
     for key, default in _DEFAULTS.items():
         if default is None and key not in acl:
             raise ValueError(f"{where}: {key!r} is missing; {_HELP}")
+        given[key] = acl.get(key, default)
     try:
-        binding = _binding(**{key: acl.get(key, default) for key, default in _DEFAULTS.items()})
+        binding = _binding(**given)
         check(binding)
     except TypeError as error:
         raise TypeError(f"{where}: {error}") from None
@@ -144,14 +148,9 @@ def _binding(
     resource_type: str, name: str, operation: str, principal: str, host: str, permission: str, pattern: str
 ) -> AclBinding:
     require(STRING, name=name, principal=principal, host=host)
+    codes = filter_of(resource_type, name, operation, principal, host, permission, pattern)
     return AclBinding(
-        _code(ResourceType, resource_type),
-        name,
-        _code(PatternType, pattern),
-        principal,
-        host,
-        _code(AclOperation, operation),
-        _code(AclPermissionType, permission),
+        codes.resource_type, name, codes.pattern_type, principal, host, codes.operation, codes.permission_type
     )
 
 

@@ -122,7 +122,8 @@ class Users:
         self._find = find
 
     def add(self, name: str, password: str, *, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
-        """Add a user, or change its password. It counts for the next login; sessions go on. Raise ValueError."""
+        """Add a user, or change its password. It counts for the next login; sessions go on. Raise ValueError, also for
+        a cluster without a listener with SASL."""
         self._put(name, Secrets(name, password, mechanisms))
 
     def remove(self, name: str, *, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> bool:

@@ -3,7 +3,9 @@
 Theory   asyncio's own TLS tells a protocol of a connection when the handshake is over. Here the broker counts it from
          the start, as Kafka does. So handshakes that never end count towards max.connections, and are closed by
          connections.max.idle.ms. OpenSSL does the work, in memory; the socket stays asyncio's.
-         A read of the socket is decrypted whole, so it adds no more than its own size. Renegotiation is off.
+         A read of the socket is decrypted in steps, so it adds no more than its own size. Even the smallest record
+         takes 2.6 us, and 256 KiB of records with one byte each take 30 ms. So a step has a limit of records.
+         Renegotiation is off.
 Source   clients/.../common/network/SslTransportLayer.java @ 4.0.
 """
 
@@ -18,6 +20,7 @@ from typing import Any, Final
 __all__ = ["HandshakeError", "TlsTransport"]
 
 _RECORDS_BYTES: Final = 262_144  # plaintext at once; OpenSSL returns one record of at most 16 KiB
+_RECORDS_AT_ONCE: Final = 256
 
 
 class HandshakeError(Exception):
@@ -25,13 +28,18 @@ class HandshakeError(Exception):
 
 
 class TlsTransport(asyncio.Transport):
-    """The transport of one accepted connection, on top of that of its socket. Without a context the handshake
-    stalls."""
+    """The transport of one accepted connection, on top of that of its socket. Without a context the handshake stalls.
+
+    is_ready   the handshake is over
+    records    how many the last step has decrypted
+    has_more   there may be more that no step has decrypted
+    """
 
     def __init__(self, below: asyncio.Transport, context: ssl.SSLContext | None) -> None:
         super().__init__()
         self._below = below
-        self.is_ready = False
+        self.is_ready = self.has_more = False
+        self.records = 0
         self._stalls = context is None
         if context is None:
             return
@@ -45,8 +53,9 @@ class TlsTransport(asyncio.Transport):
             self._incoming.write(data)
 
     def go_on(self) -> bytes:
-        """Use the bytes of the socket. Return what they contain, nothing during the handshake. Raises HandshakeError
-        once the peer has the alert; another failure closes the connection."""
+        """Do a step with the bytes of the socket. Return what they contain, nothing during the handshake. Raises
+        HandshakeError once the peer has the alert; another failure closes the connection."""
+        self.records, self.has_more = 0, False
         if self._stalls:
             return b""
         try:
@@ -66,13 +75,19 @@ class TlsTransport(asyncio.Transport):
             self._flush()
 
     def _read(self) -> bytes:
-        parts = []
+        parts: list[bytes] = []
         try:
-            while part := self._tls.read(_RECORDS_BYTES):
+            while len(parts) < _RECORDS_AT_ONCE:
+                part = self._tls.read(_RECORDS_BYTES)
+                if not part:
+                    self.close()  # the peer has closed its side
+                    break
                 parts.append(part)
-            self.close()  # the peer has closed its side
+            else:
+                self.has_more = True
         except ssl.SSLWantReadError:
             pass
+        self.records = len(parts)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def peer_subject(self) -> tuple[tuple[tuple[str, str], ...], ...]:

@@ -3,7 +3,8 @@
 Theory   A step of a handshake takes OpenSSL up to a third of a millisecond, for the exchange of keys and the signature.
          When eight thousand clients begin at once, a client with an open connection would wait three seconds. So one
          turn does a few steps, and the others wait for theirs, in the order of their arrival. A connection that waits
-         does not read, so that it keeps no more than its last read.
+         does not read, so that it keeps no more than its last read. A client that sends more records than one
+         step decrypts takes the same turns.
 """
 
 from __future__ import annotations

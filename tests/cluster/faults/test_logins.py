@@ -234,6 +234,53 @@ def test_a_response_to_a_login_is_cut(simulation: Simulation) -> None:
     assert client.closed == "a fault has cut its answer"
 
 
+@pytest.mark.parametrize(
+    ("at", "do", "received"),
+    [
+        ("before_answer", "drop", 0),
+        ("within_answer", {"cut": 0}, 0),
+        ("before_answer", {"disconnect": "reset"}, 0),
+        ("within_answer", "duplicate", 2),
+        ("within_answer", {"coalesce": {"answers": 2, "within_ms": 9}}, 1),
+        ("before_answer", {"delay": 50}, 1),
+    ],
+    ids=str,
+)
+def test_a_fault_acts_on_the_response_of_a_refusal(
+    simulation: Simulation, journal: Journal, at: str, do: Any, received: int
+) -> None:
+    fault = add(simulation, ALICE | {"at": at}, do)
+    client = SaslClient(simulation)
+    client.plain(password="wrong")
+    waited_ms = FAILURE_DELAY_MS + (50 if do == {"delay": 50} else 0)
+    simulation.advance(waited_ms - 1)
+    was_closed = client.closed
+    simulation.advance(1)
+    assert (was_closed, client.closed is None) == (None, False)
+    assert len(client.client.answers[1:]) == received
+    assert fault.hits == 1
+    assert logins(journal) == [("", "SASL_AUTHENTICATION_FAILED", WRONG_PASSWORD)]
+
+
+def test_a_refusal_that_is_cut_may_leave_the_connection_open(simulation: Simulation) -> None:
+    add(simulation, ALICE, {"cut": {"bytes": 0, "then": "stay"}})
+    client = SaslClient(simulation)
+    client.plain(password="wrong")
+    simulation.advance(60_000)
+    assert client.closed is None
+
+
+def test_faults_before_and_after_the_work_act_on_one_refusal(simulation: Simulation) -> None:
+    refused = add(simulation, ALICE, "SASL_AUTHENTICATION_FAILED")
+    dropped = add(simulation, ALICE, "drop")
+    client = SaslClient(simulation)
+    client.plain()
+    simulation.advance(FAILURE_DELAY_MS)
+    assert (refused.hits, dropped.hits) == (1, 1)
+    assert len(client.client.answers) == 1
+    assert client.closed == f"failed authentication: {WRONG_PASSWORD} (fault f1)"
+
+
 def test_an_error_after_the_work_changes_the_response_alone(simulation: Simulation, journal: Journal) -> None:
     add(simulation, ALICE | {"at": "before_answer"}, "UNKNOWN_SERVER_ERROR")
     client = SaslClient(simulation)

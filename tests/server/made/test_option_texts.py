@@ -10,6 +10,7 @@ import pytest
 from fakebroker.server.made.option_texts import (
     QuotaSpec,
     TopicSpec,
+    parse_acl,
     parse_broker_ids,
     parse_feature,
     parse_quota,
@@ -75,7 +76,36 @@ def test_a_quota_is_read(text: str, spec: QuotaSpec) -> None:
     assert parse_quota(text) == spec
 
 
+@pytest.mark.parametrize(
+    ("text", "acl"),
+    [
+        ("topic=orders,operation=write", {"resource_type": "topic", "name": "orders", "operation": "write"}),
+        (
+            "transactional-id=a, operation=Describe, principal=User:CN=alice,O=x,host=10.0.0.0/8",
+            {
+                "resource_type": "transactional-id",
+                "name": "a",
+                "operation": "Describe",
+                "principal": "User:CN=alice,O=x",
+                "host": "10.0.0.0/8",
+            },
+        ),
+        (
+            "group=a,b,operation=read,permission=deny,pattern=prefixed",
+            {"resource_type": "group", "name": "a,b", "operation": "read", "permission": "deny", "pattern": "prefixed"},
+        ),
+        (
+            "cluster=kafka-cluster,operation=all",
+            {"resource_type": "cluster", "name": "kafka-cluster", "operation": "all"},
+        ),
+    ],
+)
+def test_an_acl_is_read(text: str, acl: dict[str, str]) -> None:
+    assert parse_acl(text) == acl
+
+
 ASSIGNED = r"is not NAME=\[\[BROKER,...\],...\]\[,config=value...\], as in kafkatest=\[\[3,1\],\[1,2\]\]"
+ACL = "is not RESOURCE=NAME,operation=OPERATION.*, as in topic=orders,operation=read,principal=User:alice"
 QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
 
 
@@ -96,6 +126,13 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_rack, "a", "^'a' is not BROKER=RACK, as in 1=a"),
         (parse_rack, "1=", "^'1=' is not BROKER=RACK, as in 1=a"),
         (parse_rack, "x=a", "^'x=a' is not BROKER=RACK, as in 1=a"),
+        (parse_acl, "orders", ACL),
+        (parse_acl, "topic=orders", ACL),
+        (parse_acl, "operation=read", ACL),
+        (parse_acl, "topics=orders,operation=read", "there is no ResourceType 'topics': did you mean 'TOPIC'"),
+        (parse_acl, "topic=orders,operation=raed", "there is no AclOperation 'raed': did you mean 'READ'"),
+        (parse_acl, "topic=orders,operation=read,principal=alice", "alice"),
+        (parse_acl, "topic=orders,operation=read,operation=write", "has 'operation' twice"),
         (parse_quota, "loader", QUOTA),
         (parse_quota, "client-id=a", "has no quota"),
         (parse_quota, "producer_byte_rate=1", "has no user or client-id"),

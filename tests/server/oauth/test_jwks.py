@@ -67,12 +67,6 @@ def test_without_the_class_that_checks_signatures_no_key_is_read(tmp_path: Path)
         assert kafka.bootstrap_servers
 
 
-def test_keys_over_http_are_not_read() -> None:
-    given = settings(Path("/nowhere.json")) | {f"{PREFIX}.oauthbearer.jwks.endpoint.url": "http://localhost:1/keys"}
-    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=CONFIG | given) as kafka:
-        assert kafka.oauth.token("alice")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -42,6 +42,13 @@ def test_users_come_and_go_while_brokers_run() -> None:
         assert login(kafka, "alice", "secret") == FAILED
 
 
+def test_a_cluster_without_a_listener_of_sasl_takes_no_users() -> None:
+    with FakeCluster(brokers=1, listeners=["PLAINTEXT"]) as kafka:
+        with pytest.raises(ValueError, match=r"'alice' cannot log in: no listener has SASL.*users=\{\}"):
+            kafka.users.add("alice", "secret")
+        assert kafka.users.list() == {}
+
+
 def test_settings_of_a_client_have_the_password_of_a_known_user() -> None:
     with FakeCluster(brokers=1, users={"alice": "secret"}) as kafka:
         assert kafka.client_settings("confluent", user="alice")["sasl.password"] == "secret"

@@ -123,16 +123,19 @@ class SaslServerConfigs:
     )
     sasl_oauthbearer_token_endpoint_url = StrOrNone(STRING, None, doc="URL from which tokens are got")
     sasl_oauthbearer_jwks_endpoint_url = StrOrNone(
-        STRING, None, by="cluster/sasl/mechanisms", doc="URL from which the keys for checks are got: of a file"
+        STRING,
+        None,
+        by="cluster/sasl/mechanisms",
+        doc="URL of the keys for checks: of a file or a server",
     )
     sasl_oauthbearer_jwks_endpoint_refresh_ms = Setting(
-        LONG, 3_600_000, doc="interval at which the keys for checks are got again"
+        LONG, 3_600_000, by="server/oauth/http_keys", doc="interval at which the keys for checks are got again"
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms = Setting(
-        LONG, 100, doc="first pause between two tries to get the keys"
+        LONG, 100, by="server/oauth/http_keys", doc="first pause between two tries to get the keys"
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms = Setting(
-        LONG, 10_000, doc="longest pause between two tries to get the keys"
+        LONG, 10_000, by="server/oauth/http_keys", doc="longest pause between two tries to get the keys"
     )
     sasl_oauthbearer_clock_skew_seconds = Setting(
         INT, 30, by="cluster/sasl/mechanisms", doc="largest difference of clocks that is tolerated"

@@ -1,11 +1,11 @@
 """The check of signed tokens (JWT, RFC 7519).
 
-Theory   The signature is verified outside (server/oauth), with a library and the keys of the cluster or of a file. The
-         claims are checked here. A refusal is the status `invalid_token`; the reason is for the log. Where Kafka's code
-         throws an exception that it does not expect, the connection is closed.
+Theory   The signature is verified outside (server/oauth), with a library and the keys of the cluster, of a file or of a
+         server. The claims are checked here. A refusal is the status `invalid_token`; the reason is for the log. Where
+         Kafka's code throws an exception that it does not expect, the connection is closed.
 Source   clients/.../security/oauthbearer/{BrokerJwtValidator,OAuthBearerValidatorCallbackHandler,OAuthBearerUtils}.java
          @ 4.4; jose4j's NumericDate and NumericDateValidator, IssValidator, SubValidator, JtiValidator.
-Differs  Kafka gets keys over HTTP, too. Without `sasl.oauthbearer.jwks.endpoint.url` they are the cluster's own here.
+Differs  Without `sasl.oauthbearer.jwks.endpoint.url` the keys are the cluster's own here.
          Kafka does not start without an expected audience and issuer, unless unverified ones are allowed; here each is
          checked if it is set.
 Units    wall milliseconds; times in a token are seconds.

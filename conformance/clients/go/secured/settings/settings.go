@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Settings are where the brokers are, whom to trust, and how to log in.
+// Settings has the addresses of the brokers, the CA, and the login.
 type Settings struct {
 	Brokers []string `json:"brokers"`
 	TLS     *TLS     `json:"tls"`

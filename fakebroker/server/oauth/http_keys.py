@@ -1,0 +1,186 @@
+"""Public keys of tokens from an authorization server: `sasl.oauthbearer.jwks.endpoint.url` with http or https.
+
+Theory   The keys are fetched before the listeners open; if that fails, the cluster does not start. Then a task fetches
+         them each `refresh.ms`, and at once when a token names a key that is unknown. That token is refused; the client
+         tries again. A fetch that fails is repeated, each pause twice as long as the one before, until
+         `retry.backoff.max.ms` have passed. The known keys stay meanwhile.
+         A token may name any key, so each unknown one counts once a minute, and only the last 16 are remembered.
+         HTTP is spoken over asyncio's streams: a thread would delay the end of the process.
+Source   clients/.../security/oauthbearer/internals/secured/{RefreshingHttpsJwks,Retry}.java @ 4.4.
+Differs  Redirects are not followed. `https` trusts what OpenSSL trusts (`SSL_CERT_FILE`), and no trust store of a
+         `sasl.jaas.config`. Kafka also wants the URL in a system property. A response has at most 1 MiB, and takes at
+         most 10 s.
+Units    milliseconds of real time, also if the clock of the cluster is a manual one: the server is outside of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from http.client import HTTPException, HTTPResponse
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from urllib.parse import SplitResult, urlsplit
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.errors import ConfigError
+from fakebroker.server.oauth.jwks import SETTING, parse_keys, verify_with
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, RSAKey
+
+log = logging.getLogger("fakebroker")
+
+SCHEMES: Final = ("http:", "https:")
+_MOST_BYTES: Final = 1 << 20
+_MOST_S: Final = 10.0
+_READ_BYTES: Final = 1 << 16
+_MISSING_IDS: Final = 16
+_MISSING_ID_S: Final = 60.0
+_MISSING_ID_CHARACTERS: Final = 1_000
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class _Pauses(NamedTuple):
+    """Seconds between two refreshes, before the first repetition, and of all repetitions."""
+
+    refresh_s: float
+    backoff_s: float
+    backoff_max_s: float
+
+
+@final
+class HttpKeys:
+    """The keys of one URL. Use it on one running event loop."""
+
+    def __init__(self, url: str, config: BrokerConfig) -> None:
+        """Raise ConfigError for a URL that names no server."""
+        self._url = url
+        self._parts = _parts(url)
+        self._tls = ssl.create_default_context() if self._parts.scheme == "https" else None
+        self._pauses = _Pauses(
+            max(config.sasl_oauthbearer_jwks_endpoint_refresh_ms, 1) / 1000,
+            config.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms / 1000,
+            config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
+        )
+        self._keys: list[ECKey | RSAKey] = []
+        self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Fetch the keys, and refresh them from now on. Raise ConfigError."""
+        self._keys = await self._fetched()
+        self._task = asyncio.get_running_loop().create_task(self._refresh())
+
+    def stop(self) -> None:
+        """Fetch no more keys."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def verify(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token with a valid signature. Raise TokenRefused."""
+        return verify_with(self._keys, token, self._expedite)
+
+    def _expedite(self, key_id: object) -> None:
+        """Fetch the keys at once for an unknown one, unless that was done for it a moment ago."""
+        if not isinstance(key_id, str) or len(key_id) > _MISSING_ID_CHARACTERS:
+            return
+        now_s = asyncio.get_running_loop().time()
+        if self._missing.pop(key_id, 0.0) > now_s:
+            self._missing[key_id] = now_s + _MISSING_ID_S
+            return
+        self._missing[key_id] = now_s + _MISSING_ID_S
+        if len(self._missing) > _MISSING_IDS:
+            del self._missing[next(iter(self._missing))]
+        self._wanted.set()
+
+    async def _refresh(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self._pauses.refresh_s):
+                    await self._wanted.wait()
+            except TimeoutError:
+                pass
+            self._wanted.clear()
+            await self._renew()
+
+    async def _renew(self) -> None:
+        loop = asyncio.get_running_loop()
+        end_s, pause_s = loop.time() + self._pauses.backoff_max_s, self._pauses.backoff_s
+        while True:
+            try:
+                self._keys = await self._fetched()
+            except ConfigError as error:
+                pause_s = min(pause_s, end_s - loop.time())
+                if pause_s <= 0:
+                    log.warning("the keys of tokens stay as they are: %s", error)
+                    return
+                await asyncio.sleep(pause_s)
+                pause_s *= 2
+            else:
+                for key in self._keys:
+                    self._missing.pop(str(key.as_dict(private=False).get("kid")), None)
+                return
+
+    async def _fetched(self) -> list[ECKey | RSAKey]:
+        try:
+            async with asyncio.timeout(_MOST_S):
+                content = await self._get()
+        except TimeoutError:
+            raise self._failed(f"no whole response within {_MOST_S:g} s") from None
+        except (OSError, HTTPException, UnicodeError) as error:
+            raise self._failed(f"{type(error).__name__} {error}") from None
+        return await asyncio.to_thread(parse_keys, content, self._url)  # that of many keys takes long
+
+    async def _get(self) -> bytes:
+        """Return the body of the response."""
+        parts = self._parts
+        port = parts.port or _PORTS[parts.scheme]
+        reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=self._tls)
+        try:
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            host = parts.netloc.rpartition("@")[2]
+            lines = (f"GET {target} HTTP/1.1", f"Host: {host}", "Accept: application/json", "Connection: close")
+            writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii"))
+            received = bytearray()
+            while part := await reader.read(_READ_BYTES):
+                received += part
+                if len(received) > _MOST_BYTES:
+                    raise self._failed(f"the response has more than {_MOST_BYTES} bytes")
+        finally:
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
+        response = HTTPResponse(_Received(bytes(received)))  # type: ignore[arg-type]
+        response.begin()
+        if response.status != 200:
+            raise self._failed(f"the server responds with {response.status} {response.reason}")
+        return response.read()
+
+    def _failed(self, reason: str) -> ConfigError:
+        return ConfigError(f"{SETTING}: {self._url} cannot be read: {reason}")
+
+
+class _Received:
+    """A response that was received to its end, as a socket for the parser of the standard library."""
+
+    def __init__(self, received: bytes) -> None:
+        self._received = received
+
+    def makefile(self, mode: str) -> BytesIO:
+        return BytesIO(self._received)
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        if parts.hostname and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url:
+            return parts
+    except ValueError:
+        pass
+    raise ConfigError(f"{SETTING}={url}: a server is named as in https://localhost:8443/keys")

@@ -1,0 +1,270 @@
+"""Public keys of tokens from an authorization server (server/oauth/http_keys.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
+from typing import Any
+
+import pytest
+from support.ports import free_ports
+from support.watchdog import run, until
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.errors import ConfigError
+from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
+from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.oauth import http_keys
+from fakebroker.server.oauth.http_keys import HttpKeys
+from fakebroker.server.oauth.tokens import TokenSigner
+
+pytest.importorskip("joserfc", reason="the extra security is not installed")
+
+SIGNER, LATER = TokenSigner(), TokenSigner()
+TOKEN = SIGNER.sign({"sub": "alice"})
+CLAIMS = {"sub": "alice"}
+HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+PREFIX = "listener.name.sasl_plaintext.oauthbearer.sasl"
+ENDPOINT = "sasl.oauthbearer.jwks.endpoint."
+
+
+class KeyServer:
+    """A server of one set of keys. `response` is all that it sends; None stalls."""
+
+    def __init__(self) -> None:
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.url = ""
+        self.response: bytes | None = b""
+        self.serve_keys(SIGNER.jwks)
+
+    def serve_keys(self, keys: Any) -> None:
+        body = json.dumps(keys).encode()
+        self.response = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+                if self.response is not None:
+                    writer.write(self.response)
+                else:
+                    await reader.read()
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            self.connections -= 1
+
+
+@asynccontextmanager
+async def key_server(tls: SSLContext | None = None) -> AsyncIterator[KeyServer]:
+    keys = KeyServer()
+    server = await asyncio.start_server(keys.take, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        scheme = "http" if tls is None else "https"
+        keys.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/keys?set=1"
+        yield keys
+        await until(lambda: keys.connections == 0, "the end of the connections")
+
+
+@asynccontextmanager
+async def fetched(server: KeyServer, **pauses: int) -> AsyncIterator[HttpKeys]:
+    config = {f"{ENDPOINT}{name.replace('_', '.')}": str(value) for name, value in pauses.items()}
+    keys = HttpKeys(server.url, BrokerConfig().with_text(config))
+    await keys.begin()
+    try:
+        yield keys
+    finally:
+        keys.stop()
+
+
+def is_taken(keys: HttpKeys, token: str) -> bool:
+    try:
+        return keys.verify(token) == CLAIMS
+    except TokenRefused:
+        return False
+
+
+def renamed(signer: TokenSigner, key_id: str) -> dict[str, Any]:
+    return {"keys": [key | {"kid": key_id} for key in signer.jwks["keys"]]}
+
+
+def test_keys_are_fetched_before_the_first_token() -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server) as keys:
+            assert keys.verify(TOKEN) == CLAIMS
+            assert not is_taken(keys, LATER.sign(CLAIMS))
+            [request] = server.requests
+            assert request.startswith(b"GET /keys?set=1 HTTP/1.1\r\nHost: 127.0.0.1:")
+
+    run(test())
+
+
+def test_an_unknown_key_is_fetched_once_a_minute() -> None:
+    async def test() -> None:
+        async with key_server() as server:
+            server.serve_keys(renamed(SIGNER, "old"))
+            async with fetched(server) as keys:
+                assert not is_taken(keys, TOKEN)  # Its key has another id.
+                await until(lambda: len(server.requests) == 2, "a second fetch")
+                server.serve_keys(SIGNER.jwks)
+                assert not is_taken(keys, TOKEN)  # The id is known to be unknown.
+                assert keys._wanted.is_set() is False
+                keys._missing.clear()
+                assert not is_taken(keys, TOKEN)
+                await until(lambda: is_taken(keys, TOKEN), "the key")
+                assert len(server.requests) == 3
+                assert keys._missing == {}
+
+    run(test())
+
+
+def test_ids_of_unknown_keys_take_little_memory() -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server) as keys:
+            for number in range(100):
+                keys._expedite(str(number))
+            keys._expedite("x" * 1_001)
+            keys._expedite(None)
+            assert list(keys._missing) == [str(number) for number in range(84, 100)]
+
+    run(test())
+
+
+def test_keys_are_fetched_again_after_the_interval() -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server, refresh_ms=1) as keys:
+            server.serve_keys(LATER.jwks)
+            await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
+            assert not is_taken(keys, TOKEN)
+
+    run(test())
+
+
+UNAVAILABLE = b"HTTP/1.1 503 Later\r\n\r\n"
+
+
+def test_a_fetch_that_fails_is_repeated() -> None:
+    async def test() -> None:
+        pauses = {"refresh_ms": 1, "retry_backoff_ms": 1, "retry_backoff_max_ms": 600_000}
+        async with key_server() as server, fetched(server, **pauses) as keys:
+            server.response = UNAVAILABLE
+            so_far = len(server.requests)
+            await until(lambda: len(server.requests) >= so_far + 4, "repetitions")
+            assert keys.verify(TOKEN) == CLAIMS
+            server.serve_keys(LATER.jwks)
+            await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
+
+    run(test())
+
+
+def test_keys_stay_while_they_cannot_be_fetched(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server, refresh_ms=1, retry_backoff_max_ms=0) as keys:
+            server.response = UNAVAILABLE
+            await until(lambda: "the keys of tokens stay as they are" in caplog.text, "a warning")
+            assert "the server responds with 503 Later" in caplog.text
+            assert keys.verify(TOKEN) == CLAIMS
+            server.serve_keys(LATER.jwks)
+            await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
+
+    with caplog.at_level(logging.WARNING, "fakebroker"):
+        run(test())
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
+
+
+def test_a_response_in_chunks_is_read() -> None:
+    async def test() -> None:
+        async with key_server() as server:
+            body = json.dumps(SIGNER.jwks).encode()
+            server.response = CHUNKED % (len(body), body)
+            async with fetched(server) as keys:
+                assert keys.verify(TOKEN) == CLAIMS
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (b"HTTP/1.1 404 Not Found\r\n\r\n", "the server responds with 404 Not Found"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "the server responds with 302 Found"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "IncompleteRead"),
+        (b"HTTP/1.1 200 OK\r\n\r\n[]", "is no set of keys"),
+        (b"SSH-2.0\r\n", "BadStatusLine"),
+        (b"", "RemoteDisconnected"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 20), "more than 1048576 bytes"),
+        (None, "no whole response within"),
+    ],
+    ids=["missing", "moved", "short", "no keys", "no HTTP", "nothing", "large", "stalled"],
+)
+def test_a_cluster_does_not_start_without_its_keys(
+    response: bytes | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if response is None:
+        monkeypatch.setattr(http_keys, "_MOST_S", 0.05)
+
+    async def test() -> None:
+        async with key_server() as server:
+            server.response = response
+            with pytest.raises(ConfigError, match=words) as refused:
+                await of_keys(server.url).start()
+            assert f"{ENDPOINT}url: {server.url} " in str(refused.value)
+
+    run(test())
+
+
+def of_keys(url: str) -> AsyncFakeCluster:
+    config = {f"{PREFIX}.server.callback.handler.class": HANDLER, f"{PREFIX}.oauthbearer.jwks.endpoint.url": url}
+    return AsyncFakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=config)
+
+
+@pytest.mark.parametrize("url", ["http://", "http://localhost:x/keys", "http://localhost/a b", "https:///keys"])
+def test_a_url_without_a_server_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="a server is named as in"):
+        run(of_keys(url).start())
+
+
+def test_a_server_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot be read: ConnectionRefusedError"):
+        run(of_keys(f"http://127.0.0.1:{free_ports(1)}/keys").start())
+
+
+def test_a_cluster_fetches_its_keys_for_each_life() -> None:
+    async def test() -> None:
+        async with key_server() as server:
+            before = asyncio.all_tasks()
+            async with of_keys(server.url) as kafka:
+                assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
+                server.serve_keys(LATER.jwks)
+                await kafka.reset()
+                assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](LATER.sign(CLAIMS)) == CLAIMS
+            assert len(server.requests) == 2
+            await until(lambda: asyncio.all_tasks() <= before, "the end of the task")
+
+    run(test())
+
+
+def test_a_server_with_tls_needs_a_trusted_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with AsyncFakeCluster(brokers=1, listeners=["SSL"]) as kafka:
+            [listener] = kafka.listeners
+            config = kafka._at_home.config_of(1, listener)
+            contexts = kafka._running_listeners.contexts
+            assert contexts is not None
+            async with key_server(contexts.context(config, 1, listener.name)) as server:
+                with pytest.raises(ConfigError, match="certificate verify failed"):
+                    await of_keys(server.url).start()
+                monkeypatch.setenv("SSL_CERT_FILE", str(kafka.tls.ca))
+                async with of_keys(server.url) as trusting:
+                    assert trusting._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
+
+    run(test())
