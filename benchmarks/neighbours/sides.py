@@ -22,8 +22,8 @@ TIMES_OUT = {OURS, KAFKA}
 _VERSION = 4
 
 
-def start_ours_frozen() -> Broker:
-    return start_ours("--followers", "frozen", "--config", f"replica.lag.time.max.ms={FOREVER_MS}")
+def start_ours_frozen(*options: str) -> Broker:
+    return start_ours("--followers", "frozen", "--config", f"replica.lag.time.max.ms={FOREVER_MS}", *options)
 
 
 class FrozenKafka(Broker):

@@ -40,7 +40,8 @@ _METADATA_VERSION, _CREATE_VERSION, _DELETE_VERSION = 5, 4, 3
 
 
 class Broker:
-    """A running cluster: `address` is its first broker, `pids` its processes."""
+    """A running cluster: `address` is its first broker, `pids` its processes. `listeners` has the bootstrap addresses
+    of each listener of ours."""
 
     def __init__(
         self, name: str, version: str, address: Address, pids: Sequence[int], stop: Callable[[], None]
@@ -50,6 +51,7 @@ class Broker:
         self.address = address
         self.pids = list(pids)
         self.stop = stop
+        self.listeners: Mapping[str, str] = {}
 
     @property
     def bootstrap(self) -> str:
@@ -197,8 +199,11 @@ def start_ours(*options: str) -> Broker:
             stop()
             raise RuntimeError(f"fakebroker did not start: {said[-1] if said else process.returncode}")
         time.sleep(0.005)
-    first = json.loads(ready.read_text())["brokers"][0]
-    return Broker(OURS, __version__, (first["host"], first["port"]), [process.pid], stop)
+    facts = json.loads(ready.read_text())
+    first = facts["brokers"][0]
+    broker = Broker(OURS, __version__, (first["host"], first["port"]), [process.pid], stop)
+    broker.listeners = facts["listeners"]
+    return broker
 
 
 def start_talking(name: str, command: list[str]) -> Broker:

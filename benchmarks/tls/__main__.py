@@ -7,6 +7,9 @@ sends pre-encoded frames, pipelined, and counts the responses, which it looks th
 full handshake (TLS 1.3, no session is resumed) and one request ApiVersions. The driver is Python's `ssl`, in a process
 of its own core where there are two. All sides take turns. "OpenSSL alone" is the server's side of the handshake in
 memory, without sockets and a broker: no connect can take less.
+
+Lateness and round trip are those of `python -m benchmarks fairness`, over a listener without TLS, beside 8 connections
+that fetch or produce over TLS. "without TLS" are the same neighbours on a listener without it.
 """
 
 from __future__ import annotations
@@ -24,10 +27,16 @@ from typing import Any
 
 from benchmarks.drivers.driver import Address
 from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
+from benchmarks.fairness import MAX_LIMIT_MS, P99_LIMIT_MS
 from benchmarks.machine.programs import Missing, kfake_program
-from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, start_kafka, start_ours, start_talking
+from benchmarks.neighbours import crowd
+from benchmarks.neighbours.crowd import Neighbours
+from benchmarks.neighbours.sides import SLOW, make_topic, start_ours_frozen
+from benchmarks.neighbours.situations import BUSY, FETCHED_BYTES, KINDS, PERIOD_US, Seen, probes_of, warm_up
+from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, ask, start_kafka, start_ours, start_talking
 from benchmarks.reporting.report import Report, end, missing, options, progress
-from benchmarks.reporting.rows import compare
+from benchmarks.reporting.rows import LIMIT, Row, compare
+from benchmarks.tls.neighbours import neighbours
 from conformance import frames
 from fakebroker.protocol.messages import decode_response
 from fakebroker.server.tls.certificates import PASSWORD, Certificates
@@ -40,6 +49,10 @@ _METADATA, _METADATA_VERSION = 3, 5
 _READ_BYTES = 65_536
 _LIMIT_S = 60.0
 _WARM_KAFKA = 8
+NEIGHBOURS = 8
+_KINDS = ("Fetch of 64 KiB", "1 MiB, acks=1")
+_LATENESS_MS = {"p99": P99_LIMIT_MS, "max": MAX_LIMIT_MS}
+_PATIENCE_MS = 2_000
 
 
 def secured(name: str, certificates: Certificates) -> Broker:
@@ -48,15 +61,19 @@ def secured(name: str, certificates: Certificates) -> Broker:
     if name == KFAKE:
         key, chain = str(pem.with_suffix(".key")), str(pem.with_suffix(".crt"))
         return start_talking(KFAKE, [str(kfake_program()), "-brokers", "1", "-cert", chain, "-key", key])
-    store = {
+    if name == KAFKA:
+        return start_kafka(1, store(certificates), ["SSL"])
+    settings = [word for key, value in store(certificates).items() for word in ("--config", f"{key}={value}")]
+    return start_ours("--brokers", "1", "--listener", "SSL", *settings)
+
+
+def store(certificates: Certificates) -> dict[str, str]:
+    """Return the settings of the broker's certificate."""
+    return {
         "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(pem.with_suffix(".p12")),
+        "ssl.keystore.location": str(certificates.valid.with_suffix(".p12")),
         "ssl.keystore.password": PASSWORD,
     }
-    if name == KAFKA:
-        return start_kafka(1, store, ["SSL"])
-    settings = [word for key, value in store.items() for word in ("--config", f"{key}={value}")]
-    return start_ours("--brokers", "1", "--listener", "SSL", *settings)
 
 
 class Connection:
@@ -166,6 +183,50 @@ def handshakes(server: ssl.SSLContext, client: ssl.SSLContext, number: int) -> f
     return spent / number * 1e6
 
 
+def beside(kind: Neighbours, ca: Path | None, certificates: Certificates, run_ms: int) -> tuple[Seen, float]:
+    """Return what 8 neighbours do to a time-out and to a quiet client of a new broker, and their own requests/s."""
+    settings = [word for key, value in store(certificates).items() for word in ("--config", f"{key}={value}")]
+    broker = start_ours_frozen("--listener", "IN=PLAINTEXT", "--listener", "OUT=SSL", *settings)
+    try:
+        make_topic(broker, SLOW, replicas=(1, 2, 3))
+        warm_up(broker)
+        make_topic(broker, BUSY)
+        if kind.name.startswith("Fetch"):
+            for _ in range(4):
+                ask(broker.address, 0, 7, produce_frame(BUSY, 0, record_batch(FETCHED_BYTES // 4), acks=1))
+        host, _, port = broker.listeners["OUT" if ca else "IN"].split(",")[0].rpartition(":")
+        with (
+            crowd.prober(probes_of(broker), run_ms, PERIOD_US, _PATIENCE_MS) as prober,
+            neighbours((host, int(port)), kind.frame, NEIGHBOURS, ca) as others,
+        ):
+            others.begin()
+            prober.tell()
+            time.sleep(run_ms / 1000)
+            responses = others.end()
+            return Seen(prober.result()), responses / run_ms * 1000
+    finally:
+        broker.stop()
+
+
+def fairness(certificates: Certificates, rounds: int, run_ms: int) -> Iterator[Row]:
+    """Yield what is late beside neighbours over TLS."""
+    for kind in KINDS:
+        if kind.name not in _KINDS:
+            continue
+        over, plain = (
+            [beside(kind, ca, certificates, run_ms) for _ in range(rounds)] for ca in (certificates.ca, None)
+        )
+        for probe, what in (("late", "lateness"), ("quiet", "round trip")):
+            for quantile in ("p50", "p99", "max"):
+                work = f"{NEIGHBOURS} x {kind.name} over TLS: {what} {quantile}"
+                ours, theirs = ([seen.probes[probe][f"{quantile}_ms"] for seen, _ in each] for each in (over, plain))
+                if probe == "late" and quantile in _LATENESS_MS:
+                    yield compare(work, LIMIT, "ms", ours, [_LATENESS_MS[quantile]])
+                yield compare(work, "without TLS", "ms", ours, theirs)
+        work = f"{NEIGHBOURS} x {kind.name} over TLS: what they get"
+        yield compare(work, "without TLS", "requests/s", [rate for _, rate in over], [rate for _, rate in plain])
+
+
 @contextmanager
 def sides(certificates: Certificates) -> Iterator[tuple[Mapping[str, Broker], dict[str, str]]]:
     """Yield the sides that run, and why the others do not."""
@@ -196,7 +257,7 @@ def main(argv: list[str]) -> int:
             "1 KiB over TLS": lambda broker: pipelined(broker, context, seconds),
             CONNECT: lambda broker: connects(broker, context, number),
         }
-        with sides(certificates) as (running, reasons), progress("tls", len(works) + 1) as step:
+        with sides(certificates) as (running, reasons), progress("tls", len(works) + 2) as step:
             for broker in running.values():
                 prepare(broker, context)
             for work, measure in works.items():
@@ -219,6 +280,9 @@ def main(argv: list[str]) -> int:
                     step("handshakes of OpenSSL alone")
                     alone = [handshakes(server, context, number) for _ in range(rounds)]
                     report.add(compare(work, "OpenSSL alone", "us CPU", [s["us CPU"] for s in samples[OURS]], alone))
+            step("neighbours over TLS")
+            for row in fairness(certificates, rounds, 700 if chosen.quick else 2_000):
+                report.add(row)
             report.versions = {name: broker.version for name, broker in running.items() if name != OURS}
     return end(report, chosen.json)
 
