@@ -202,7 +202,7 @@ def start_ours(*options: str) -> Broker:
     facts = json.loads(ready.read_text())
     first = facts["brokers"][0]
     broker = Broker(OURS, __version__, (first["host"], first["port"]), [process.pid], stop)
-    broker.listeners = facts["listeners"]
+    broker.listeners = facts.get("listeners", {})
     return broker
 
 
