@@ -20,7 +20,9 @@ SEQUENCES ?= 1000
 # (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
 CORES := $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)))')
 WORKERS ?= $(shell echo $$(($(CORES) + 2)))
-PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
+# A test that hangs prints where its threads are, and fails; the others go on in a new process.
+HANGS_S = 600
+PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=$(HANGS_S) -o faulthandler_exit_on_timeout=true
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -77,10 +79,12 @@ test: $(STAMP)
 	$(BIN)/python $(PYTEST)
 
 ## make test-all  all tests, with more seeds and examples (an hour); what drives other languages is `make languages`
+test-all: HANGS_S = 3600
 test-all: $(STAMP)
 	FAKEBROKER_TESTS=nightly $(BIN)/python $(PYTEST)
 
 ## make languages  the tests that drive programs in Java, Go, Rust and JavaScript, as far as their tools are here
+languages: HANGS_S = 3600
 languages: $(STAMP)
 	FAKEBROKER_TESTS=languages $(BIN)/python $(PYTEST) -m languages
 

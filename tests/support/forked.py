@@ -19,18 +19,21 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-_LIMIT_S = 300
+_PROGRAM_LIMIT_S = 300
+_END_LIMIT_S = 60
 
 
 class Forks:
-    """A process that forks for each program. `preload` is Python that it runs first."""
+    """A process that forks for each program. `preload` is Python that it runs first. A program that hangs is killed
+    after the limit."""
 
-    def __init__(self, preload: str) -> None:
+    def __init__(self, preload: str, limit_s: int = _PROGRAM_LIMIT_S) -> None:
         self._preload = preload
+        self._limit_s = limit_s
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__, self._preload],
+            [sys.executable, "-P", __file__, self._preload, str(self._limit_s)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -44,6 +47,11 @@ class Forks:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()  # which ends it
+            try:
+                process.wait(_END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
     def run(
         self, *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None, prelude: str = ""
@@ -61,19 +69,24 @@ class Forks:
             return subprocess.CompletedProcess(words, int(answer), out.read_text(), err.read_text())
 
 
-def serve(preload: str) -> None:
-    """Fork for each line of stdin and write the exit status of the program to stdout. In a fork: be that program."""
+def serve(preload: str, limit_s: int) -> None:
+    """Fork for each line of stdin and write the exit status of the program to stdout. In a fork: be that program. The
+    limit is kept by this process, since a program may use the alarm itself."""
     exec(preload, {})
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
             become(json.loads(line))
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        signal.signal(signal.SIGALRM, lambda *_, pid=pid: os.kill(pid, signal.SIGKILL))
+        signal.alarm(limit_s)
+        status = os.waitpid(pid, 0)[1]
+        signal.alarm(0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
 
 
 def become(asked: dict[str, Any]) -> None:
     """Run the program and end this process, as Python does at the end of a program."""
-    signal.alarm(_LIMIT_S)  # one that hangs is ended by the signal
     writing = os.O_WRONLY | os.O_CREAT
     for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, asked["out"], writing), (2, asked["err"], writing)):
         opened = os.open(path, flags)
@@ -102,4 +115,4 @@ def become(asked: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], int(sys.argv[2]))
