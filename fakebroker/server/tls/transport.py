@@ -8,6 +8,9 @@ Theory   asyncio's own TLS tells a protocol of a connection when the handshake i
          takes 12 us, and OpenSSL uses all of those that it has in one call. So a step has limits of records of both
          kinds, and OpenSSL gets only a few records at once. The headers of records, which are in plain text, say where
          to cut. Bytes that are no TLS are cut anywhere, and OpenSSL refuses them.
+         The peer ends its side by close_notify, perhaps right behind its last request. The protocol closes the
+         connection when that request is handled, as at FIN without TLS. At FIN asyncio closes the socket at once. So
+         the socket is not read while bytes wait for a step.
          Renegotiation is off.
 Source   clients/.../common/network/SslTransportLayer.java @ 4.0.
 """
@@ -41,13 +44,17 @@ class TlsTransport(asyncio.Transport):
     is_ready   the handshake is over
     records    how many with content the last step has decrypted
     has_more   there may be more that no step has decrypted
+    has_ended  the peer has closed its side, and all that it sent before is decrypted
     """
 
     def __init__(self, below: asyncio.Transport, context: ssl.SSLContext | None) -> None:
         super().__init__()
         self._below = below
-        self.is_ready = self.has_more = False
+        self.is_ready = self.has_more = self.has_ended = False
         self.records = 0
+        self._is_paused = False  # by the driver
+        self._is_read = True  # the socket
+        self._end: asyncio.Handle | None = None
         self._stalls = context is None
         if context is None:
             return
@@ -60,7 +67,7 @@ class TlsTransport(asyncio.Transport):
 
     def feed(self, data: memoryview) -> None:
         """Take bytes of the socket; `go_on` uses them."""
-        if self._stalls:
+        if self._stalls or self.has_ended:
             return
         self.has_more = True
         if self._received:
@@ -73,7 +80,7 @@ class TlsTransport(asyncio.Transport):
         """Do a step with the bytes of the socket. Return what they contain, nothing during the handshake. Raises
         HandshakeError once the peer has the alert; another failure closes the connection."""
         self.records, self.has_more = 0, False
-        if self._stalls:
+        if self._stalls or self.has_ended:
             return b""
         try:
             return self._step()
@@ -86,6 +93,7 @@ class TlsTransport(asyncio.Transport):
             return b""
         finally:
             self._flush()
+            self._choose_reading()
 
     def _step(self) -> bytes:
         parts: list[bytes] = []
@@ -103,8 +111,8 @@ class TlsTransport(asyncio.Transport):
                     break
                 continue
             if not part:
+                self.has_ended = True
                 self._received.clear()
-                self.close()  # the peer has closed its side
                 break
             parts.append(part)
         else:
@@ -138,6 +146,16 @@ class TlsTransport(asyncio.Transport):
         self._unused += records
         self._incoming.write(data[:given])
         return given
+
+    def _choose_reading(self) -> None:
+        """Read the socket, unless the driver has paused it or bytes wait for a step."""
+        is_read = not (self._is_paused or self.has_more or self.has_ended)
+        if is_read != self._is_read and not self._below.is_closing():
+            self._is_read = is_read
+            if is_read:
+                self._below.resume_reading()
+            else:
+                self._below.pause_reading()
 
     def peer_subject(self) -> tuple[tuple[tuple[str, str], ...], ...]:
         """Return the subject of the client's certificate; an empty one if it has sent none."""
@@ -174,10 +192,20 @@ class TlsTransport(asyncio.Transport):
         return self._below.is_closing()
 
     def pause_reading(self) -> None:
-        self._below.pause_reading()
+        self._is_paused = True
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+        self._choose_reading()
 
     def resume_reading(self) -> None:
-        self._below.resume_reading()
+        """Read the socket. If the peer has closed its side, close the connection in the next turn of the loop: the
+        driver may be about to write responses."""
+        self._is_paused = False
+        if not self.has_ended:
+            self._choose_reading()
+        elif self._end is None:
+            self._end = asyncio.get_running_loop().call_soon(self.close)
 
     def get_write_buffer_size(self) -> int:
         return self._below.get_write_buffer_size()

@@ -1,4 +1,4 @@
-"""The transport under TLS in memory: reads may be cut anywhere."""
+"""The transport under TLS in memory: reads that are cut anywhere, and when the socket is read and closed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.tls_client import context_of
 
+from fakebroker.server.tls import transport
 from fakebroker.server.tls.certificates import Certificates
 from fakebroker.server.tls.transport import HandshakeError, TlsTransport
 
 pytest.importorskip("cryptography", reason="the extra security is not installed")
+
+MANY = 4 * transport._RECORDS_AT_ONCE
 
 
 class Socket(asyncio.Transport):
@@ -104,7 +107,7 @@ def test_reads_may_be_cut_anywhere(certificates: Certificates, records: list[int
     parts = [bytes((number,)) * size for number, size in enumerate(records)]
     pair.send(parts, ends=True)
     assert pair.pass_on(reads) == b"".join(parts)
-    assert pair.socket.is_closed
+    assert pair.transport.has_ended
     assert pair.transport._received == b""
 
 
@@ -123,3 +126,55 @@ def test_a_handshake_that_is_no_tls_is_refused(certificates: Certificates) -> No
     with pytest.raises(HandshakeError, match="http request"):
         refused.go_on()
     assert not refused.has_more
+
+
+def test_the_socket_is_not_read_while_bytes_wait_for_a_step(pair: Pair) -> None:
+    """FIN behind them would close the socket before they are used."""
+    pair.send([b"x"] * MANY)
+    pair.transport.feed(memoryview(pair.sent.read()))
+    found = pair.transport.go_on()
+    pair.transport.pause_reading()
+    pair.transport.resume_reading()
+    assert pair.transport.has_more
+    assert not pair.socket.is_read
+    assert found + pair.steps() == b"x" * MANY
+    assert pair.socket.is_read
+
+
+def test_a_paused_transport_stays_paused_when_nothing_waits(pair: Pair) -> None:
+    pair.transport.pause_reading()
+    pair.send([b"x"] * MANY)
+    assert pair.pass_on() == b"x" * MANY
+    assert not pair.socket.is_read
+
+
+def test_the_end_of_input_comes_behind_all_content(pair: Pair) -> None:
+    pair.send([b"x"] * MANY, ends=True)
+    pair.transport.feed(memoryview(pair.sent.read()))
+    found = b""
+    while not pair.transport.has_ended:
+        assert not pair.socket.is_closed
+        found += pair.transport.go_on()
+    assert found == b"x" * MANY
+    assert not pair.transport.has_more
+
+
+def test_a_transport_whose_peer_has_ended_is_closed_when_reading_resumes(pair: Pair) -> None:
+    async def closes() -> list[bool]:
+        found = []
+        pair.transport.resume_reading()
+        pair.transport.pause_reading()
+        await asyncio.sleep(0)
+        found.append(pair.socket.is_closed)
+        pair.transport.resume_reading()
+        found.append(pair.socket.is_closed)
+        pair.transport.write(b"last")
+        await asyncio.sleep(0)
+        found.append(pair.socket.is_closed)
+        return found
+
+    pair.transport.pause_reading()
+    pair.send([b"x"], ends=True)
+    assert pair.pass_on() == b"x"
+    assert asyncio.run(closes()) == [False, False, True]
+    assert pair.client.read() == b"last"
