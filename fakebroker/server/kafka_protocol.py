@@ -107,6 +107,8 @@ class KafkaProtocol(asyncio.BufferedProtocol):
             self._driver.received(self.connection, received, tls.records)
         if tls.has_more:
             self._driver.handshakes.take(self.connection, tls, partial(self._go_on, tls))
+        elif tls.has_ended and not self.connection.reading_paused:  # else a request waits, and the end behind it
+            tls.close()
 
     def pause_writing(self) -> None:
         self._driver.write_blocked(self.connection, True)

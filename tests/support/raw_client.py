@@ -37,6 +37,10 @@ class RawClient:
         self.send(frame)
         return self.receive()
 
+    def end_sending(self) -> None:
+        """Send FIN. Responses can still be read."""
+        self.socket.shutdown(socket.SHUT_WR)
+
     def is_closed_by_broker(self) -> bool:
         """Return True if the broker closes without another byte (waits for it, at most LIMIT_S)."""
         try:

@@ -1,11 +1,13 @@
-"""A client of TLS: a raw connection through OpenSSL."""
+"""Clients of TLS: raw connections through OpenSSL."""
 
 from __future__ import annotations
 
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
 
 from fakebroker import FakeCluster
+from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.tls.certificates import ClientCertificate
 from support.raw_client import RawClient
 
@@ -16,6 +18,12 @@ def context_of(ca: Path, certificate: ClientCertificate | None = None) -> ssl.SS
     if certificate is not None:
         context.load_cert_chain(certificate.certificate, certificate.key)
     return context
+
+
+def endpoint(kafka: FakeCluster, listener: str) -> NodeEndpoint:
+    """Return the address of the first broker's listener of that name."""
+    core = kafka._cluster._running.cluster
+    return core.endpoint(1, kafka._cluster._arguments.listener(listener))
 
 
 class TlsClient(RawClient):
@@ -29,11 +37,82 @@ class TlsClient(RawClient):
         *,
         certificate: ClientCertificate | None = None,
     ) -> None:
-        core = kafka._cluster._running.cluster
-        super().__init__(core.endpoint(1, kafka._cluster._arguments.listener(listener)))
+        super().__init__(endpoint(kafka, listener))
         context = context or context_of(kafka.tls.ca, certificate)
         try:
             self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
         except BaseException:
             self.socket.close()
             raise
+
+
+class RecordsClient(RawClient):
+    """A client that encrypts outside of its socket: the test chooses the records, and what is sent at once.
+    The end of the handshake is sent with the first of them."""
+
+    def __init__(self, kafka: FakeCluster, context: ssl.SSLContext | None = None, socket_bytes: int = 1 << 20) -> None:
+        super().__init__(endpoint(kafka, "SSL"))
+        self._socket_bytes = socket_bytes
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = context or context_of(kafka.tls.ca)
+        self.tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
+        try:
+            self._shake_hands()
+        except BaseException:
+            self.socket.close()
+            raise
+
+    def _shake_hands(self) -> None:
+        while True:
+            try:
+                self.tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._exchange()
+
+    def _exchange(self) -> None:
+        self.send_encrypted()
+        data = self.socket.recv(65_536)
+        if not data:
+            raise EOFError("the broker closed the connection")
+        self._incoming.write(data)
+
+    def encrypt(self, parts: Sequence[bytes]) -> None:
+        """Make a record of each part; `send_encrypted` sends them."""
+        for part in parts:
+            self.tls.write(part)
+
+    def encrypt_the_end(self) -> None:
+        """Make a close_notify."""
+        try:
+            self.tls.unwrap()
+        except ssl.SSLWantReadError:  # it wants the broker's
+            return
+
+    def send_encrypted(self, *more: bytes) -> None:
+        """Send what is encrypted, and more bytes behind it."""
+        data = self._outgoing.read() + b"".join(more)
+        for start in range(0, len(data), self._socket_bytes):
+            self.socket.sendall(data[start : start + self._socket_bytes])
+
+    def is_closed_by_broker(self) -> bool:
+        try:
+            self._exactly(1)
+        except (EOFError, ConnectionResetError):
+            return True
+        return False
+
+    def _exactly(self, size: int) -> bytes:
+        found = b""
+        while len(found) < size:
+            try:
+                part = self.tls.read(size - len(found))
+            except ssl.SSLWantReadError:
+                self._exchange()
+                continue
+            except ssl.SSLZeroReturnError:  # in place of an empty part, if this side has ended, too
+                part = b""
+            if not part:
+                raise EOFError(f"the broker ended TLS after {len(found)} of {size} bytes")
+            found += part
+        return found

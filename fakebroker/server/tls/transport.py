@@ -4,7 +4,13 @@ Theory   asyncio's own TLS tells a protocol of a connection when the handshake i
          the start, as Kafka does. So handshakes that never end count towards max.connections, and are closed by
          connections.max.idle.ms. OpenSSL does the work, in memory; the socket stays asyncio's.
          A read of the socket is decrypted in steps, so it adds no more than its own size. Even the smallest record
-         takes 2.6 us, and 256 KiB of records with one byte each take 30 ms. So a step has a limit of records.
+         takes 2.6 us, and 256 KiB of records with one byte each take 30 ms. A record that changes the key (KeyUpdate)
+         takes 12 us, and OpenSSL uses all of those that it has in one call. So a step has limits of records of both
+         kinds, and OpenSSL gets only a few records at once. The headers of records, which are in plain text, say where
+         to cut. Bytes that are no TLS are cut anywhere, and OpenSSL refuses them.
+         The peer ends its side by close_notify, perhaps right behind its last request. The protocol closes the
+         connection when that request is handled, as at FIN without TLS. At FIN asyncio closes the socket at once. So
+         the socket is not read while bytes wait for a step.
          Renegotiation is off.
 Source   clients/.../common/network/SslTransportLayer.java @ 4.0.
 """
@@ -15,12 +21,17 @@ import asyncio
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
+from struct import Struct
 from typing import Any, Final
 
 __all__ = ["HandshakeError", "TlsTransport"]
 
 _RECORDS_BYTES: Final = 262_144  # plaintext at once; OpenSSL returns one record of at most 16 KiB
-_RECORDS_AT_ONCE: Final = 256
+_RECORDS_AT_ONCE: Final = 256  # with content, in a step
+_RECORDS_FED: Final = 32  # to OpenSSL at once; and records without content in a step
+_HEADER: Final = Struct(">xxxH")  # of a record: type, version, and the length of the rest
+_HEADER_BYTES: Final = _HEADER.size
+_LENGTH_AT: Final = _HEADER.unpack_from
 
 
 class HandshakeError(Exception):
@@ -31,41 +42,50 @@ class TlsTransport(asyncio.Transport):
     """The transport of one accepted connection, on top of that of its socket. Without a context the handshake stalls.
 
     is_ready   the handshake is over
-    records    how many the last step has decrypted
+    records    how many with content the last step has decrypted
     has_more   there may be more that no step has decrypted
+    has_ended  the peer has closed its side, and all that it sent before is decrypted
     """
 
     def __init__(self, below: asyncio.Transport, context: ssl.SSLContext | None) -> None:
         super().__init__()
         self._below = below
-        self.is_ready = self.has_more = False
+        self.is_ready = self.has_more = self.has_ended = False
         self.records = 0
+        self._is_paused = False  # by the driver
+        self._is_read = True  # the socket
+        self._end: asyncio.Handle | None = None
         self._stalls = context is None
         if context is None:
             return
+        self._received = bytearray()  # what OpenSSL has not got yet, from the header of a record on
+        self._rest = 0  # bytes that are missing in the last record that OpenSSL has got
+        self._unused = 0  # records that OpenSSL has got, and has perhaps not used
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
-    def feed(self, data: bytes | memoryview) -> None:
+    def feed(self, data: memoryview) -> None:
         """Take bytes of the socket; `go_on` uses them."""
-        if not self._stalls:
-            self._incoming.write(data)
+        if self._stalls or self.has_ended:
+            return
+        self.has_more = True
+        if self._received:
+            self._received += data
+        else:
+            given = self._give(data, _RECORDS_FED)
+            self._received += data[given:]
 
     def go_on(self) -> bytes:
         """Do a step with the bytes of the socket. Return what they contain, nothing during the handshake. Raises
         HandshakeError once the peer has the alert; another failure closes the connection."""
         self.records, self.has_more = 0, False
-        if self._stalls:
+        if self._stalls or self.has_ended:
             return b""
         try:
-            if not self.is_ready:
-                self._tls.do_handshake()
-                self.is_ready = True
-            return self._read()
-        except ssl.SSLWantReadError:
-            return b""
+            return self._step()
         except ssl.SSLError as error:
+            self._received.clear()
             if not self.is_ready:
                 self._stalls = True  # until it is closed, what comes now is nothing
                 raise HandshakeError(_reason(error)) from None
@@ -73,22 +93,69 @@ class TlsTransport(asyncio.Transport):
             return b""
         finally:
             self._flush()
+            self._choose_reading()
 
-    def _read(self) -> bytes:
+    def _step(self) -> bytes:
         parts: list[bytes] = []
-        try:
-            while len(parts) < _RECORDS_AT_ONCE:
+        others = used = 0  # records without content; parts that are subtracted from `_unused`
+        while len(parts) < _RECORDS_AT_ONCE:
+            try:
+                if not self.is_ready:
+                    self._tls.do_handshake()
+                    self.is_ready = True
                 part = self._tls.read(_RECORDS_BYTES)
-                if not part:
-                    self.close()  # the peer has closed its side
+            except ssl.SSLWantReadError:
+                others += max(0, self._unused - (len(parts) - used))
+                self._unused, used = 0, len(parts)
+                if not self._give_more(_RECORDS_FED - others):
                     break
-                parts.append(part)
-            else:
-                self.has_more = True
-        except ssl.SSLWantReadError:
-            pass
+                continue
+            if not part:
+                self.has_ended = True
+                self._received.clear()
+                break
+            parts.append(part)
+        else:
+            self.has_more = True
+            self._unused -= len(parts) - used
         self.records = len(parts)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _give_more(self, limit: int) -> bool:
+        """Give OpenSSL at most so many records of those that wait. Return False if there are none for this step."""
+        if len(self._received) < _HEADER_BYTES:
+            return False
+        if limit <= 0:
+            self.has_more = True
+            return False
+        with memoryview(self._received) as received:
+            given = self._give(received, limit)
+        del self._received[:given]
+        return True
+
+    def _give(self, data: memoryview, limit: int) -> int:
+        """Give OpenSSL the rest of its last record, and as much of the next records, up to a limit of records. Return
+        how many bytes it has got."""
+        end, last, records = self._rest, len(data) - _HEADER_BYTES, 0
+        while records < limit and end <= last:
+            (length,) = _LENGTH_AT(data, end)
+            end += _HEADER_BYTES + length
+            records += 1
+        given = min(end, len(data))
+        self._rest = end - given
+        self._unused += records
+        self._incoming.write(data[:given])
+        return given
+
+    def _choose_reading(self) -> None:
+        """Read the socket, unless the driver has paused it or bytes wait for a step."""
+        is_read = not (self._is_paused or self.has_more or self.has_ended)
+        if is_read != self._is_read and not self._below.is_closing():
+            self._is_read = is_read
+            if is_read:
+                self._below.resume_reading()
+            else:
+                self._below.pause_reading()
 
     def peer_subject(self) -> tuple[tuple[tuple[str, str], ...], ...]:
         """Return the subject of the client's certificate; an empty one if it has sent none."""
@@ -125,10 +192,20 @@ class TlsTransport(asyncio.Transport):
         return self._below.is_closing()
 
     def pause_reading(self) -> None:
-        self._below.pause_reading()
+        self._is_paused = True
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+        self._choose_reading()
 
     def resume_reading(self) -> None:
-        self._below.resume_reading()
+        """Read the socket. If the peer has closed its side, close the connection in the next turn of the loop: the
+        driver may be about to write responses."""
+        self._is_paused = False
+        if not self.has_ended:
+            self._choose_reading()
+        elif self._end is None:
+            self._end = asyncio.get_running_loop().call_soon(self.close)
 
     def get_write_buffer_size(self) -> int:
         return self._below.get_write_buffer_size()

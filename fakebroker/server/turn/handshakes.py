@@ -71,5 +71,5 @@ class Handshakes:
             if not connection.reading_paused:
                 transport.resume_reading()
             step()
-        if self._left < _STEPS_IN_TURN:
+        if self._left < _STEPS_IN_TURN and self._next_turn is None:  # a step may have taken another one
             self._next_turn = self._loop.call_soon(self._begin_turn)

@@ -118,3 +118,21 @@ async def test_nothing_is_done_after_the_stop() -> None:
     peers.handshakes.stop()
     await asyncio.sleep(0)
     assert peers.done == [0, 1, 2, 3]
+
+
+@on_a_loop
+async def test_steps_that_go_on_take_no_more_turns_than_others() -> None:
+    peers = Peers(1)
+    (connection,), (transport,) = peers.connections, peers.transports
+
+    def step() -> None:
+        peers.done.append(0)
+        peers.handshakes.take(connection, transport, step)
+
+    step()
+    done = []
+    for _ in range(8):
+        done.append(len(peers.done))
+        await asyncio.sleep(0)
+    assert done == [5 + 4 * turn for turn in range(8)]
+    peers.handshakes.stop()
