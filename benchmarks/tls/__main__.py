@@ -110,7 +110,10 @@ class Connection:
         begin = time.perf_counter()
         self.socket.sendall(frame * WINDOW)
         while True:
-            buffered += self.socket.recv(_READ_BYTES)
+            part = self.socket.recv(_READ_BYTES)
+            if not part:
+                raise ConnectionError("the broker closed the connection")
+            buffered += part
             whole = len(buffered) // size
             for number in range(whole):
                 if buffered[number * size + at : number * size + at + 2] != b"\0\0":
