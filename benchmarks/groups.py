@@ -206,7 +206,10 @@ def _asked(connection: socket.socket, api_key: int, version: int, request: bytes
     connection.sendall(request)
     answer = b""
     while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
-        answer += connection.recv(1 << 16)
+        part = connection.recv(1 << 16)
+        if not part:
+            raise ConnectionError("the broker closed the connection")
+        answer += part
     found: Any = decode_response(api_key, version, answer[4:])[1]
     if found.error_code:
         raise RuntimeError(f"refused: {found.error_code!r}")

@@ -59,7 +59,10 @@ class ControllerProxy:
         with client, suppress(OSError):
             first = client.recv(_CHUNK)
             while 0 < len(first) < _HEADER.size + 32 and len(first) < 4 + int.from_bytes(first[:4]):
-                first += client.recv(_CHUNK)
+                part = client.recv(_CHUNK)
+                if not part:
+                    return
+                first += part
             broker = whose(first)
             with socket.create_connection(("127.0.0.1", self._controller_port)) as controller:
                 with self._lock:

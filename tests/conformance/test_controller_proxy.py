@@ -82,3 +82,12 @@ def test_a_cut_off_broker_loses_its_connections_and_gets_no_new_ones(ports: tupl
         connect(ports[0], "2")
     for client in (two, three, refused, again):
         client.close()
+
+
+def test_a_connection_that_ends_within_its_first_frame_is_closed(ports: tuple[int, int]) -> None:
+    proxy = ControllerProxy(*ports)
+    with socket.create_connection(("127.0.0.1", ports[0]), timeout=LIMIT_S) as client:
+        client.sendall(hello("2")[:10])
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1024) == b""
+    proxy.stop()
