@@ -52,7 +52,7 @@ def test_a_file_is_read_from_its_end_on_and_by_whole_lines(tmp_path: Path, monke
     [
         ([b'{"event":"dropped","mono_ms":1,"wall_ms":2,"events":17}\n'], "the broker left 17 events out"),
         ([A, b"nonsense\n"], r"a line of it is no event \(.*malformed.*\): nonsense"),
-        ([b'{"event":"connection_opened","connection":1,"peer":"\xc3"}\n'], "a line of it is no event .*decode byte"),
+        ([b'{"event":"connection_opened","connection":1,"peer":"\xc3"}\n'], "a line of it is no event .*(?i:utf-8)"),
         ([b"[]\n"], "a line of it is no event"),
         ([b'{"mono_ms":1}\n'], "missing required field `event`"),
         ([b'{"event":"connection_closed"}\n'], "missing required field `connection`"),
