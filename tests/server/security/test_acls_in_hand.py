@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
+from fakebroker.protocol.error_code import ErrorCode
 
 GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
@@ -75,6 +76,14 @@ def test_acls_are_listed_and_removed(kafka: FakeCluster) -> None:
 def test_a_name_that_kafka_does_not_have_is_refused(kafka: FakeCluster, arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kafka.acls.add(*arguments)
+
+
+@pytest.mark.parametrize("part", [{"pattern": "match"}, {"pattern": "any"}, {"permission": "any"}])
+def test_a_filter_is_no_acl(kafka: FakeCluster, part: dict[str, str]) -> None:
+    with pytest.raises(KafkaError, match="an ACL with any or match is a filter: name one type, pattern, op") as refused:
+        kafka.acls.add("topic", "orders", "read", **part)
+    assert refused.value.code == ErrorCode.invalid_request
+    assert kafka.acls.list() == []
 
 
 def test_an_acl_that_kafka_would_refuse_is_refused(kafka: FakeCluster) -> None:

@@ -102,6 +102,7 @@ def test_acls_of_the_argument_bring_their_authorizer() -> None:
 
 
 AN_ACL = {"resource_type": "topic", "name": "t", "operation": "read"}
+A_FILTER = "an ACL with any or match is a filter: name one type, pattern, operation and permission"
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"users": ["alice"]},
@@ -125,7 +126,9 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"acls": [AN_ACL | {"operation": "reed"}]}, ValueError, r"acls\[0\]: there is no AclOperation 'reed'"),
     ({"acls": [AN_ACL | {"operation": 7}]}, TypeError, r"acls\[0\]: AclOperation must be a string, not 7"),
     ({"acls": [AN_ACL | {"principal": "alice"}]}, KafkaError, r"acls\[0\]: Could not parse principal from `alice`"),
-    ({"acls": [AN_ACL | {"operation": "any"}]}, KafkaError, r"acls\[0\]: .* is a filter"),
+    ({"acls": [AN_ACL | {"operation": "any"}]}, KafkaError, rf"acls\[0\]: {A_FILTER}"),
+    ({"acls": [AN_ACL | {"pattern": "match"}]}, KafkaError, rf"acls\[0\]: {A_FILTER}"),
+    ({"acls": [AN_ACL | {"pattern": "any"}]}, KafkaError, rf"acls\[0\]: {A_FILTER}"),
     (
         {"acls": [AN_ACL], "config": {"authorizer.class.name": ""}},
         ValueError,
