@@ -133,7 +133,7 @@ class HttpKeys:
                 content = await self._get()
         except TimeoutError:
             raise self._failed(f"no whole response within {_MOST_S:g} s") from None
-        except (OSError, HTTPException, UnicodeError) as error:
+        except (OSError, HTTPException, ValueError, OverflowError) as error:  # the last two of lengths beyond 64 bits
             raise self._failed(f"{type(error).__name__} {error}") from None
         return await asyncio.to_thread(parse_keys, content, self._url)  # that of many keys takes long
 
