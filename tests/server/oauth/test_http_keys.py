@@ -186,6 +186,23 @@ def test_keys_stay_while_they_cannot_be_fetched(
         run(test())
 
 
+def test_keys_that_cannot_be_used_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with key_server() as server:
+            server.serve_keys({"keys": [{"kty": "EC"}, *SIGNER.jwks["keys"]]})
+            async with fetched(server, refresh_ms=1) as keys:
+                await until(lambda: len(server.requests) > 3, "refreshes")
+                assert keys.verify(TOKEN) == CLAIMS
+                server.serve_keys({"keys": [{"kty": "X"}, *LATER.jwks["keys"]]})
+                await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
+
+    run(test())
+    assert [message.partition("keys[0] ")[2] for message in caplog.messages] == [
+        "KeyParameterError \"key_parameter: 'crv' is required\"",
+        "is of the type 'X', and not EC or RSA",
+    ]
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
 
 
