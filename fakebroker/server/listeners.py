@@ -307,7 +307,7 @@ class Listeners:
 
     async def _remove(self, broker_id: int, gone: _Added) -> None:
         if gone.port is not None:
-            await self._close_ports(broker_id, [gone.port])
+            await self._close_ports(broker_id, [gone.port], gone.wanted.listener.name)
             gone.port.close()
         del self._added[broker_id][gone.wanted.listener.name]
 
@@ -327,16 +327,21 @@ class Listeners:
         added = self._added[broker_id].get(place.listener.name)
         return added is None or self._wanted(broker_id).get(place.listener.name) == added.wanted
 
-    async def _close_ports(self, broker_id: int, ports: Sequence[Port]) -> None:
-        """Close the ports and wait for the connections that are closing. The others belong to the broker's next
-        life."""
+    async def _close_ports(self, broker_id: int, ports: Sequence[Port], name: str = "") -> None:
+        """Close the ports and wait for the connections that are closing: those of the listener with this name, or of
+        all. The others belong to the broker's next life."""
         await asyncio.gather(*(port.refuse() for port in ports))
-        for transport in self._closing(broker_id):
-            if transport.get_write_buffer_size():
-                transport.abort()  # a peer that does not read would keep it open
+        self._abort_unread(broker_id, name)
         await turns(_TURNS_TO_OPEN)
-        while self._closing(broker_id):
+        while self._closing(broker_id, name):
+            self._abort_unread(broker_id, name)
             await asyncio.sleep(0)
+
+    def _abort_unread(self, broker_id: int, name: str) -> None:
+        """Abort the connections that a peer that does not read would keep open."""
+        for transport in self._closing(broker_id, name):
+            if transport.get_write_buffer_size():
+                transport.abort()
 
     def _present_driver(self) -> Driver:
         return self._driver
@@ -347,9 +352,13 @@ class Listeners:
         connected = [transport.get_extra_info("socket") for transport in self._driver.transports.values()]
         return ports + [sock.fileno() for sock in connected if sock is not None]
 
-    def _closing(self, broker_id: int) -> list[asyncio.Transport]:
-        transports = self._driver.transports.items()
-        return [each for connection, each in transports if connection.broker_id == broker_id and each.is_closing()]
+    def _closing(self, broker_id: int, name: str) -> list[asyncio.Transport]:
+        """Return the closing connections of a listener of a broker, or of all its listeners."""
+        return [
+            transport
+            for connection, transport in self._driver.transports.items()
+            if connection.broker_id == broker_id and name in ("", connection.listener.name) and transport.is_closing()
+        ]
 
     def _is_refused(self, broker_id: int, descriptor: int) -> bool:
         return (

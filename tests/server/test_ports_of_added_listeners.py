@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -17,7 +18,8 @@ from support.watchdog import LIMIT_S, until, wait_until, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster, listeners, loops
+from fakebroker.server.turn.turns import turns
 
 INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT,MORE:SSL"
@@ -227,3 +229,98 @@ def test_a_cluster_of_a_running_loop_stops_with_an_added_listener(port: int) -> 
         gc.collect()  # an unclosed socket would be a warning
 
     asyncio.run(within(main()))
+
+
+UNREAD_BYTES = 64 << 20  # more than the buffers of the system take
+
+
+async def altered(endpoint: NodeEndpoint, *added: str) -> None:
+    """Give a broker these listeners beside its own."""
+    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    writer.write(altering(endpoint, *added))
+    await reader.readexactly(4)
+    writer.close()
+
+
+@asynccontextmanager
+async def silent(
+    kafka: AsyncFakeCluster, port: int, listener: str
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.Transport]]:
+    """Yield a connection whose client does not read, and the broker's end of it."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    name = writer.get_extra_info("sockname")[1]
+    transports = kafka._at_home.transports
+
+    def found() -> list[asyncio.Transport]:
+        return [
+            transport
+            for connection, transport in transports.items()
+            if connection.listener.name == listener and transport.get_extra_info("peername")[1] == name
+        ]
+
+    await until(found, f"a connection to {listener}")
+    [transport] = found()
+    try:
+        yield reader, transport
+    finally:
+        writer.close()
+
+
+def close_unread(transport: asyncio.Transport) -> None:
+    transport.write(bytes(UNREAD_BYTES))
+    transport.close()
+
+
+async def changed(kafka: AsyncFakeCluster, port: int) -> None:
+    """Wait for the end of a change that closes this port."""
+    await until(lambda: not is_open(port), f"port {port} to close")
+    await until(lambda: not kafka._running_listeners._changes, "the end of the change")
+
+
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_removed_listener_leaves_the_closing_connections_of_others(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], is_late: bool, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> int:
+        async with AsyncFakeCluster(brokers=1) as kafka:
+            endpoint = kafka.endpoints[0]
+            await altered(endpoint, f"OUT://{HOST}:{port}")
+            await until(lambda: is_open(port), f"port {port} to open")
+            async with silent(kafka, endpoint.port, "PLAINTEXT") as (reader, transport):
+
+                async def turns_in_which_it_closes(count: int) -> None:
+                    monkeypatch.undo()
+                    close_unread(transport)
+                    await turns(count)
+
+                if is_late:
+                    monkeypatch.setattr(listeners, "turns", turns_in_which_it_closes)
+                else:
+                    close_unread(transport)
+                await altered(endpoint)
+                await changed(kafka, port)
+                assert transport.is_closing()
+                return len(await reader.read())
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        assert runner.run(within(main())) == UNREAD_BYTES
+
+
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
+def test_a_removed_listener_aborts_its_connections_that_are_not_read(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], port: int
+) -> None:
+    async def main() -> None:
+        async with AsyncFakeCluster(brokers=1) as kafka:
+            endpoint = kafka.endpoints[0]
+            await altered(endpoint, f"OUT://{HOST}:{port}")
+            await until(lambda: is_open(port), f"port {port} to open")
+            async with silent(kafka, port, "OUT") as (reader, transport):
+                transport.write(bytes(UNREAD_BYTES))
+                await altered(endpoint)
+                await changed(kafka, port)
+                assert len(await reader.read()) < UNREAD_BYTES
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(within(main()))
