@@ -11,7 +11,6 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fakebroker.core.broker_registry import AddedListener
 from fakebroker.core.clock import Now
@@ -23,11 +22,9 @@ from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host
+from fakebroker.server.security.listener_keys import ListenerKeys
 from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.turn.turns import turns
-
-if TYPE_CHECKING:
-    from fakebroker.server.oauth.http_keys import HttpKeys
 
 log = logging.getLogger("fakebroker")
 
@@ -60,7 +57,7 @@ class Listeners:
         self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
         self._added: dict[int, dict[str, _Added]] = {}  # by broker and name of the listener
         self._stopped = False
-        self._http_keys: list[HttpKeys] = []
+        self._keys = ListenerKeys()
         self._listening: set[int] = set()  # brokers with a port that is to be open
         self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
         self._driver: Driver
@@ -107,8 +104,7 @@ class Listeners:
         cannot be used."""
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
-                if place.listener.has_sasl:
-                    await self._fetch_keys(broker_id, place.listener)
+                await self._keys.fetch(self._driver.cluster.sasl.mechanisms, broker_id, place.listener)
                 self._check(broker_id, place.listener)
         for broker_id in self._ports:
             self._begin_change(broker_id)
@@ -117,43 +113,17 @@ class Listeners:
                 raise error
         self._driver.settle()
 
-    async def _fetch_keys(self, broker_id: int, listener: Listener) -> None:
-        """Fetch the keys with which a listener verifies tokens, if a server has them."""
-        url = self._missing_keys(broker_id, listener)
-        if url.startswith(("http:", "https:")):
-            from fakebroker.server.oauth.http_keys import HttpKeys  # imported here: few clusters have such keys
-
-            mechanisms = self._driver.cluster.sasl.mechanisms
-            keys = HttpKeys(url, mechanisms.token_config(broker_id, listener))
-            await keys.begin()
-            self._http_keys.append(keys)
-            mechanisms.keys[url] = keys.verify
-
     def _check(self, broker_id: int, listener: Listener) -> None:
-        """Make the context of a listener with TLS, and read the file of keys of one with SASL. Raises ConfigError, also
-        for keys of a server: no client that may alter settings can make the broker fetch something."""
+        """Make the context of a listener with TLS, and read its file of keys. Raises ConfigError."""
         if self.contexts is not None and listener.has_tls:
             self.contexts.context(self._driver.config_of(broker_id, listener), broker_id, listener.name)
-        if listener.has_sasl and (url := self._missing_keys(broker_id, listener)):
-            from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
-
-            self._driver.cluster.sasl.mechanisms.keys[url] = verifier_of(url)
-
-    def _missing_keys(self, broker_id: int, listener: Listener) -> str:
-        """Return the URL of the keys with which a listener verifies tokens; "" if they are there, or the cluster's."""
-        mechanisms = self._driver.cluster.sasl.mechanisms
-        url = mechanisms.jwks_url(broker_id, listener)
-        return "" if url in mechanisms.keys else url
-
-    def _drop_keys(self) -> None:
-        while self._http_keys:
-            self._http_keys.pop().stop()
+        self._keys.read(self._driver.cluster.sasl.mechanisms, broker_id, listener)
 
     async def retire(self, old: Driver) -> None:
         """Close the connections of a cluster that was replaced, and listen for the new one."""
         old.on_listening = old.on_listeners_changed = _ignore
         old.stop()
-        self._drop_keys()
+        self._keys.stop()
         for transport in old.transports.values():
             transport.abort()  # before any await: no client is to get an id of the old life after the new one began
         try:
@@ -183,7 +153,7 @@ class Listeners:
 
     def close(self) -> None:
         """Release the ports."""
-        self._drop_keys()
+        self._keys.stop()
         for port in self._all_ports:
             port.close()
         self._ports.clear()
