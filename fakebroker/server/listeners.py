@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from fakebroker.core.broker_registry import AddedListener
 from fakebroker.core.clock import Now
+from fakebroker.core.config.listener_endpoints import Endpoint, endpoint_text
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.slices import Slices, begin
@@ -216,7 +217,7 @@ class Listeners:
             self._changes[broker_id] = self._loop.create_task(self._change(broker_id))
 
     async def _change(self, broker_id: int) -> OSError | None:
-        """Open or close the ports until they are as wanted. Return the error if one cannot be opened."""
+        """Open or close the ports until they are as wanted. Return the error if one of the start cannot be opened."""
         try:
             while True:
                 if (gone := self._gone(broker_id)) is not None:
@@ -268,7 +269,7 @@ class Listeners:
             if not new.port and self._wanted(broker_id).get(new.listener.name) == new:
                 self._driver.cluster.set_bound(broker_id, new.host, added.port.number, new.listener)
         except (OSError, OverflowError, ConfigError, ModuleNotFoundError) as error:
-            log.error("Unable to start acceptor for %s of broker %d: %s", new.listener.name, broker_id, error)
+            _log_unopened(broker_id, new, error)
 
     def _prepare(self, broker_id: int, new: AddedListener) -> None:
         if new.listener.has_tls:
@@ -282,6 +283,7 @@ class Listeners:
         del self._added[broker_id][gone.wanted.listener.name]
 
     async def _open(self, broker_id: int, place: Place, port: Port) -> None:
+        """Open a port. As in Kafka, an error at that of an added listener is one in the log, and the others open."""
         contexts = self.contexts if place.listener.has_tls else None
 
         def new_protocol() -> KafkaProtocol:
@@ -290,7 +292,19 @@ class Listeners:
         def is_refused(broker_id: int, descriptor: int) -> bool:
             return self._is_refused(broker_id, descriptor) or not self._has(broker_id, place)
 
-        await port.open(new_protocol, _BACKLOG)
+        added = self._added[broker_id].get(place.listener.name)
+        try:
+            await port.open(new_protocol, _BACKLOG)
+        except OSError as error:
+            if added is None:
+                raise
+            added.port = None
+            port.close()
+            _log_unopened(broker_id, added.wanted, error)
+        else:
+            if added is not None and not added.wanted.port:
+                where = endpoint_text(Endpoint(place.listener.name, added.wanted.host, port.number))
+                log.info("broker %d listens at %s", broker_id, where)
 
     def _has(self, broker_id: int, place: Place) -> bool:
         """Return False for a listener that was removed while a client connected to it."""
@@ -343,6 +357,10 @@ async def _take(host: str, port: int) -> Port:
         raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
     except ValueError as error:  # a name that no resolver accepts
         raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name: {error}") from error
+
+
+def _log_unopened(broker_id: int, added: AddedListener, error: Exception) -> None:
+    log.error("Unable to start acceptor for %s of broker %d: %s", added.listener.name, broker_id, error)
 
 
 def _ignore(*_: object) -> None:

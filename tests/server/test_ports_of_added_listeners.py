@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -19,6 +21,7 @@ from support.watchdog import LIMIT_S, until, wait_until, within
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, listeners, loops
+from fakebroker.server.running.one_port import Port
 from fakebroker.server.turn.turns import turns
 
 INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
@@ -153,6 +156,41 @@ def test_a_port_that_cannot_be_opened_is_told_in_the_log(
         assert brokers_at(kafka.endpoints[0].port) == 1
     finally:
         taken.close()
+
+
+def test_others_open_beside_a_port_that_cannot_listen(
+    kafka: FakeCluster, port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    opening = Port.open
+
+    async def unless_first(self: Port, new_protocol: Callable[[], asyncio.BaseProtocol], backlog: int) -> None:
+        if self.number == port:
+            raise OSError(errno.EMFILE, "too many open files")
+        await opening(self, new_protocol, backlog)
+
+    monkeypatch.setattr(Port, "open", unless_first)
+    alter(kafka, f"OUT://{HOST}:{port}", f"LOGIN://{HOST}:{port + 1}")
+    opens(port + 1)
+    assert "Unable to start acceptor for OUT of broker 1: [Errno 24] too many open files" in caplog.text
+    with socket.create_server((HOST, port)):
+        pass  # the port is free
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()  # the error is again one in the log
+    assert is_open(port + 1)
+    monkeypatch.undo()
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()
+    assert is_open(port)
+
+
+def test_a_free_port_of_an_added_listener_is_told_in_the_log(
+    kafka: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = f"broker 1 listens at OUT://{HOST}:"
+    with caplog.at_level(logging.INFO, "fakebroker"):
+        alter(kafka, f"OUT://{HOST}:0")
+        wait_until(lambda: told in caplog.text, "the port")
+    assert brokers_at(int(caplog.text.partition(told)[2].split()[0])) == 0
 
 
 def test_a_port_that_was_in_use_opens_when_the_broker_starts_again(

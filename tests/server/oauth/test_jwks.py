@@ -126,9 +126,7 @@ UNUSABLE: list[Any] = [
 
 
 @pytest.mark.parametrize("unusable", UNUSABLE, ids=range(len(UNUSABLE)))
-def test_a_key_that_cannot_be_used_is_left_out(
-    unusable: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_key_that_cannot_be_used_is_left_out(unusable: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = written(tmp_path, {"keys": [unusable, *SIGNER.jwks["keys"]]})
     assert verifier_of(path.as_uri())(SIGNER.sign({"sub": "alice"})) == {"sub": "alice"}
     [warning] = caplog.messages
