@@ -68,7 +68,7 @@ def is_open(port: int) -> bool:
 
 def can_connect(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port)).close()
+        socket.create_connection((host, port), LIMIT_S).close()
     except ConnectionRefusedError:
         return False
     return True

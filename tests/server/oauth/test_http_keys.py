@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.ports import free_ports
-from support.watchdog import run, until
+from support.watchdog import run, until, within
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
@@ -50,15 +50,15 @@ class KeyServer:
         self.connections += 1
         try:
             with suppress(OSError, asyncio.IncompleteReadError):
-                self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+                self.requests.append(await within(reader.readuntil(b"\r\n\r\n"), "a request for keys"))
                 if self.response is not None:
                     writer.write(self.response)
                 else:
-                    await reader.read()
+                    await within(reader.read(), "the end of the client")
         finally:
             writer.close()
             with suppress(OSError):
-                await writer.wait_closed()
+                await within(writer.wait_closed(), "the end of the connection")
             self.connections -= 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from support.sasl_client import CONFIG, LISTENER, SaslClient
 from support.simulation import START_WALL_MS, Simulation
+from support.watchdog import run
 
 from fakebroker import FakeCluster
 from fakebroker.core.errors import ConfigError
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, cont
         path.write_bytes(content.encode("latin-1"))
     cluster = AsyncFakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=CONFIG | settings(path))
     with pytest.raises(ConfigError, match=words) as refused:
-        asyncio.run(cluster.start())
+        run(cluster.start())
     assert "jwks.endpoint.url" in str(refused.value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from support.watchdog import run
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
@@ -111,7 +111,7 @@ def test_an_async_cluster_has_them_too() -> None:
             kafka.acls.add("group", "g", "read")
             return len(kafka.acls.list("group"))
 
-    assert asyncio.run(added()) == 1
+    assert run(added()) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from support.raw_login import login
+from support.watchdog import run
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
@@ -82,7 +82,7 @@ def test_the_async_cluster_has_users_too() -> None:
             kafka.users.add("bob", "word", mechanisms=["PLAIN"])
             assert kafka.users.list() == {"alice": ALL, "bob": ("PLAIN",)}
 
-    asyncio.run(test())
+    run(test())
 
 
 def test_acls_of_the_argument_bring_their_authorizer() -> None:
