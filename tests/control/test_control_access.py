@@ -72,7 +72,7 @@ def test_users_are_put_listed_and_removed(controlled: Controlled) -> None:
 
 
 def connected(controlled: Controlled) -> Producer:
-    """Return a producer whose connection to the broker lives: one that has only the bootstrap connection may close
+    """Return a producer with a connection to the broker that lives. One with the bootstrap connection only may close
     it."""
     controlled.kafka.create_topic("orders", partitions=1)
     controlled.kafka.acls.add("topic", "orders", "write", principal="User:alice")

@@ -284,7 +284,7 @@ async def altered(endpoint: NodeEndpoint, *added: str) -> None:
 async def silent(
     kafka: AsyncFakeCluster, port: int, listener: str
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.Transport]]:
-    """Yield a connection whose client does not read, and the broker's end of it."""
+    """Yield a connection of a client that does not read, and the broker's end of it."""
     reader, writer = await asyncio.open_connection(HOST, port)
     name = writer.get_extra_info("sockname")[1]
     transports = kafka._at_home.transports

@@ -125,7 +125,7 @@ def parse_keys(content: bytes, where: str) -> tuple[list[ECKey | RSAKey], str]:
     return keys, f"{SETTING}: {where} has keys that cannot be used: {', '.join(wrong[:_TOLD])}{more}"
 
 
-def _entries(found: Any) -> list[Mapping[str, Any]]:
+def _entries(found: Any) -> list[dict[str, Any]]:
     """Return the entries of a set. Raise TypeError or KeyError for what is no set."""
     entries = [{} if each is None else each for each in found["keys"]]  # for jose4j null is a key, and unusable
     if not isinstance(found["keys"], list) or not all(isinstance(each, dict) for each in entries):
