@@ -13,6 +13,7 @@ from conformance.transcripts.rule import (
     near,
     only_kafka,
     same_but_for_clocks,
+    same_but_for_ports,
     same_refusal,
 )
 from fakebroker.apis import registry
@@ -160,6 +161,15 @@ RULES: tuple[Rule, ...] = (
         for name in _OF_A_BOX
         for field in ("value", "synonyms*", "config_source", "read_only", "documentation")
         for case in ("describe-configs/broker-v?", "alter-broker/*")
+    ),
+    *(
+        Rule(
+            "each cluster has ports, files and controllers of its own",
+            f"*.configs.listeners.{field}",
+            "alter-listeners/described",
+            same_but_for_ports,
+        )
+        for field in ("value", "synonyms[*].value")
     ),
     Rule(
         "settings that Kafka does not have",

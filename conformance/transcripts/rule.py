@@ -11,6 +11,8 @@ from uuid import UUID
 
 _BY_CHANCE: Final = 4  # version of a UUID
 _BOUNDS: Final = re.compile(r"\[-?\d+, -?\d+\]")
+_PORT: Final = re.compile(r":\d+(?=,|$)")
+_OF_A_CONTROLLER: Final = "CONTROLLER://"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,14 @@ def near(ms: int) -> Callable[[Any, Any], bool]:
 def same_but_for_clocks(kafka: Any, ours: Any) -> bool:
     """Two texts that say the same of different bounds, "[from, to]"."""
     return both_texts(kafka, ours) and _BOUNDS.sub("[]", kafka) == _BOUNDS.sub("[]", ours)
+
+
+def same_but_for_ports(kafka: Any, ours: Any) -> bool:
+    """Return True for the same listeners at other ports. Only Kafka's broker has one of a controller."""
+    if not both_texts(kafka, ours):
+        return False
+    of_brokers = [each for each in _PORT.sub("", kafka).split(",") if not each.startswith(_OF_A_CONTROLLER)]
+    return of_brokers == _PORT.sub("", ours).split(",")
 
 
 def both_or_none(kafka: Any, ours: Any) -> bool:

@@ -42,7 +42,7 @@ from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
-from fakebroker.core.security.acl_control import AclControl, matching
+from fakebroker.core.security.acl_control import AclControl, check, matching
 from fakebroker.core.security.identity import Listener
 from fakebroker.core.security.standard_authorizer import StandardAuthorizer
 from fakebroker.core.transactions.service import TransactionService
@@ -274,7 +274,9 @@ class Members(HasNow):
 
     def create_acl(self, binding: AclBinding) -> None:
         """Create an ACL; it applies from the next request on. Raise KafkaError if Kafka would refuse it."""
-        [error] = finish(AclControl(self._authorizer).create_acls([binding]))
+        control = AclControl(self._authorizer)
+        check(binding)
+        [error] = finish(control.create_acls([binding]))
         if error is not None:
             raise error
 

@@ -11,10 +11,10 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fakebroker.core.broker_registry import AddedListener
 from fakebroker.core.clock import Now
+from fakebroker.core.config.listener_endpoints import Endpoint, endpoint_text
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.slices import Slices, begin
@@ -23,11 +23,9 @@ from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host
+from fakebroker.server.security.listener_keys import ListenerKeys
 from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.turn.turns import turns
-
-if TYPE_CHECKING:
-    from fakebroker.server.oauth.http_keys import HttpKeys
 
 log = logging.getLogger("fakebroker")
 
@@ -60,7 +58,7 @@ class Listeners:
         self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
         self._added: dict[int, dict[str, _Added]] = {}  # by broker and name of the listener
         self._stopped = False
-        self._http_keys: list[HttpKeys] = []
+        self._keys = ListenerKeys()
         self._listening: set[int] = set()  # brokers with a port that is to be open
         self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
         self._driver: Driver
@@ -107,8 +105,7 @@ class Listeners:
         cannot be used."""
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
-                if place.listener.has_sasl:
-                    await self._fetch_keys(broker_id, place.listener)
+                await self._keys.fetch(self._driver.cluster.sasl.mechanisms, broker_id, place.listener)
                 self._check(broker_id, place.listener)
         for broker_id in self._ports:
             self._begin_change(broker_id)
@@ -117,43 +114,17 @@ class Listeners:
                 raise error
         self._driver.settle()
 
-    async def _fetch_keys(self, broker_id: int, listener: Listener) -> None:
-        """Fetch the keys with which a listener verifies tokens, if a server has them."""
-        url = self._missing_keys(broker_id, listener)
-        if url.startswith(("http:", "https:")):
-            from fakebroker.server.oauth.http_keys import HttpKeys  # imported here: few clusters have such keys
-
-            mechanisms = self._driver.cluster.sasl.mechanisms
-            keys = HttpKeys(url, mechanisms.token_config(broker_id, listener))
-            await keys.begin()
-            self._http_keys.append(keys)
-            mechanisms.keys[url] = keys.verify
-
     def _check(self, broker_id: int, listener: Listener) -> None:
-        """Make the context of a listener with TLS, and read the file of keys of one with SASL. Raises ConfigError, also
-        for keys of a server: no client that may alter settings can make the broker fetch something."""
+        """Make the context of a listener with TLS, and read its file of keys. Raises ConfigError."""
         if self.contexts is not None and listener.has_tls:
             self.contexts.context(self._driver.config_of(broker_id, listener), broker_id, listener.name)
-        if listener.has_sasl and (url := self._missing_keys(broker_id, listener)):
-            from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
-
-            self._driver.cluster.sasl.mechanisms.keys[url] = verifier_of(url)
-
-    def _missing_keys(self, broker_id: int, listener: Listener) -> str:
-        """Return the URL of the keys with which a listener verifies tokens; "" if they are there, or the cluster's."""
-        mechanisms = self._driver.cluster.sasl.mechanisms
-        url = mechanisms.jwks_url(broker_id, listener)
-        return "" if url in mechanisms.keys else url
-
-    def _drop_keys(self) -> None:
-        while self._http_keys:
-            self._http_keys.pop().stop()
+        self._keys.read(self._driver.cluster.sasl.mechanisms, broker_id, listener)
 
     async def retire(self, old: Driver) -> None:
         """Close the connections of a cluster that was replaced, and listen for the new one."""
         old.on_listening = old.on_listeners_changed = _ignore
         old.stop()
-        self._drop_keys()
+        self._keys.stop()
         for transport in old.transports.values():
             transport.abort()  # before any await: no client is to get an id of the old life after the new one began
         try:
@@ -183,7 +154,7 @@ class Listeners:
 
     def close(self) -> None:
         """Release the ports."""
-        self._drop_keys()
+        self._keys.stop()
         for port in self._all_ports:
             port.close()
         self._ports.clear()
@@ -246,7 +217,7 @@ class Listeners:
             self._changes[broker_id] = self._loop.create_task(self._change(broker_id))
 
     async def _change(self, broker_id: int) -> OSError | None:
-        """Open or close the ports until they are as wanted. Return the error if one cannot be opened."""
+        """Open or close the ports until they are as wanted. Return the error if one of the start cannot be opened."""
         try:
             while True:
                 if (gone := self._gone(broker_id)) is not None:
@@ -298,7 +269,7 @@ class Listeners:
             if not new.port and self._wanted(broker_id).get(new.listener.name) == new:
                 self._driver.cluster.set_bound(broker_id, new.host, added.port.number, new.listener)
         except (OSError, OverflowError, ConfigError, ModuleNotFoundError) as error:
-            log.error("Unable to start acceptor for %s of broker %d: %s", new.listener.name, broker_id, error)
+            _log_unopened(broker_id, new, error)
 
     def _prepare(self, broker_id: int, new: AddedListener) -> None:
         if new.listener.has_tls:
@@ -307,11 +278,12 @@ class Listeners:
 
     async def _remove(self, broker_id: int, gone: _Added) -> None:
         if gone.port is not None:
-            await self._close_ports(broker_id, [gone.port])
+            await self._close_ports(broker_id, [gone.port], gone.wanted.listener.name)
             gone.port.close()
         del self._added[broker_id][gone.wanted.listener.name]
 
     async def _open(self, broker_id: int, place: Place, port: Port) -> None:
+        """Open a port. As in Kafka, an error at that of an added listener is one in the log, and the others open."""
         contexts = self.contexts if place.listener.has_tls else None
 
         def new_protocol() -> KafkaProtocol:
@@ -320,23 +292,40 @@ class Listeners:
         def is_refused(broker_id: int, descriptor: int) -> bool:
             return self._is_refused(broker_id, descriptor) or not self._has(broker_id, place)
 
-        await port.open(new_protocol, _BACKLOG)
+        added = self._added[broker_id].get(place.listener.name)
+        try:
+            await port.open(new_protocol, _BACKLOG)
+        except OSError as error:
+            if added is None:
+                raise
+            added.port = None
+            port.close()
+            _log_unopened(broker_id, added.wanted, error)
+        else:
+            if added is not None and not added.wanted.port:
+                where = endpoint_text(Endpoint(place.listener.name, added.wanted.host, port.number))
+                log.info("broker %d listens at %s", broker_id, where)
 
     def _has(self, broker_id: int, place: Place) -> bool:
         """Return False for a listener that was removed while a client connected to it."""
         added = self._added[broker_id].get(place.listener.name)
         return added is None or self._wanted(broker_id).get(place.listener.name) == added.wanted
 
-    async def _close_ports(self, broker_id: int, ports: Sequence[Port]) -> None:
-        """Close the ports and wait for the connections that are closing. The others belong to the broker's next
-        life."""
+    async def _close_ports(self, broker_id: int, ports: Sequence[Port], name: str = "") -> None:
+        """Close the ports and wait for the connections that are closing: those of the listener with this name, or of
+        all. The others belong to the broker's next life."""
         await asyncio.gather(*(port.refuse() for port in ports))
-        for transport in self._closing(broker_id):
-            if transport.get_write_buffer_size():
-                transport.abort()  # a peer that does not read would keep it open
+        self._abort_unread(broker_id, name)
         await turns(_TURNS_TO_OPEN)
-        while self._closing(broker_id):
+        while self._closing(broker_id, name):
+            self._abort_unread(broker_id, name)
             await asyncio.sleep(0)
+
+    def _abort_unread(self, broker_id: int, name: str) -> None:
+        """Abort the connections that a peer that does not read would keep open."""
+        for transport in self._closing(broker_id, name):
+            if transport.get_write_buffer_size():
+                transport.abort()
 
     def _present_driver(self) -> Driver:
         return self._driver
@@ -347,9 +336,13 @@ class Listeners:
         connected = [transport.get_extra_info("socket") for transport in self._driver.transports.values()]
         return ports + [sock.fileno() for sock in connected if sock is not None]
 
-    def _closing(self, broker_id: int) -> list[asyncio.Transport]:
-        transports = self._driver.transports.items()
-        return [each for connection, each in transports if connection.broker_id == broker_id and each.is_closing()]
+    def _closing(self, broker_id: int, name: str) -> list[asyncio.Transport]:
+        """Return the closing connections of a listener of a broker, or of all its listeners."""
+        return [
+            transport
+            for connection, transport in self._driver.transports.items()
+            if connection.broker_id == broker_id and name in ("", connection.listener.name) and transport.is_closing()
+        ]
 
     def _is_refused(self, broker_id: int, descriptor: int) -> bool:
         return (
@@ -364,6 +357,10 @@ async def _take(host: str, port: int) -> Port:
         raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
     except ValueError as error:  # a name that no resolver accepts
         raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name: {error}") from error
+
+
+def _log_unopened(broker_id: int, added: AddedListener, error: Exception) -> None:
+    log.error("Unable to start acceptor for %s of broker %d: %s", added.listener.name, broker_id, error)
 
 
 def _ignore(*_: object) -> None:

@@ -201,6 +201,10 @@ def test_a_server_properties_with_an_authorizer_and_users_of_the_command_line(tm
             "--acl 'cluster=orders,operation=alter': The only valid name for the CLUSTER resource is kafka-cluster",
         ),
         (
+            ("--acl", "topic=a,group=b,operation=read"),
+            "--acl 'topic=a,group=b,operation=read' has 'group=b': an ACL has one resource, so make one more for that",
+        ),
+        (
             ("--user", "a=b", "--listener", "SSL"),
             "a listener with SASL is missing, which --user needs: add SASL_PLAINTEXT to --listener",
         ),

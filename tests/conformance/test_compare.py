@@ -12,7 +12,7 @@ from conformance.targets.wire import Sent
 from conformance.transcripts import compare as comparison
 from conformance.transcripts.compare import compare, differences, fields_that_differ, side_by_side, silent_differences
 from conformance.transcripts.recording import Answer, Heard, Recording
-from conformance.transcripts.rule import Rule
+from conformance.transcripts.rule import Rule, same_but_for_ports
 from conformance.transcripts.words import words
 
 FRAME = bytes.fromhex("00000001 00 01 00000000 00")  # Produce v9: no responses, no throttling, no tags
@@ -125,3 +125,11 @@ def test_all_differences_are_those_of_the_fields_and_those_of_the_bytes() -> Non
     found = differences("g/one", first * 3, first + other + behind)
     assert [finding.path for finding in found] == ["[1].answers[0].says.throttle_time", "[2].answers[0].bytes"]
     assert [finding.path for finding in differences("g/one", first, first * 2)] == ["[1]"]
+
+
+def test_listeners_at_other_ports_are_the_same() -> None:
+    kafka = "PLAINTEXT://127.0.0.1:54081,CONTROLLER://127.0.0.1:50933"
+    assert same_but_for_ports(kafka, "PLAINTEXT://127.0.0.1:9092")
+    assert not same_but_for_ports(kafka, "PLAINTEXT://127.0.0.2:54081")
+    assert not same_but_for_ports(kafka, "PLAINTEXT://127.0.0.1:54081,OUT://127.0.0.1:1")
+    assert not same_but_for_ports(kafka, None)

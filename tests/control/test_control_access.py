@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException, Producer
 from support.controlled import Controlled
 from support.raw_login import login, login_at
 from support.slices import most_calls_of_a_slice
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.control.routes.access import _list_acls
@@ -70,21 +71,32 @@ def test_users_are_put_listed_and_removed(controlled: Controlled) -> None:
     assert login(kafka, "bob", "word") == FAILED
 
 
+def connected(controlled: Controlled) -> Producer:
+    """Return a producer with a connection to the broker that lives. One with the bootstrap connection only may close
+    it."""
+    controlled.kafka.create_topic("orders", partitions=1)
+    controlled.kafka.acls.add("topic", "orders", "write", principal="User:alice")
+    settings = controlled.kafka.client_settings("confluent", user="alice", password="secret")
+    producer = Producer(settings | {"enable.idempotence": False})
+    producer.produce("orders", b"1")
+    assert producer.flush(LIMIT_S) == 0
+    return producer
+
+
 def test_sessions_end(controlled: Controlled) -> None:
-    producer = Producer(controlled.kafka.client_settings("confluent", user="alice", password="secret"))
-    producer.list_topics(timeout=60)
+    producer = connected(controlled)
     assert controlled.http.post("/v1/sessions/expire", json={"user": "bob"}).json() == {"expired": 0}
     assert controlled.http.post("/v1/sessions/expire", json={"user": "alice"}).json()["expired"] >= 1
     with suppress(KafkaException):  # it closes the connection
-        producer.list_topics(timeout=60)
+        producer.list_topics(timeout=LIMIT_S)
     reasons = [event.reason for event in controlled.kafka.journal if isinstance(event, ConnectionClosed)]
     assert "the session of the client has expired" in reasons
 
 
 def test_sessions_of_all_users_end(controlled: Controlled) -> None:
-    producer = Producer(controlled.kafka.client_settings("confluent", user="alice", password="secret"))
-    producer.list_topics(timeout=60)
+    producer = connected(controlled)
     assert controlled.http.post("/v1/sessions/expire", json={}).json()["expired"] >= 1
+    assert len(producer) == 0  # it lived until now
 
 
 @pytest.mark.parametrize(

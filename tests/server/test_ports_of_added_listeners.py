@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
+import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -17,7 +20,9 @@ from support.watchdog import LIMIT_S, until, wait_until, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster, listeners, loops
+from fakebroker.server.running.one_port import Port
+from fakebroker.server.turn.turns import turns
 
 INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT,MORE:SSL"
@@ -63,7 +68,7 @@ def is_open(port: int) -> bool:
 
 def can_connect(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port)).close()
+        socket.create_connection((host, port), LIMIT_S).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -153,6 +158,41 @@ def test_a_port_that_cannot_be_opened_is_told_in_the_log(
         taken.close()
 
 
+def test_others_open_beside_a_port_that_cannot_listen(
+    kafka: FakeCluster, port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    opening = Port.open
+
+    async def unless_first(self: Port, new_protocol: Callable[[], asyncio.BaseProtocol], backlog: int) -> None:
+        if self.number == port:
+            raise OSError(errno.EMFILE, "too many open files")
+        await opening(self, new_protocol, backlog)
+
+    monkeypatch.setattr(Port, "open", unless_first)
+    alter(kafka, f"OUT://{HOST}:{port}", f"LOGIN://{HOST}:{port + 1}")
+    opens(port + 1)
+    assert "Unable to start acceptor for OUT of broker 1: [Errno 24] too many open files" in caplog.text
+    with socket.create_server((HOST, port)):
+        pass  # the port is free
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()  # the error is again one in the log
+    assert is_open(port + 1)
+    monkeypatch.undo()
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()
+    assert is_open(port)
+
+
+def test_a_free_port_of_an_added_listener_is_told_in_the_log(
+    kafka: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = f"broker 1 listens at OUT://{HOST}:"
+    with caplog.at_level(logging.INFO, "fakebroker"):
+        alter(kafka, f"OUT://{HOST}:0")
+        wait_until(lambda: told in caplog.text, "the port")
+    assert brokers_at(int(caplog.text.partition(told)[2].split()[0])) == 0
+
+
 def test_a_port_that_was_in_use_opens_when_the_broker_starts_again(
     kafka: FakeCluster, port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -227,3 +267,98 @@ def test_a_cluster_of_a_running_loop_stops_with_an_added_listener(port: int) -> 
         gc.collect()  # an unclosed socket would be a warning
 
     asyncio.run(within(main()))
+
+
+UNREAD_BYTES = 64 << 20  # more than the buffers of the system take
+
+
+async def altered(endpoint: NodeEndpoint, *added: str) -> None:
+    """Give a broker these listeners beside its own."""
+    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    writer.write(altering(endpoint, *added))
+    await reader.readexactly(4)
+    writer.close()
+
+
+@asynccontextmanager
+async def silent(
+    kafka: AsyncFakeCluster, port: int, listener: str
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.Transport]]:
+    """Yield a connection of a client that does not read, and the broker's end of it."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    name = writer.get_extra_info("sockname")[1]
+    transports = kafka._at_home.transports
+
+    def found() -> list[asyncio.Transport]:
+        return [
+            transport
+            for connection, transport in transports.items()
+            if connection.listener.name == listener and transport.get_extra_info("peername")[1] == name
+        ]
+
+    await until(found, f"a connection to {listener}")
+    [transport] = found()
+    try:
+        yield reader, transport
+    finally:
+        writer.close()
+
+
+def close_unread(transport: asyncio.Transport) -> None:
+    transport.write(bytes(UNREAD_BYTES))
+    transport.close()
+
+
+async def changed(kafka: AsyncFakeCluster, port: int) -> None:
+    """Wait for the end of a change that closes this port."""
+    await until(lambda: not is_open(port), f"port {port} to close")
+    await until(lambda: not kafka._running_listeners._changes, "the end of the change")
+
+
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_removed_listener_leaves_the_closing_connections_of_others(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], is_late: bool, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> int:
+        async with AsyncFakeCluster(brokers=1) as kafka:
+            endpoint = kafka.endpoints[0]
+            await altered(endpoint, f"OUT://{HOST}:{port}")
+            await until(lambda: is_open(port), f"port {port} to open")
+            async with silent(kafka, endpoint.port, "PLAINTEXT") as (reader, transport):
+
+                async def turns_in_which_it_closes(count: int) -> None:
+                    monkeypatch.undo()
+                    close_unread(transport)
+                    await turns(count)
+
+                if is_late:
+                    monkeypatch.setattr(listeners, "turns", turns_in_which_it_closes)
+                else:
+                    close_unread(transport)
+                await altered(endpoint)
+                await changed(kafka, port)
+                assert transport.is_closing()
+                return len(await reader.read())
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        assert runner.run(within(main())) == UNREAD_BYTES
+
+
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
+def test_a_removed_listener_aborts_its_connections_that_are_not_read(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], port: int
+) -> None:
+    async def main() -> None:
+        async with AsyncFakeCluster(brokers=1) as kafka:
+            endpoint = kafka.endpoints[0]
+            await altered(endpoint, f"OUT://{HOST}:{port}")
+            await until(lambda: is_open(port), f"port {port} to open")
+            async with silent(kafka, port, "OUT") as (reader, transport):
+                transport.write(bytes(UNREAD_BYTES))
+                await altered(endpoint)
+                await changed(kafka, port)
+                assert len(await reader.read()) < UNREAD_BYTES
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(within(main()))

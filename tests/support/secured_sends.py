@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import confluent_kafka
 import kafka as kafka_python
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from support.watchdog import LIMIT_S, wait_until
+from support.watchdog import LIMIT_S, run, wait_until
 
 TOPIC, VALUE = "orders", b"value"
 ATTEMPT_MS = 200  # for which a client that is to be refused tries to connect, before it is started anew
@@ -82,7 +81,7 @@ def by_aiokafka(settings: dict[str, Any], token: str | None, patience_ms: int) -
             await producer.stop()
 
     with leftovers_ignored():
-        asyncio.run(send())
+        run(send(), "the record of aiokafka")
 
 
 CLIENTS: dict[str, Sends] = {

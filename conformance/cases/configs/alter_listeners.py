@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.config_frames import APPEND, BROKER, DELETE, SET, SUBTRACT, Operation, incremental
+from conformance.config_frames import APPEND, BROKER, DELETE, SET, SUBTRACT, Operation, describe, incremental
 from conformance.frames import request
 from conformance.scenario import ADDED, Case, CatchUp, Pause, Send, Settle, Step, Topic
 
@@ -31,6 +31,11 @@ def _altered(operations: Sequence[Operation], correlation_id: int = 1) -> list[S
 
 def _asked(*frames: bytes, listener: str = "OUT") -> list[Step]:
     return [step for frame in frames for step in (Send((frame,), listener, listener=listener), Settle(listener))]
+
+
+def _described(correlation_id: int) -> list[Step]:
+    frame = describe((BROKER, "1", ("listeners",)), correlation_id=correlation_id, include_synonyms=True)
+    return [Send((frame,)), Settle()]
 
 
 def _metadata(version: int, correlation_id: int) -> bytes:
@@ -119,6 +124,20 @@ CASES: list[Case] = [
             *_altered([("listeners", SUBTRACT, _OTHER)], 3),
             Settle("OTHER"),
             *_altered(_UNDO, 4),
+        ),
+        box=_BOX,
+    ),
+    Case(
+        "alter-listeners/described",
+        "the broker describes the listeners that it was given, before those of its start",
+        (
+            *_altered(_set(f"{_OWN},{_OUT}")),
+            *_described(2),
+            *_altered(_set(f"{_OWN},OUT://127.0.0.97:5"), 3),
+            *_described(4),
+            *_altered(_set(f"{_OWN},{_OUT}"), 5),
+            *_altered(_UNDO, 6),
+            *_described(7),
         ),
         box=_BOX,
     ),

@@ -141,7 +141,9 @@ class BrokerConfigs:
                 value = synonyms[0].value if name in BrokerQuotaConfig.SETTINGS else None
                 yield self._described(name, value, synonyms)
             else:
-                value = self._identity.get(name) or _text(vars(self.config)[key.attribute])
+                value = _text(vars(self.config)[key.attribute])
+                if name not in self._layers[0][0]:
+                    value = self._identity.get(name) or value
                 yield self._described(name, value, self.synonyms(name))
 
     def describe_default(self) -> Iterator[DescribedConfig]:

@@ -112,7 +112,7 @@ def matching(authorizer: StandardAuthorizer, wanted: AclBindingFilter) -> Slices
 def check(binding: AclBinding) -> None:
     """Raise KafkaError if Kafka would not create the binding."""
     if _is_indefinite(binding):
-        raise _invalid(f"{binding} is a filter.")
+        raise _invalid("an ACL with any or match is a filter: name one type, pattern, operation and permission")
     error = _request_error(binding) or _binding_error(binding)
     if error is not None:
         raise error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fakebroker.core.errors import KafkaError
+from fakebroker.spelling import did_you_mean
 
 TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 _ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
@@ -163,13 +164,31 @@ def parse_acl(text: str) -> dict[str, str]:
         if key in acl:
             raise ValueError(f"{text!r} has {key!r} twice")
         acl[key] = value
+    for key in ("name", "host", "principal"):
+        _refuse_items(text, key, acl.get(key, ""))
     if not equals or resource_type in KEYS or "operation" not in acl:
         raise ValueError(f"{text!r} is not {ACL_FORM}, as in {_AN_ACL}")
+    if resource_type.lower() == "topic" and "," in name:
+        raise ValueError(f"{text!r} has a comma in the name of a topic; name one, as in {_AN_ACL}")
     try:
         read_acl(acl, repr(text))
     except KafkaError as error:
         raise ValueError(error.message) from None
     return acl
+
+
+def _refuse_items(text: str, of: str, value: str) -> None:
+    """Raise ValueError if there are items of the form KEY=VALUE in the value of a key of an ACL. In a principal, as in
+    User:CN=alice,O=x, only the keys of resources are known not to be its own."""
+    from fakebroker.core.security.acl_binding import ResourceType  # imported here: few clusters have ACLs
+    from fakebroker.server.security.acls_in_hand import KEYS
+
+    for item in value.split(",")[1:]:
+        key, equals, _ = item.strip().partition("=")
+        if equals and key.upper().replace("-", "_") in ResourceType.__members__:
+            raise ValueError(f"{text!r} has {item.strip()!r}: an ACL has one resource, so make one more for that")
+        if equals and of != "principal":
+            raise ValueError(f"{text!r} has {item.strip()!r}: an ACL has no {key!r}; {did_you_mean(key, KEYS[2:])}")
 
 
 def parse_quota(text: str) -> QuotaSpec:

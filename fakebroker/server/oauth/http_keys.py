@@ -68,6 +68,7 @@ class HttpKeys:
         )
         self._keys: list[ECKey | RSAKey] = []
         self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
+        self._left_out = ""  # what the log says of keys that cannot be used
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -133,9 +134,13 @@ class HttpKeys:
                 content = await self._get()
         except TimeoutError:
             raise self._failed(f"no whole response within {_MOST_S:g} s") from None
-        except (OSError, HTTPException, UnicodeError) as error:
+        except (OSError, HTTPException, ValueError, OverflowError) as error:  # the last two of lengths beyond 64 bits
             raise self._failed(f"{type(error).__name__} {error}") from None
-        return await asyncio.to_thread(parse_keys, content, self._url)  # that of many keys takes long
+        keys, left_out = await asyncio.to_thread(parse_keys, content, self._url)  # that of many keys takes long
+        if left_out and left_out != self._left_out:
+            log.warning(left_out)
+        self._left_out = left_out
+        return keys
 
     async def _get(self) -> bytes:
         """Return the body of the response."""

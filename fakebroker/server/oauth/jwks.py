@@ -4,14 +4,16 @@ Theory   `sasl.oauthbearer.jwks.endpoint.url` may name a file with a set of keys
          read when the listeners open, as in Kafka. Keys of a server are in http_keys.py. A token names its key by
          `kid`. Without a `kid` the first key of the algorithm's type is taken, as jose4j does it. Only algorithms with
          a public key are accepted: an HMAC with the public key as its secret is no signature, nor is `none`.
+         A key that cannot be used is left out, even if no other is left, as jose4j does it; the log has a warning.
 Source   clients/.../security/oauthbearer/internals/secured/JwksFileVerificationKeyResolver.java @ 4.4;
-         jose4j's VerificationJwkSelector.
+         jose4j's JsonWebKeySet (run with sets of such keys) and VerificationJwkSelector @ 0.9.6.
 Errors   ConfigError for a file that cannot be used, TokenRefused for a token.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,9 +28,13 @@ if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
     from joserfc.jws import CompactSignature
 
+log = logging.getLogger("fakebroker")
+
 SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 EXTRA: Final = "security"
 _CURVES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+_TOLD: Final = 3  # keys that cannot be used, in the log
+_TOLD_CHARACTERS: Final = 80
 _ALGORITHMS: Final = (*_CURVES, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 
 
@@ -57,7 +63,9 @@ def verifier_of(url: str) -> Verify:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from None
-    keys = parse_keys(content, str(path))
+    keys, left_out = parse_keys(content, str(path))
+    if left_out:
+        log.warning(left_out)
     return lambda token: verify_with(keys, token)
 
 
@@ -89,21 +97,46 @@ def _file(url: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def parse_keys(content: bytes, where: str) -> list[ECKey | RSAKey]:
-    """Return the keys of a set. Raise ConfigError, and ModuleNotFoundError without the extra."""
+def parse_keys(content: bytes, where: str) -> tuple[list[ECKey | RSAKey], str]:
+    """Return the keys of a set, and a sentence about those that cannot be used, if any. Raise ConfigError, and
+    ModuleNotFoundError without the extra."""
     try:
-        from joserfc.errors import JoseError
         from joserfc.jwk import import_key
     except ImportError as error:
         raise ModuleNotFoundError(
             not_installed("a check of signed tokens", error.name or "joserfc", EXTRA), name="joserfc"
         ) from None
+    keys: list[Any] = []
+    wrong: list[str] = []
     try:
-        found = json.loads(content)
-        made: list[Any] = [import_key(each) for each in found["keys"] if each.get("kty") in ("EC", "RSA")]
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        for number, each in enumerate(_entries(json.loads(content))):
+            if each.get("kty") not in ("EC", "RSA"):
+                wrong.append(f"keys[{number}] is of the type {_short(each.get('kty'))}, and not EC or RSA")
+                continue
+            try:
+                keys.append(import_key(each))
+            except Exception as error:
+                wrong.append(f"keys[{number}] {type(error).__name__} {_short(str(error))}")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{SETTING}: {where} is no set of keys (JWKS): {type(error).__name__} {error}") from None
-    return made
+    if not wrong:
+        return keys, ""
+    more = f", and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+    return keys, f"{SETTING}: {where} has keys that cannot be used: {', '.join(wrong[:_TOLD])}{more}"
+
+
+def _entries(found: Any) -> list[dict[str, Any]]:
+    """Return the entries of a set. Raise TypeError or KeyError for what is no set."""
+    entries = [{} if each is None else each for each in found["keys"]]  # for jose4j null is a key, and unusable
+    if not isinstance(found["keys"], list) or not all(isinstance(each, dict) for each in entries):
+        raise TypeError("a set has a list of objects as its keys")
+    return entries
+
+
+def _short(value: object) -> str:
+    """Return a value of a set for a line of the log."""
+    text = ascii(value)
+    return text if len(text) <= _TOLD_CHARACTERS else f"{text[:_TOLD_CHARACTERS]}..."
 
 
 def _chosen(keys: Sequence[ECKey | RSAKey], algorithm: str, key_id: object) -> ECKey | RSAKey:

@@ -167,6 +167,20 @@ def test_where_a_broker_listens_and_what_clients_are_told(
     assert synonyms(configs["advertised.listeners"])[0] == ("advertised.listeners", "PLAINTEXT://kafka.test:29092", 4)
 
 
+def test_changed_listeners_are_described_as_they_were_given(simulation: Simulation, client: SimulatedClient) -> None:
+    simulation.cluster.set_endpoint(1, "kafka.test", 9092)
+    started, given = "PLAINTEXT://kafka.test:9092", "PLAINTEXT://:1,OUT://:2"
+    configs = simulation.cluster.broker_configs
+    configs.alter({"listeners": given, "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUT:SSL"}, broker_id=1)
+    listeners = described(client, BROKER, "1", "listeners", include_synonyms=True)["listeners"]
+    assert (listeners.value, listeners.config_source) == (given, 2)
+    assert synonyms(listeners)[:2] == [("listeners", given, 2), ("listeners", started, 4)]
+
+    configs.alter({"listeners": None}, broker_id=1)
+    listeners = described(client, BROKER, "1", "listeners")["listeners"]
+    assert (listeners.value, listeners.config_source) == (started, 4)
+
+
 def test_a_topic_is_told_as_the_broker_has_it_that_is_asked(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.topic("t", replicas=1)
     simulation.cluster.broker_configs.alter({"message.max.bytes": "7000"}, broker_id=2)

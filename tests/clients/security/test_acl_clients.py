@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import contextmanager
 from typing import Any
 
 import aiokafka
@@ -20,7 +20,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from support.log_reader import read_values
 from support.secured_sends import VALUE, leftovers_ignored
-from support.watchdog import LIMIT_S, wait_until, within
+from support.watchdog import LIMIT_S, call, wait_until, within
 
 from fakebroker import FakeCluster
 
@@ -64,6 +64,26 @@ def sent_topic(kafka: FakeCluster, library: str) -> str:
     return topic
 
 
+@contextmanager
+def producer_of_kafka_python(given: dict[str, Any]) -> Iterator[kafka_python.KafkaProducer]:
+    with leftovers_ignored():
+        producer = kafka_python.KafkaProducer(**given)
+        try:
+            yield producer
+        finally:
+            producer.close(LIMIT_S)
+
+
+@contextmanager
+def consumer_of_kafka_python(given: dict[str, Any]) -> Iterator[kafka_python.KafkaConsumer]:
+    with leftovers_ignored():
+        consumer = kafka_python.KafkaConsumer(SEEN, **given)
+        try:
+            yield consumer
+        finally:
+            consumer.close(timeout_ms=LIMIT_MS)
+
+
 def allow(kafka: FakeCluster, resource_type: str, name: str, operation: str) -> None:
     kafka.acls.add(resource_type, name, operation, principal=ALICE)
 
@@ -90,23 +110,27 @@ def test_confluent_kafka_is_refused_a_topic(kafka: FakeCluster) -> None:
 
 def test_confluent_kafka_is_refused_a_group(kafka: FakeCluster) -> None:
     group = {"group.id": "g-confluent", "auto.offset.reset": "earliest", "topic.metadata.refresh.fast.interval.ms": 10}
-    with closing(confluent_kafka.Consumer(settings(kafka, "confluent", **group))) as consumer:
+    consumer = confluent_kafka.Consumer(settings(kafka, "confluent", **group))
+    polled: list[Any] = []
+
+    def last_polled() -> Any:
+        if (message := consumer.poll(0.1)) is not None:
+            polled.append(message)
+        return polled[-1] if polled else None
+
+    try:
         consumer.subscribe([SEEN])
-
-        def polled() -> Any:
-            message = None
-            while message is None:
-                message = consumer.poll(LIMIT_S)
-            return message
-
-        assert polled().error().code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+        wait_until(lambda: last_polled() is not None, "the refusal of the group")
         allow(kafka, "group", "g-confluent", "read")
-        while (message := polled()).error():
-            assert message.error().code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+        wait_until(lambda: last_polled().error() is None, "a record for the group")
+        *refused, message = polled
+        assert {each.error().code() for each in refused} == {KafkaError.GROUP_AUTHORIZATION_FAILED}
         assert message.value() == VALUE
-        consumer.commit(asynchronous=False)
+        call(lambda: consumer.commit(asynchronous=False), "the commit")
         (committed,) = consumer.committed([TopicPartition(SEEN, 0)], timeout=LIMIT_S)
         assert committed.offset == 1
+    finally:
+        call(consumer.close, "the end of the consumer")
 
 
 def test_confluent_kafka_is_refused_a_transactional_id(kafka: FakeCluster) -> None:
@@ -127,7 +151,7 @@ def test_confluent_kafka_is_refused_a_transactional_id(kafka: FakeCluster) -> No
 
 def test_kafka_python_is_refused_a_topic(kafka: FakeCluster) -> None:
     topic = denied_topic(kafka, "kafka-python")
-    with leftovers_ignored(), closing(kafka_python.KafkaProducer(**settings(kafka, "kafka-python"))) as producer:
+    with producer_of_kafka_python(settings(kafka, "kafka-python")) as producer:
         with pytest.raises(kafka_python_errors.TopicAuthorizationFailedError):
             producer.send(topic, VALUE).get(LIMIT_S)
         allow(kafka, "topic", topic, "write")
@@ -137,30 +161,28 @@ def test_kafka_python_is_refused_a_topic(kafka: FakeCluster) -> None:
 
 def test_kafka_python_is_refused_a_group(kafka: FakeCluster) -> None:
     group = {"group_id": "g-kafka-python", "auto_offset_reset": "earliest"}
-    given = settings(kafka, "kafka-python", **group)
-    with leftovers_ignored(), closing(kafka_python.KafkaConsumer(SEEN, **given)) as consumer:
+    with consumer_of_kafka_python(settings(kafka, "kafka-python", **group)) as consumer:
         with pytest.raises(kafka_python_errors.GroupAuthorizationFailedError):
             consumer.poll(LIMIT_MS)
         allow(kafka, "group", "g-kafka-python", "read")
         ((message,),) = consumer.poll(LIMIT_MS).values()
         assert message.value == VALUE
-        consumer.commit()
-        assert consumer.committed(kafka_python.TopicPartition(SEEN, 0)) == 1
+        consumer.commit(timeout_ms=LIMIT_MS)
+        assert consumer.committed(kafka_python.TopicPartition(SEEN, 0), timeout_ms=LIMIT_MS) == 1
 
 
 def test_kafka_python_is_refused_a_transactional_id(kafka: FakeCluster) -> None:
     topic = sent_topic(kafka, "kafka-python")
     given = settings(kafka, "kafka-python", transactional_id="t-kafka-python")
-    with leftovers_ignored():
-        refusal = pytest.raises(kafka_python_errors.TransactionalIdAuthorizationFailedError)
-        with closing(kafka_python.KafkaProducer(**given)) as refused, refusal:
-            refused.init_transactions()
-        allow(kafka, "transactional_id", "t-kafka-python", "write")
-        with closing(kafka_python.KafkaProducer(**given)) as producer:
-            producer.init_transactions()
-            producer.begin_transaction()
-            producer.send(topic, VALUE)
-            producer.commit_transaction()
+    refusal = pytest.raises(kafka_python_errors.TransactionalIdAuthorizationFailedError)
+    with producer_of_kafka_python(given) as refused, refusal:
+        refused.init_transactions()
+    allow(kafka, "transactional_id", "t-kafka-python", "write")
+    with producer_of_kafka_python(given) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(topic, VALUE)
+        call(producer.commit_transaction, "the commit")
     assert read_values(kafka, topic)[:1] == [VALUE]
 
 

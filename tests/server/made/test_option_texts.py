@@ -106,6 +106,7 @@ def test_an_acl_is_read(text: str, acl: dict[str, str]) -> None:
 
 ASSIGNED = r"is not NAME=\[\[BROKER,...\],...\]\[,config=value...\], as in kafkatest=\[\[3,1\],\[1,2\]\]"
 ACL = "is not RESOURCE=NAME,operation=OPERATION.*, as in topic=orders,operation=read,principal=User:alice"
+ONE_RESOURCE = "'topic=a,group=b,operation=read' has 'group=b': an ACL has one resource, so make one more for that"
 QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
 
 
@@ -133,6 +134,12 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_acl, "topic=orders,operation=raed", "there is no AclOperation 'raed': did you mean 'READ'"),
         (parse_acl, "topic=orders,operation=read,principal=alice", "alice"),
         (parse_acl, "topic=orders,operation=read,operation=write", "has 'operation' twice"),
+        (parse_acl, "topic=a,group=b,operation=read", ONE_RESOURCE),
+        (parse_acl, "topic=a,operation=read,principal=User:a,Group=b", "'Group=b': an ACL has one resource"),
+        (parse_acl, "topic=a,operation=read,host=*,transactional_id=b", "an ACL has one resource"),
+        (parse_acl, "topic=a,hots=*,operation=read", "'hots=\\*': an ACL has no 'hots'; did you mean 'host'?"),
+        (parse_acl, "topic=a,operation=read,host=*,prinzipal=b", "no 'prinzipal'; did you mean 'principal'?"),
+        (parse_acl, "topic=a,b,operation=read", "'topic=a,b,operation=read' has a comma in the name of a topic; name"),
         (parse_quota, "loader", QUOTA),
         (parse_quota, "client-id=a", "has no quota"),
         (parse_quota, "producer_byte_rate=1", "has no user or client-id"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.ports import free_ports
-from support.watchdog import run, until
+from support.watchdog import run, until, within
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
@@ -50,15 +50,15 @@ class KeyServer:
         self.connections += 1
         try:
             with suppress(OSError, asyncio.IncompleteReadError):
-                self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+                self.requests.append(await within(reader.readuntil(b"\r\n\r\n"), "a request for keys"))
                 if self.response is not None:
                     writer.write(self.response)
                 else:
-                    await reader.read()
+                    await within(reader.read(), "the end of the client")
         finally:
             writer.close()
             with suppress(OSError):
-                await writer.wait_closed()
+                await within(writer.wait_closed(), "the end of the connection")
             self.connections -= 1
 
 
@@ -147,6 +147,7 @@ def test_keys_are_fetched_again_after_the_interval() -> None:
     run(test())
 
 
+TOO_LONG = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}"
 UNAVAILABLE = b"HTTP/1.1 503 Later\r\n\r\n"
 
 
@@ -164,18 +165,42 @@ def test_a_fetch_that_fails_is_repeated() -> None:
     run(test())
 
 
-def test_keys_stay_while_they_cannot_be_fetched(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [(UNAVAILABLE, ["the server responds with 503 Later"]), (TOO_LONG, ["OverflowError", "IncompleteRead"])],
+    ids=["unavailable", "long"],
+)
+def test_keys_stay_while_they_cannot_be_fetched(
+    response: bytes, words: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     async def test() -> None:
         async with key_server() as server, fetched(server, refresh_ms=1, retry_backoff_max_ms=0) as keys:
-            server.response = UNAVAILABLE
+            server.response = response
             await until(lambda: "the keys of tokens stay as they are" in caplog.text, "a warning")
-            assert "the server responds with 503 Later" in caplog.text
+            assert any(word in caplog.text for word in words)
             assert keys.verify(TOKEN) == CLAIMS
             server.serve_keys(LATER.jwks)
             await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
 
     with caplog.at_level(logging.WARNING, "fakebroker"):
         run(test())
+
+
+def test_keys_that_cannot_be_used_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with key_server() as server:
+            server.serve_keys({"keys": [{"kty": "EC"}, *SIGNER.jwks["keys"]]})
+            async with fetched(server, refresh_ms=1) as keys:
+                await until(lambda: len(server.requests) > 3, "refreshes")
+                assert keys.verify(TOKEN) == CLAIMS
+                server.serve_keys({"keys": [{"kty": "X"}, *LATER.jwks["keys"]]})
+                await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
+
+    run(test())
+    assert [message.partition("keys[0] ")[2] for message in caplog.messages] == [
+        "KeyParameterError \"key_parameter: 'crv' is required\"",
+        "is of the type 'X', and not EC or RSA",
+    ]
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
@@ -198,13 +223,15 @@ def test_a_response_in_chunks_is_read() -> None:
         (b"HTTP/1.1 404 Not Found\r\n\r\n", "the server responds with 404 Not Found"),
         (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "the server responds with 302 Found"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "IncompleteRead"),
+        (TOO_LONG, "cannot be read: (Overflow|Incomplete)"),
+        (CHUNKED % (1 << 64, b"{}"), "cannot be read: (Overflow|Incomplete)"),
         (b"HTTP/1.1 200 OK\r\n\r\n[]", "is no set of keys"),
         (b"SSH-2.0\r\n", "BadStatusLine"),
         (b"", "RemoteDisconnected"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 20), "more than 1048576 bytes"),
         (None, "no whole response within"),
     ],
-    ids=["missing", "moved", "short", "no keys", "no HTTP", "nothing", "large", "stalled"],
+    ids=["missing", "moved", "short", "long", "long chunk", "no keys", "no HTTP", "nothing", "large", "stalled"],
 )
 def test_a_cluster_does_not_start_without_its_keys(
     response: bytes | None, words: str, monkeypatch: pytest.MonkeyPatch

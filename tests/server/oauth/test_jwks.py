@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from support.sasl_client import CONFIG, LISTENER, SaslClient
 from support.simulation import START_WALL_MS, Simulation
+from support.watchdog import run
 
 from fakebroker import FakeCluster
 from fakebroker.core.errors import ConfigError
@@ -75,7 +75,10 @@ def test_without_the_class_that_checks_signatures_no_key_is_read(tmp_path: Path)
         ("[]", "is no set of keys"),
         ('{"keys": 5}', "is no set of keys"),
         ('{"keys": [5]}', "is no set of keys"),
-        ('{"keys": [{"kty": "EC", "crv": "P-256"}]}', "is no set of keys"),
+        ('{"keys": null}', "is no set of keys"),
+        ("{}", "is no set of keys"),
+        ('{"keys": {}}', "is no set of keys"),
+        ('{"keys": [""]}', "is no set of keys"),
         ("\xff", "is no set of keys"),
     ],
 )
@@ -85,7 +88,7 @@ def test_a_file_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, cont
         path.write_bytes(content.encode("latin-1"))
     cluster = AsyncFakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=CONFIG | settings(path))
     with pytest.raises(ConfigError, match=words) as refused:
-        asyncio.run(cluster.start())
+        run(cluster.start())
     assert "jwks.endpoint.url" in str(refused.value)
 
 
@@ -107,3 +110,35 @@ def test_a_key_of_another_type_or_use_does_not_verify(tmp_path: Path) -> None:
     with pytest.raises(TokenRefused):
         verifier_of(written(tmp_path, {"keys": [without_id]}).as_uri())(token)
     assert verifier_of(written(tmp_path, {"keys": [symmetric, key]}).as_uri())(token) == {"sub": "alice"}
+
+
+UNUSABLE: list[Any] = [
+    {"kty": "EC", "crv": "P-256"},
+    {"kty": "EC", "crv": "P-9", "x": "AA", "y": "AA"},
+    {"kty": "RSA", "n": "AA", "e": "AQAB"},
+    {"kty": "RSA", "n": "ALv9", "e": "AQAB", "kid": [1]},
+    {"kty": "\n" * 10_000},
+    {"kty": []},
+    {"kty": "oct", "k": "AAAA"},
+    {},
+    None,
+]
+
+
+@pytest.mark.parametrize("unusable", UNUSABLE, ids=range(len(UNUSABLE)))
+def test_a_key_that_cannot_be_used_is_left_out(unusable: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = written(tmp_path, {"keys": [unusable, *SIGNER.jwks["keys"]]})
+    assert verifier_of(path.as_uri())(SIGNER.sign({"sub": "alice"})) == {"sub": "alice"}
+    [warning] = caplog.messages
+    assert f"jwks.endpoint.url: {path} has keys that cannot be used: keys[0] " in warning
+    assert (len(warning) < 500, "\n" in warning) == (True, False)
+
+
+def test_a_set_without_a_usable_key_refuses_all_tokens(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = written(tmp_path, {"keys": UNUSABLE})
+    with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=CONFIG | settings(path)):
+        pass
+    [warning] = caplog.messages
+    assert warning.endswith(", and 6 more")
+    with pytest.raises(TokenRefused, match="no key with the id"):
+        verifier_of(path.as_uri())(SIGNER.sign({"sub": "alice"}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,9 +17,11 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from support.watchdog import run
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
+from fakebroker.protocol.error_code import ErrorCode
 
 GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
@@ -77,6 +78,14 @@ def test_a_name_that_kafka_does_not_have_is_refused(kafka: FakeCluster, argument
         kafka.acls.add(*arguments)
 
 
+@pytest.mark.parametrize("part", [{"pattern": "match"}, {"pattern": "any"}, {"permission": "any"}])
+def test_a_filter_is_no_acl(kafka: FakeCluster, part: dict[str, str]) -> None:
+    with pytest.raises(KafkaError, match="an ACL with any or match is a filter: name one type, pattern, op") as refused:
+        kafka.acls.add("topic", "orders", "read", **part)
+    assert refused.value.code == ErrorCode.invalid_request
+    assert kafka.acls.list() == []
+
+
 def test_an_acl_that_kafka_would_refuse_is_refused(kafka: FakeCluster) -> None:
     with pytest.raises(KafkaError, match="no colon is present"):
         kafka.acls.add("topic", "orders", "read", principal="alice")
@@ -102,7 +111,7 @@ def test_an_async_cluster_has_them_too() -> None:
             kafka.acls.add("group", "g", "read")
             return len(kafka.acls.list("group"))
 
-    assert asyncio.run(added()) == 1
+    assert run(added()) == 1
 
 
 @pytest.mark.parametrize(

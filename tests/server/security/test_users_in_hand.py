@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from support.raw_login import login
+from support.watchdog import run
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
@@ -82,7 +82,7 @@ def test_the_async_cluster_has_users_too() -> None:
             kafka.users.add("bob", "word", mechanisms=["PLAIN"])
             assert kafka.users.list() == {"alice": ALL, "bob": ("PLAIN",)}
 
-    asyncio.run(test())
+    run(test())
 
 
 def test_acls_of_the_argument_bring_their_authorizer() -> None:
@@ -102,6 +102,7 @@ def test_acls_of_the_argument_bring_their_authorizer() -> None:
 
 
 AN_ACL = {"resource_type": "topic", "name": "t", "operation": "read"}
+A_FILTER = "an ACL with any or match is a filter: name one type, pattern, operation and permission"
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"users": ["alice"]},
@@ -125,7 +126,9 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"acls": [AN_ACL | {"operation": "reed"}]}, ValueError, r"acls\[0\]: there is no AclOperation 'reed'"),
     ({"acls": [AN_ACL | {"operation": 7}]}, TypeError, r"acls\[0\]: AclOperation must be a string, not 7"),
     ({"acls": [AN_ACL | {"principal": "alice"}]}, KafkaError, r"acls\[0\]: Could not parse principal from `alice`"),
-    ({"acls": [AN_ACL | {"operation": "any"}]}, KafkaError, r"acls\[0\]: .* is a filter"),
+    ({"acls": [AN_ACL | {"operation": "any"}]}, KafkaError, rf"acls\[0\]: {A_FILTER}"),
+    ({"acls": [AN_ACL | {"pattern": "match"}]}, KafkaError, rf"acls\[0\]: {A_FILTER}"),
+    ({"acls": [AN_ACL | {"pattern": "any"}]}, KafkaError, rf"acls\[0\]: {A_FILTER}"),
     (
         {"acls": [AN_ACL], "config": {"authorizer.class.name": ""}},
         ValueError,
