@@ -74,6 +74,15 @@ def can_connect(host: str, port: int) -> bool:
     return True
 
 
+def is_free(port: int) -> bool:
+    """Return False while the broker keeps the port, even if it refuses connections already."""
+    try:
+        socket.create_server((HOST, port)).close()
+    except OSError:
+        return False
+    return True
+
+
 def opens(port: int) -> None:
     wait_until(lambda: is_open(port), f"port {port} to open")
 
@@ -103,8 +112,7 @@ def test_a_removed_listener_closes_its_port_and_its_connections(kafka: FakeClust
         alter(kafka)
         assert client.is_closed_by_broker()
     closes(port)
-    with socket.create_server((HOST, port)):
-        pass  # the port is free
+    wait_until(lambda: is_free(port), f"port {port} to be free")
 
 
 def test_a_listener_whose_address_is_changed_stays_where_it_is(kafka: FakeCluster, port: int) -> None:
@@ -172,8 +180,7 @@ def test_others_open_beside_a_port_that_cannot_listen(
     alter(kafka, f"OUT://{HOST}:{port}", f"LOGIN://{HOST}:{port + 1}")
     opens(port + 1)
     assert "Unable to start acceptor for OUT of broker 1: [Errno 24] too many open files" in caplog.text
-    with socket.create_server((HOST, port)):
-        pass  # the port is free
+    wait_until(lambda: is_free(port), f"port {port} to be free")
     kafka.brokers[1].stop()
     kafka.brokers[1].start()  # the error is again one in the log
     assert is_open(port + 1)
