@@ -11,7 +11,8 @@ from support.forked import Forks
 def test_a_program_that_hangs_is_killed(tmp_path: Path) -> None:
     program = tmp_path / "hangs.py"
     program.write_text("import signal\nsignal.alarm(0)\nwhile True:\n    signal.pause()")
-    with Forks("", limit_s=1) as forks:
+    limit_s = 1  # it never ends by itself
+    with Forks("", limit_s) as forks:
         assert forks.run(program, cwd=tmp_path).returncode == -signal.SIGKILL
 
 

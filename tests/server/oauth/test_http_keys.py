@@ -21,6 +21,7 @@ from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.oauth import http_keys
 from fakebroker.server.oauth.http_keys import HttpKeys
 from fakebroker.server.oauth.tokens import TokenSigner
+from fakebroker.server.turn.turns import turns
 
 pytest.importorskip("joserfc", reason="the extra security is not installed")
 
@@ -30,6 +31,9 @@ CLAIMS = {"sub": "alice"}
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 PREFIX = "listener.name.sasl_plaintext.oauthbearer.sasl"
 ENDPOINT = "sasl.oauthbearer.jwks.endpoint."
+
+
+_TURNS_TO_TAKE = 5  # from accepting a connection to the first step of `take`
 
 
 class KeyServer:
@@ -70,6 +74,8 @@ async def key_server(tls: SSLContext | None = None) -> AsyncIterator[KeyServer]:
         scheme = "http" if tls is None else "https"
         keys.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/keys?set=1"
         yield keys
+        server.close()
+        await turns(_TURNS_TO_TAKE)
         await until(lambda: keys.connections == 0, "the end of the connections")
 
 
@@ -197,7 +203,8 @@ def test_keys_that_cannot_be_used_are_told_once(caplog: pytest.LogCaptureFixture
                 await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
 
     run(test())
-    assert [message.partition("keys[0] ")[2] for message in caplog.messages] == [
+    told = [record.getMessage() for record in caplog.records if record.name == "fakebroker"]
+    assert [message.partition("keys[0] ")[2] for message in told] == [
         "KeyParameterError \"key_parameter: 'crv' is required\"",
         "is of the type 'X', and not EC or RSA",
     ]
