@@ -8,13 +8,12 @@ import os
 import pkgutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
 import pytest
 from support import doses
-from support.forked import Forks
+from support.forked import Forks, shared
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
 from support.rewriting import rewrite_share
 from support.scheduling import OneProcessForSpark, draw_order, sort
@@ -111,12 +110,9 @@ def import_the_rest() -> None:
 
 
 @pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
+def forks() -> Forks:
     """Programs in processes of their own that have imported fakebroker, pytest and the clients of Python before."""
-    with Forks(
-        "import aiokafka, confluent_kafka, hypothesis, kafka, pytest; from fakebroker import FakeCluster"
-    ) as forks:
-        yield forks
+    return shared()
 
 
 # How many steps were simulated in this session: told at its end.

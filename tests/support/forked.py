@@ -1,97 +1,213 @@
 """Programs in processes of their own that do not pay for their imports.
 
-A process imports what the programs need and forks for each of them. A program runs as with `python FILE ARGUMENTS` or
-`python -m MODULE ARGUMENTS`: it has its own `__main__`, folder, environment, streams and exit status.
+A process imports what the programs need and forks for each of them. A program runs as with `python FILE ARGUMENTS`,
+`python -m MODULE ARGUMENTS` or `python -c CODE ARGUMENTS`: it has its own `__main__`, folder, environment, streams and
+exit status.
+
+Theory   The process that forks does so twice, and the one between ends at once. So the program has no parent, and gets
+         the nearest ancestor that takes such processes: for this moment, the process of the tests. It can wait for the
+         program as for any child of its own (prctl(2), PR_SET_CHILD_SUBREAPER). Only Linux has that: elsewhere each
+         program is a new process.
 """
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import gc
 import json
 import os
 import runpy
-import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
+ARE_FORKED = sys.platform == "linux"
 _PROGRAM_LIMIT_S = 300
 _END_LIMIT_S = 60
+_PR_SET_CHILD_SUBREAPER = 36
+_MESSAGE_BYTES = 1 << 20
+_SHARED = """
+import aiokafka, confluent_kafka, hypothesis, kafka, pytest
+import fakebroker.cli, fakebroker.commands.serve, fakebroker.control.listening, fakebroker.serving
+from fakebroker import FakeCluster
+from fakebroker.apis import registry
+registry.load()
+"""
 
 
 class Forks:
-    """A process that forks for each program. `preload` is Python that it runs first. A program that hangs is killed
-    after the limit."""
+    """A process that forks for each program. `preload` is Python that it runs first. `run` kills a program that
+    hangs."""
 
     def __init__(self, preload: str, limit_s: int = _PROGRAM_LIMIT_S) -> None:
         self._preload = preload
         self._limit_s = limit_s
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__, self._preload, str(self._limit_s)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._asking, answering = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (self._asking, answering):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MESSAGE_BYTES)
+        with answering:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", __file__, self._preload, str(answering.fileno())],
+                env=_with_our_path(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[answering.fileno()],
+            )
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._asking.close()  # which ends it
         with self._process as process:
-            assert process.stdin is not None
-            process.stdin.close()  # which ends it
             try:
                 process.wait(_END_LIMIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def run(
-        self, *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None, prelude: str = ""
+        self, *words: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, prelude: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program: a file or `-m` and a module, then its arguments. `prelude` is Python that it runs first."""
-        asked = {"words": list(map(str, words)), "cwd": str(cwd), "env": {**(env or {})}, "prelude": prelude}
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder) / "out", Path(folder) / "err"
-            self._process.stdin.write(json.dumps({**asked, "out": str(out), "err": str(err)}) + "\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-            assert answer, "the process that forks has ended"
-            return subprocess.CompletedProcess(words, int(answer), out.read_text(), err.read_text())
+        """Run a program: a file, or `-m` and a module, or `-c` and code, then its arguments. `prelude` is Python that
+        it runs first."""
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+            with self.start(*words, cwd=cwd, env=env, prelude=prelude, **streams) as process:
+                try:
+                    process.wait(self._limit_s)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            for stream in (out, err):
+                stream.seek(0)
+            return subprocess.CompletedProcess(words, process.returncode, out.read(), err.read())
+
+    def start(
+        self,
+        *words: str | Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        prelude: str = "",
+        **streams: Any,
+    ) -> subprocess.Popen[str]:
+        """Start a program. `streams` are those of Popen."""
+        asked = {
+            "words": list(map(str, words)),
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(os.environ if env is None else env),
+            "prelude": prelude,
+        }
+        if ARE_FORKED:
+            return _Forked(self, asked, **streams)
+        command = [sys.executable, "-P", __file__, json.dumps(asked)]
+        return subprocess.Popen(command, env=_with_our_path(), text=True, **streams)
+
+    def fork(self, asked: Mapping[str, Any], streams: list[int]) -> int:
+        """Return the process id of a new child of this process, with these descriptors as its streams."""
+        with _adopting():
+            socket.send_fds(self._asking, [json.dumps(asked).encode()], streams)
+            pid = self._asking.recv(_MESSAGE_BYTES)
+            assert pid, "the process that forks has ended"
+            assert self._asking.recv(_MESSAGE_BYTES) == b"adopted"
+        os.waitid(os.P_PID, int(pid), os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is another's child
+        return int(pid)
 
 
-def serve(preload: str, limit_s: int) -> None:
-    """Fork for each line of stdin and write the exit status of the program to stdout. In a fork: be that program. The
-    limit is kept by this process, since a program may use the alarm itself."""
+class _Forked(subprocess.Popen[str]):
+    """A process that is forked where Popen would make a new one."""
+
+    def __init__(self, forks: Forks, asked: dict[str, Any], **streams: Any) -> None:
+        self._forks = forks
+        self._asked = asked
+        super().__init__(asked["words"], text=True, **streams)
+
+    def _execute_child(self, *arguments: Any) -> None:
+        ends = arguments[10:16]  # of stdin, stdout and stderr: what the child reads or writes, and what we do
+        theirs = ends[0], ends[3], ends[5]
+        try:
+            streams = [number if end == -1 else end for number, end in enumerate(theirs)]
+            self.pid = self._forks.fork(self._asked, streams)
+            self._child_created = True
+        finally:
+            self._close_pipe_fds(*ends)  # type: ignore[attr-defined]
+
+
+def _with_our_path() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+@contextmanager
+def _adopting() -> Iterator[None]:
+    """Be the parent of descendants that lose theirs."""
+    _prctl(1)
+    try:
+        yield
+    finally:
+        _prctl(0)
+
+
+def _prctl(adopts: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, adopts, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+@cache
+def shared() -> Forks:
+    """Return the one that all tests of a process share. It ends with the process."""
+    forks = Forks(_SHARED).__enter__()
+    atexit.register(forks.__exit__, None, None, None)
+    return forks
+
+
+def shared_pid() -> int | None:
+    """Return the process id of the shared one, if it is there."""
+    return shared().pid if shared.cache_info().currsize else None
+
+
+def serve(preload: str, answering: socket.socket) -> None:
+    """Fork for each message. In a fork: be that program."""
     exec(preload, {})
-    for line in sys.stdin:
-        pid = os.fork()
-        if pid == 0:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            become(json.loads(line))
-        signal.signal(signal.SIGALRM, lambda *_, pid=pid: os.kill(pid, signal.SIGKILL))
-        signal.alarm(limit_s)
-        status = os.waitpid(pid, 0)[1]
-        signal.alarm(0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, streams, _, _ = socket.recv_fds(answering, _MESSAGE_BYTES, 3)
+        if not message:
+            return
+        between = os.fork()
+        if between == 0:
+            pid = os.fork()
+            if pid == 0:
+                answering.close()
+                become(json.loads(message), streams)
+            answering.send(str(pid).encode())
+            os._exit(0)
+        os.waitpid(between, 0)
+        for each in streams:
+            os.close(each)
+        answering.send(b"adopted")
 
 
-def become(asked: dict[str, Any]) -> None:
+def become(asked: dict[str, Any], streams: list[int]) -> None:
     """Run the program and end this process, as Python does at the end of a program."""
-    writing = os.O_WRONLY | os.O_CREAT
-    for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, asked["out"], writing), (2, asked["err"], writing)):
-        opened = os.open(path, flags)
-        os.dup2(opened, number)
-        os.close(opened)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for stream in streams:
+        os.close(stream)
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
@@ -103,11 +219,13 @@ def become(asked: dict[str, Any]) -> None:
             sys.argv = arguments
             runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
         else:
-            sys.path.insert(0, str(Path(first).parent))
+            code, *arguments = arguments if first == "-c" else (Path(first).read_bytes(), *arguments)
+            sys.path.insert(0, "" if first == "-c" else str(Path(first).parent))
             sys.argv = [first, *arguments]
             main = sys.modules["__main__"] = ModuleType("__main__")
-            main.__file__ = first
-            exec(compile(Path(first).read_bytes(), first, "exec"), vars(main))
+            if first != "-c":
+                main.__file__ = first
+            exec(compile(code, "<string>" if first == "-c" else first, "exec"), vars(main))
     except Exception:
         traceback.print_exc()
         sys.exit(1)
@@ -115,4 +233,6 @@ def become(asked: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) == 2:
+        become(json.loads(sys.argv[1]), [])
+    serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from support import doses
+from support import doses, forked
 from support.watchdog import LIMIT_S, wait_until
 
 FILES = Path("/proc/self/fd")
@@ -170,7 +170,10 @@ def is_of_the_session(thing: Thing) -> bool:
     kind, which = thing
     if kind == "socket":
         return is_of_spark(which)
-    return kind == "process" and isinstance(which, int) and any(name in command_of(which) for name in SESSION_LONG)
+    if kind != "process":
+        return False
+    assert isinstance(which, int)
+    return which == forked.shared_pid() or any(name in command_of(which) for name in SESSION_LONG)
 
 
 def is_of_spark(which: object) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from fakebroker.protocol.produce_response import NodeEndpoint
 from support.cpu_time import ProcessTimes
+from support.forked import shared
 from support.watchdog import LIMIT_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from fakebroker.cli import main; main()"]
@@ -22,12 +23,13 @@ COMMAND = [sys.executable, "-c", "from fakebroker.cli import main; main()"]
 
 def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return shared().run(*COMMAND[1:], *arguments)
 
 
 class Serving:
     """A running `serve`: its facts from the ready file, its process, and what it wrote in the end. Its stdout and
-    stderr are pipes unless given. `prelude` is Python that runs before the command."""
+    stderr are pipes unless given. `prelude` is Python that runs before the command, in a process that has imported
+    nothing."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Serving:
         prelude: str = "",
     ) -> None:
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
-        self._command = [*COMMAND[:-1], f"{prelude}\n{COMMAND[-1]}"]
+        self._prelude = prelude
         self._folder = tempfile.TemporaryDirectory()
         self._ready_file = Path(self._folder.name) / "ready.json"
         self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
@@ -46,9 +48,12 @@ class Serving:
         self.facts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(
-            [*self._command, *self.arguments], stdin=self._stdin, stdout=self._stdout, stderr=self._stderr, text=True
-        )
+        streams: dict[str, Any] = {"stdin": self._stdin, "stdout": self._stdout, "stderr": self._stderr}
+        if self._prelude:
+            command = [*COMMAND[:-1], f"{self._prelude}\n{COMMAND[-1]}", *self.arguments]
+            self.process = subprocess.Popen(command, text=True, **streams)
+        else:
+            self.process = shared().start(*COMMAND[1:], *self.arguments, **streams)
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")
             assert self.process.poll() is None, self.process.communicate()
