@@ -29,7 +29,7 @@ TIMED, PIPELINED, AT_ONCE = range(3)
 
 @pytest.fixture(scope="module")
 def serving() -> Iterator[Serving]:
-    with Serving(*COMMAND) as running:
+    with Serving(*COMMAND, is_forked=False) as running:
         yield running
 
 
@@ -85,7 +85,7 @@ def test_a_timeout_is_at_most_10_ms_late_and_acks_1_is_answered_at_once() -> Non
     timers, the operating system and the sockets have a part in it. Virtual time shows only that the broker asks for the
     right wake-up (tests/server/test_timer_driver.py). A single try may be late for reasons of the machine: the best of
     several counts."""
-    with Serving(*COMMAND) as running, RawClient(running.endpoint(1)) as client:
+    with Serving(*COMMAND, is_forked=False) as running, RawClient(running.endpoint(1)) as client:
         late_ms = [timed(client, 0)[1] - TIMEOUT_MS for _ in range(TRIES)]
         at_once_ms = [timed(client, 0, acks=1)[1] for _ in range(TRIES)]
 
@@ -96,7 +96,7 @@ def test_a_timeout_is_at_most_10_ms_late_and_acks_1_is_answered_at_once() -> Non
 @pytest.fixture(scope="module", params=[signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def stopped(request: pytest.FixtureRequest) -> tuple[Serving, int, str, str, bytes]:
     """A `serve` that a signal ended while a request was parked, and the response to that request."""
-    with Serving(*COMMAND) as running, RawClient(running.endpoint(1)) as client:
+    with Serving(*COMMAND, is_forked=False) as running, RawClient(running.endpoint(1)) as client:
         client.send(produce("t", 0, acks=1), produce("t", 0, timeout_ms=60_000))
         client.receive()  # so the next one is in hand
         status, out, err = running.stop(request.param)

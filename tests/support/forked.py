@@ -35,9 +35,11 @@ _PROGRAM_LIMIT_S = 300
 _END_LIMIT_S = 60
 _PR_SET_CHILD_SUBREAPER = 36
 _MESSAGE_BYTES = 1 << 20
+# What programs of tests import, a broker by its first request at the control too.
 _SHARED = """
 import aiokafka, confluent_kafka, hypothesis, kafka, pytest
-import fakebroker.cli, fakebroker.commands.serve, fakebroker.control.listening, fakebroker.serving
+import fakebroker.cli, fakebroker.commands.serve, fakebroker.serving
+import fakebroker.control.app, fakebroker.control.listening
 from fakebroker import FakeCluster
 from fakebroker.apis import registry
 registry.load()
@@ -188,16 +190,20 @@ def serve(preload: str, answering: socket.socket) -> None:
         message, streams, _, _ = socket.recv_fds(answering, _MESSAGE_BYTES, 3)
         if not message:
             return
+        adopted, adopting = os.pipe()
         between = os.fork()
         if between == 0:
             pid = os.fork()
             if pid == 0:
+                os.close(adopting)
+                os.read(adopted, 1)  # until the others have closed it: the program may look at its parent
+                os.close(adopted)
                 answering.close()
                 become(json.loads(message), streams)
             answering.send(str(pid).encode())
             os._exit(0)
         os.waitpid(between, 0)
-        for each in streams:
+        for each in (adopted, adopting, *streams):
             os.close(each)
         answering.send(b"adopted")
 

@@ -28,8 +28,8 @@ def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 class Serving:
     """A running `serve`: its facts from the ready file, its process, and what it wrote in the end. Its stdout and
-    stderr are pipes unless given. `prelude` is Python that runs before the command, in a process that has imported
-    nothing."""
+    stderr are pipes unless given. `prelude` is Python that runs before the command. With it, or without `is_forked`, it
+    is a new process, as that of a user. Others are forked from one that has imported the command."""
 
     def __init__(
         self,
@@ -38,9 +38,11 @@ class Serving:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         prelude: str = "",
+        is_forked: bool = True,
     ) -> None:
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         self._prelude = prelude
+        self._is_forked = is_forked and not prelude
         self._folder = tempfile.TemporaryDirectory()
         self._ready_file = Path(self._folder.name) / "ready.json"
         self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
@@ -49,11 +51,11 @@ class Serving:
 
     def __enter__(self) -> Self:
         streams: dict[str, Any] = {"stdin": self._stdin, "stdout": self._stdout, "stderr": self._stderr}
-        if self._prelude:
+        if self._is_forked:
+            self.process = shared().start(*COMMAND[1:], *self.arguments, **streams)
+        else:
             command = [*COMMAND[:-1], f"{self._prelude}\n{COMMAND[-1]}", *self.arguments]
             self.process = subprocess.Popen(command, text=True, **streams)
-        else:
-            self.process = shared().start(*COMMAND[1:], *self.arguments, **streams)
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")
             assert self.process.poll() is None, self.process.communicate()
