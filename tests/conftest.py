@@ -46,6 +46,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or DOSE)
 gc.disable()  # until the tests are collected: what is imported by then stays, and to look through it takes 1.5 s
 
 
+pytest_plugins = ["support.hangs"]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FilesLeft())
