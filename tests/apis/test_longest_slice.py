@@ -52,8 +52,8 @@ CONFIGS: dict[str, dict[str, str]] = {
     "allowed": GUARDED | {"super.users": "User:ANONYMOUS"},
 }
 
-# Every day each array is tried in the open cluster. The other clients send one array of each API, since a handler
-# authorizes the outermost elements, and the arrays that a refused request walks in one go.
+# Every day each array is tried in the open cluster. The other clients send the first array of each API, since a handler
+# authorizes the outermost elements. They also send the arrays that a refused request walks in one go.
 GUARDED_EVERY_DAY = {*REFUSED_IN_ONE_GO, *{case.partition(".")[0]: case for case in reversed(CASES)}.values()}
 
 
