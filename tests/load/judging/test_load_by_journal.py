@@ -538,13 +538,14 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
     judged, beside = judge_by_journal(
         spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500, slices=3
     )
-    all_found = mismatches(spark, judged, log, beside).cache()  # as a verdict does
+    all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}
     for row in all_found.collect():
         by_run[row["run"]].append(row.asDict())
     assert clocks(spark, judged)["timed out"] == (5_102_000 - 1_000 - 101_400, 5_002_000 - 1_000)
-    reasons = {(reason.run, reason.problem): reason for reason in reasons_of(spark, all_found)}
-    all_found.unpersist()
+    reasons = {
+        (reason.run, reason.problem): reason for reason in reasons_of(spark, mismatches(spark, judged, log, beside))
+    }
     assert reasons["early by the broker's clock", "early"].rows == 1
     assert reasons["early by the broker's clock", "early"].example["says"] == (
         "client: error 7 at offset 40, 100.4 ms after it was sent; log: t-0 at offset 40; journal: request 3 on "
