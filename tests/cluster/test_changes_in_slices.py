@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support import doses
 from support.messages import decode_response
 from support.requests import metadata, produce
 from support.simulation import Simulation
@@ -30,7 +31,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
 
-FEW, MANY = 256, 768
+FEW, MANY = 256, doses.count(512, 768)
 SESSION_MS = 9_000
 Change = Callable[[Cluster], Slices[None]]
 

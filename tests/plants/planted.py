@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -31,7 +32,7 @@ from fakebroker_load.log import (
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback import followers
 from fakebroker_load.readback.parts import read_parts
-from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, read_runs
+from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, RUN_FILE, read_runs
 from fakebroker_load.results.manifest import write_runs
 from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
@@ -178,7 +179,9 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
         "log": True,
         **({"journal": {"from": "a journal", "rows": window.found.rows}} if with_journal else {}),
     }
-    write_runs(out, [*runs_of(out), entry])
+    # `add_copies_without_journal` and `judge_folder` write the manifest. It has all files of the folder, so it is not
+    # written anew with each run.
+    (out / RUN_FILE).write_text(json.dumps([*runs_of(out), entry]))
 
 
 def add_copies_without_journal(out: Path) -> None:
@@ -217,7 +220,7 @@ def _of_copies(table: pa.Table) -> pa.Table:
 
 
 def runs_of(out: Path) -> list[dict[str, Any]]:
-    return read_runs(out) if (out / "run.json").exists() else []
+    return read_runs(out) if (out / RUN_FILE).exists() else []
 
 
 def keep(folder: Path, run_id: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:

@@ -95,10 +95,13 @@ class Fault:
 
     def __str__(self) -> str:
         """Return a description: actions, point, selectors."""
-        named = {name: getattr(self.when, name) for name in NAMES if getattr(self.when, name) != getattr(When(), name)}
+        named = {name: getattr(self.when, name) for name in NAMES if getattr(self.when, name) != getattr(_ANY, name)}
         at = named.pop("at")
         whom = ", ".join(f"{name}={_brief(value)}" for name, value in named.items())
         return f"{', '.join(map(str, self.do))} {at}{' of ' + whom if whom else ''}"
+
+
+_ANY: Final = When()
 
 
 def _brief(value: object) -> str:

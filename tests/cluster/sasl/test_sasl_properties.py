@@ -52,7 +52,7 @@ def mutated() -> st.SearchStrategy[bytes]:
 
 
 @pytest.mark.parametrize("session_ms", ["0", "5000"])
-@settings(max_examples=doses.count(150, 3000), deadline=None)
+@settings(max_examples=doses.count(80, 3000), deadline=None)
 @given(frames=st.lists(st.one_of(whole_frames(), mutated()), max_size=6))
 def test_no_client_is_authenticated_without_a_password(session_ms: str, frames: Sequence[bytes]) -> None:
     simulation = Simulation(brokers=1, config=CONFIG | {"connections.max.reauth.ms": session_ms})
