@@ -9,15 +9,18 @@ import pkgutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import hypothesis
 import pytest
 from support import doses
 from support.forked import Forks
+from support.forked_processes import ADOPTS_ORPHANS, LivingForks
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
 from support.rewriting import rewrite_share
 from support.scheduling import OneProcessForSpark, draw_order, sort
+from support.serving import IMPORTS, Serving
 
 import fakebroker
 
@@ -117,6 +120,21 @@ def forks() -> Iterator[Forks]:
         "import aiokafka, confluent_kafka, hypothesis, kafka, pytest; from fakebroker import FakeCluster"
     ) as forks:
         yield forks
+
+
+@pytest.fixture(scope="session")
+def serving_forks() -> Iterator[LivingForks | None]:
+    with LivingForks(IMPORTS) if ADOPTS_ORPHANS else nullcontext() as forks:
+        yield forks
+
+
+@pytest.fixture(scope="module")
+def forked_serving(serving_forks: LivingForks | None) -> Iterator[None]:
+    """Let each `Serving` of a module be forked from a process that has imported the command. For modules about what a
+    broker does, and not about how its process starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Serving, "forks", serving_forks)
+        yield
 
 
 # How many steps were simulated in this session: told at its end.

@@ -16,6 +16,8 @@ from fakebroker.commands.faults import parse_fault
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import GcPause, Partition
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 DISCONNECT = Fault({"api": "Produce", "at": "after_append"}, "disconnect")
 REFUSE = "{when: {api: Produce, topic: t}, do: NOT_ENOUGH_REPLICAS}"
 

@@ -19,6 +19,8 @@ from support.watchdog import LIMIT_S
 
 import fakebroker.serving
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 KRAFT = """\
 # The settings of Apache Kafka's own config/server.properties, by and large.
 process.roles=broker,controller

@@ -16,6 +16,8 @@ from support.requests import produce
 from support.serving import Serving, fakebroker
 from support.watchdog import LIMIT_S
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 
 def ask(serving: Serving, method: str, path: str, body: object = None, **headers: str) -> Any:
     url = serving.facts["control_url"] + path

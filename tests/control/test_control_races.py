@@ -24,6 +24,8 @@ from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.core.journal.events import TopicCreated
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 CALLS = 40  # of each caller in a round, which the watchdog looks at
 ROUNDS = count(1, 15)
 

@@ -16,6 +16,8 @@ from fakebroker.server.oauth.jwks import verifier_of
 
 pytest.importorskip("cryptography", reason="the extra security is not installed")
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 
 def test_a_client_of_another_language_gets_what_it_needs() -> None:
     with Controlled(brokers=1, listeners=["PLAINTEXT", "SSL"], config={"ssl.client.auth": "required"}) as controlled:

@@ -13,6 +13,8 @@ from support.watchdog import LIMIT_S
 
 from fakebroker.control.endpoints import table
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text()
 
 

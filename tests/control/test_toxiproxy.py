@@ -19,6 +19,8 @@ from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker.protocol.produce_response import NodeEndpoint
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 
 class Toxic:
     """A cluster behind proxies, and a client of their API."""

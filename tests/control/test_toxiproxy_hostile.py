@@ -15,6 +15,8 @@ from support.watchdog import LIMIT_S
 
 from fakebroker.control.toxiproxy.toxics import ATTRIBUTES
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 
 @pytest.fixture(scope="module")
 def serving() -> Iterator[Serving]:

@@ -21,6 +21,8 @@ from conformance.frames import api_versions
 from fakebroker import FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 JOIN_GROUP, FIND_COORDINATOR = 11, 10
 TOPICS = ("a", "b")
 

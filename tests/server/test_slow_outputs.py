@@ -24,6 +24,8 @@ from support.watchdog import LIMIT_S, wait_until
 from fakebroker.core.journal.events import Answer, Append, Event
 from fakebroker.core.journal.journal import from_lines
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 END_S = 2.0
 BAD_FRAME = struct.pack(">i", -1)  # closes its connection, with a line in the log
 ARGUMENTS = ("--port", "0", "--brokers", "1", "--topic", "t")

@@ -11,13 +11,23 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from fakebroker.protocol.produce_response import NodeEndpoint
 from support.cpu_time import ProcessTimes
+from support.forked_processes import ForkedProcess, LivingForks
 from support.watchdog import LIMIT_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from fakebroker.cli import main; main()"]
+# What a serving process has imported by its first request, at the control too.
+IMPORTS = """
+import contextlib
+import fakebroker.cli, fakebroker.commands.serve, fakebroker.server.writing.log_handler, fakebroker.serving
+from fakebroker.apis import registry
+registry.load()
+with contextlib.suppress(ImportError):
+    import fakebroker.control.service
+"""
 
 
 def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +37,10 @@ def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 class Serving:
     """A running `serve`: its facts from the ready file, its process, and what it wrote in the end. Its stdout and
-    stderr are pipes unless given. `prelude` is Python that runs before the command."""
+    stderr are pipes unless given. `prelude` is Python that runs before the command. If `forks` is set (by the fixture
+    `forked_serving`), the process is forked from one that has imported the command."""
+
+    forks: ClassVar[LivingForks | None] = None
 
     def __init__(
         self,
@@ -38,7 +51,7 @@ class Serving:
         prelude: str = "",
     ) -> None:
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
-        self._command = [*COMMAND[:-1], f"{prelude}\n{COMMAND[-1]}"]
+        self._prelude = prelude
         self._folder = tempfile.TemporaryDirectory()
         self._ready_file = Path(self._folder.name) / "ready.json"
         self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
@@ -46,9 +59,7 @@ class Serving:
         self.facts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(
-            [*self._command, *self.arguments], stdin=self._stdin, stdout=self._stdout, stderr=self._stderr, text=True
-        )
+        self.process = self._start()
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")
             assert self.process.poll() is None, self.process.communicate()
@@ -57,6 +68,13 @@ class Serving:
             raise
         self.facts = json.loads(self._ready_file.read_text())
         return self
+
+    def _start(self) -> subprocess.Popen[str]:
+        streams: dict[str, Any] = {"stdin": self._stdin, "stdout": self._stdout, "stderr": self._stderr}
+        if self.forks is not None and not self._prelude:
+            return ForkedProcess(self.forks, [*COMMAND[1:], *self.arguments], **streams)
+        command = [*COMMAND[:-1], f"{self._prelude}\n{COMMAND[-1]}"]
+        return subprocess.Popen([*command, *self.arguments], **streams, text=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

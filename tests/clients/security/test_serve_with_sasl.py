@@ -14,6 +14,8 @@ from support.watchdog import LIMIT_S
 
 pytest.importorskip("joserfc", reason="the extra security is not installed")
 
+pytestmark = pytest.mark.usefixtures("forked_serving")
+
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
 OF_THE_LISTENER = "listener.name.outside.plain.sasl.jaas.config"
 LISTENER = "OUTSIDE=SASL_PLAINTEXT://127.0.0.1:0"
