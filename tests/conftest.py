@@ -137,6 +137,14 @@ def forked_serving(serving_forks: LivingForks | None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def client_forks() -> Iterator[LivingForks | None]:
+    """A process that has imported the clients of Python and forks for programs that use them."""
+    preload = "import warnings; warnings.simplefilter('ignore'); import asyncio, aiokafka, confluent_kafka, kafka"
+    with LivingForks(preload) if ADOPTS_ORPHANS else nullcontext() as forks:
+        yield forks
+
+
 # How many steps were simulated in this session: told at its end.
 
 STEPS: Counter[str] = Counter()  # by what drew them

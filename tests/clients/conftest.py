@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-from support.groups import Brokers
+from support.forked_processes import LivingForks
+from support.groups import Brokers, Member
 
 from fakebroker import FakeCluster
 from fakebroker.apis import registry
@@ -44,6 +45,14 @@ def brokers() -> Iterator[Brokers]:
 def group() -> str:
     """Return the id of a group that does not exist."""
     return f"group-{uuid.uuid4()}"
+
+
+@pytest.fixture(scope="module")
+def forked_members(client_forks: LivingForks | None) -> Iterator[None]:
+    """Let each `Member` of a module be forked from a process that has imported the clients."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Member, "forks", client_forks)
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

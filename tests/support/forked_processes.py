@@ -70,11 +70,13 @@ class LivingForks:
 
 
 class ForkedProcess(subprocess.Popen[str]):
-    """A process that was forked, with the words after `python`: `subprocess` makes the pipes, waits and reads."""
+    """A process that was forked, with the words of a command from -c or -m on. `subprocess` makes the pipes, waits and
+    reads."""
 
-    def __init__(self, forks: LivingForks, words: Sequence[str], **options: Any) -> None:
+    def __init__(self, forks: LivingForks, command: Sequence[str], **options: Any) -> None:
         self._forks = forks
-        super().__init__(list(words), text=True, **options)
+        first = next(number for number, word in enumerate(command) if word in ("-c", "-m"))
+        super().__init__(list(command[first:]), **{"text": True, **options})
 
     def _execute_child(self, *given: Any) -> None:
         words, cwd, env = given[0], given[5], given[6]

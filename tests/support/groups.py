@@ -12,11 +12,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.forked_processes import ForkedProcess, LivingForks
 from support.watchdog import LIMIT_S, wait_until
 
 FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = 10, 8, 9
@@ -57,7 +58,10 @@ class Brokers:
 
 
 class Member:
-    """A member in a separate process, while the block lasts."""
+    """A member in a separate process, while the block lasts. If `forks` is set (by the fixture `forked_members`), the
+    process is forked from one that has imported the clients."""
+
+    forks: ClassVar[LivingForks | None] = None
 
     def __init__(
         self,
@@ -78,12 +82,15 @@ class Member:
         }
         self._command = [sys.executable, "-W", "ignore", "-m", "support.group_member", json.dumps(plan)]
         self.told: list[dict[str, Any]] = []
+        self._process: subprocess.Popen[str]
 
     def __enter__(self) -> Self:
         path = os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
-        )
+        options: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "env": os.environ | {"PYTHONPATH": path}}
+        if self.forks is None:
+            self._process = subprocess.Popen(self._command, **options)
+        else:
+            self._process = ForkedProcess(self.forks, self._command, **options)
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         return self

@@ -72,7 +72,7 @@ class Serving:
     def _start(self) -> subprocess.Popen[str]:
         streams: dict[str, Any] = {"stdin": self._stdin, "stdout": self._stdout, "stderr": self._stderr}
         if self.forks is not None and not self._prelude:
-            return ForkedProcess(self.forks, [*COMMAND[1:], *self.arguments], **streams)
+            return ForkedProcess(self.forks, [*COMMAND, *self.arguments], **streams)
         command = [*COMMAND[:-1], f"{self._prelude}\n{COMMAND[-1]}"]
         return subprocess.Popen([*command, *self.arguments], **streams, text=True)
 

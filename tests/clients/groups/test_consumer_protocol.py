@@ -14,6 +14,7 @@ from support.groups import (
 )
 
 pytestmark = [
+    pytest.mark.usefixtures("forked_members"),
     pytest.mark.clients,
     pytest.mark.slow,
     pytest.mark.needs_apis(*CLASSIC, CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE),

@@ -6,18 +6,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support import doses
+from support.forked_processes import ForkedProcess, LivingForks
 
 from conformance.clients.exactly_once.brokers import CONFIG, strikes
 from conformance.clients.exactly_once.chain import Chain, Outcome
 from conformance.clients.exactly_once.points import POINTS, Point
 from conformance.clients.exactly_once.proxy import END_TXN, TXN_OFFSET_COMMIT, Proxy
+from conformance.clients.process import ClientProcess
 from fakebroker import FakeCluster
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def forked(client_forks: LivingForks | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each program be forked from a process that has imported the clients."""
+    if client_forks is not None:
+        monkeypatch.setattr(ClientProcess, "popen", staticmethod(partial(ForkedProcess, client_forks)))
+
 
 PROGRAMS = {"librdkafka": "confluent", "aiokafka": "aiokafka", "kafka-python": "kafka_python"}
 ROOT = Path(__file__).parents[3]
