@@ -16,7 +16,6 @@ import runpy
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -104,7 +103,7 @@ def serve(connection: socket.socket) -> None:
             pid = os.fork()
             if pid == 0:
                 while os.getppid() == own:  # it ends at once
-                    time.sleep(0.000_1)
+                    os.sched_yield()
                 for file in (reading, writing):
                     os.close(file)
                 become(json.loads(message), files, connection)
