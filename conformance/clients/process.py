@@ -8,11 +8,11 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
 _ROOT = Path(__file__).resolve().parents[2]
 PAUSED = "paused"
@@ -26,6 +26,8 @@ class ClientProcess:
     """A program that runs during the `with` block and is given its plan at once. It is killed at the end of the block,
     or after `limit_s`. Every method raises Broken if the program has ended or says something else."""
 
+    popen: ClassVar[Callable[..., subprocess.Popen[str]]] = subprocess.Popen
+
     def __init__(self, command: Sequence[str], folder: Path, plan: Mapping[str, Any], limit_s: float) -> None:
         self._command = command
         self._folder = folder
@@ -37,7 +39,7 @@ class ClientProcess:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._errors: IO[str] = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))
-            self._process = subprocess.Popen(
+            self._process = self.popen(
                 self._command,
                 cwd=self._folder,
                 env=os.environ | {"PYTHONPATH": str(_ROOT)},  # the Python programs are modules of this package

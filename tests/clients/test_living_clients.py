@@ -17,7 +17,10 @@ from support.watchdog import LIMIT_S, wait_until, within
 from fakebroker import FakeCluster
 from fakebroker.core.journal.group_events import MemberLeft
 
-pytestmark = [pytest.mark.clients, pytest.mark.needs_apis(*CLASSIC, CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE)]
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.needs_apis(*CLASSIC, CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE),
+]
 
 REQUEST_TIMED_OUT = 7
 TIMEOUT_MS = 30_000

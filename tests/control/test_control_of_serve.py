@@ -19,7 +19,7 @@ from support.watchdog import LIMIT_S
 
 def ask(serving: Serving, method: str, path: str, body: object = None, **headers: str) -> Any:
     url = serving.facts["control_url"] + path
-    answer = httpx.request(method, url, json=body, headers=headers, timeout=LIMIT_S, trust_env=False)
+    answer = httpx.request(method, url, json=body, headers=headers, timeout=LIMIT_S, trust_env=False, verify=False)
     assert answer.status_code < 400, answer.text
     return answer.json() if answer.content else None
 
@@ -64,7 +64,7 @@ def test_one_that_was_asked_for_keeps_the_journal_resets_to_the_options_and_ends
         assert len(ask(serving, "GET", "/v1/quotas")["quotas"]) == 1
 
         url = serving.facts["control_url"]
-        with httpx.Client(trust_env=False) as http, http.stream("GET", f"{url}/v1/events") as answer:
+        with httpx.Client(trust_env=False, verify=False) as http, http.stream("GET", f"{url}/v1/events") as answer:
             next(answer.iter_lines())
             made = ask(serving, "POST", "/v1/clusters", {"brokers": 1})
             assert made["brokers"][0]["is_running"]
@@ -113,15 +113,15 @@ def test_a_token_for_others() -> None:
     options = ("--control-host", "0.0.0.0", "--control-token", "secret", "--control-port", "0")
     with Serving("--port", "0", *options) as serving:
         url = serving.facts["control_url"].replace("0.0.0.0", "127.0.0.1")
-        assert httpx.get(f"{url}/v1/cluster", trust_env=False).status_code == 401
+        assert httpx.get(f"{url}/v1/cluster", trust_env=False, verify=False).status_code == 401
         headers = {"Authorization": "Bearer secret"}
-        assert httpx.get(f"{url}/v1/cluster", headers=headers, trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/v1/cluster", headers=headers, trust_env=False, verify=False).status_code == 200
 
 
 def test_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKEBROKER_CONTROL_TOKEN", "secret")
     with Serving("--port", "0") as serving:
-        assert httpx.get(f"{serving.facts['control_url']}/v1/cluster", trust_env=False).status_code == 401
+        assert httpx.get(f"{serving.facts['control_url']}/v1/cluster", trust_env=False, verify=False).status_code == 401
         assert ask(serving, "GET", "/v1/cluster", Authorization="Bearer secret")["topics"] == 0
 
 

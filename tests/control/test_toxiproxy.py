@@ -28,7 +28,7 @@ class Toxic:
         self.url = serving.facts["toxiproxy_url"]
 
     def ask(self, method: str, path: str, body: object = None, status: int = 200) -> Any:
-        answer = httpx.request(method, self.url + path, json=body, timeout=LIMIT_S, trust_env=False)
+        answer = httpx.request(method, self.url + path, json=body, timeout=LIMIT_S, trust_env=False, verify=False)
         assert answer.status_code == status, answer.text
         assert not answer.content or answer.content.endswith(b"\n")
         return answer.json() if answer.content else None
@@ -74,9 +74,9 @@ def test_a_proxy_stands_before_each_broker_and_clients_are_told_of_it(toxic: Tox
 
 def test_they_still_do_after_a_reset_of_the_cluster(toxic: Toxic) -> None:
     url = toxic.serving.facts["control_url"]
-    assert httpx.post(f"{url}/v1/reset", trust_env=False).status_code == 200
+    assert httpx.post(f"{url}/v1/reset", trust_env=False, verify=False).status_code == 200
 
-    servers = httpx.get(f"{url}/v1/cluster", trust_env=False).json()["bootstrap_servers"]
+    servers = httpx.get(f"{url}/v1/cluster", trust_env=False, verify=False).json()["bootstrap_servers"]
 
     assert servers == toxic.serving.facts["bootstrap_servers"]
     with toxic.client() as client:
@@ -149,7 +149,7 @@ def test_slow_close(toxic: Toxic) -> None:
     url = toxic.serving.facts["control_url"]
 
     def connections() -> int:
-        brokers = httpx.get(f"{url}/v1/cluster", trust_env=False).json()["brokers"]
+        brokers = httpx.get(f"{url}/v1/cluster", trust_env=False, verify=False).json()["brokers"]
         return int(brokers[0]["connections"])
 
     wait_until(lambda: connections() == 0, "the end of those before")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -233,7 +234,11 @@ def test_many_topics() -> None:
         for thousand in range(20):
             names = [f"t-{thousand}-{number}" for number in range(1_000)]
             spec = {"num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
-            values = {"topics": [{"name": name, **spec} for name in names], "timeout_ms": 1000, "validate_only": False}
+            values = {
+                "topics": [{"name": name, **spec} for name in names],
+                "timeout": timedelta(seconds=1),
+                "validate_only": False,
+            }
             client.ask(request(CREATE_TOPICS, 5, values))
 
         times = serving.end()

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -174,6 +174,16 @@ def shared() -> Forks:
     forks = Forks(_SHARED).__enter__()
     atexit.register(forks.__exit__, None, None, None)
     return forks
+
+
+def popen(command: Sequence[str], text: bool = True, **options: Any) -> subprocess.Popen[str]:
+    """Start a command of this Python with streams of text, as `subprocess.Popen` does, but from the shared one."""
+    python, *words = command
+    assert (python, text) == (sys.executable, True)
+    prelude = ""
+    if words[:2] == ["-W", "ignore"]:
+        words, prelude = words[2:], "import warnings; warnings.simplefilter('ignore')"
+    return shared().start(*words, prelude=prelude, **options)
 
 
 def shared_pid() -> int | None:

@@ -17,6 +17,7 @@ from typing import Any, Self
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.forked import popen
 from support.watchdog import LIMIT_S, wait_until
 
 FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = 10, 8, 9
@@ -81,9 +82,7 @@ class Member:
 
     def __enter__(self) -> Self:
         path = os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
-        )
+        self._process = popen(self._command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         return self

@@ -18,7 +18,11 @@ from support.groups import (
 )
 from support.watchdog import wait_until
 
-pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.needs_apis(*CLASSIC)]
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.slow,
+    pytest.mark.needs_apis(*CLASSIC),
+]
 
 PARTITIONS = 6
 SESSION_MS, HEARTBEAT_MS = 1_500, 300

@@ -10,14 +10,23 @@ from pathlib import Path
 
 import pytest
 from support import doses
+from support.forked import popen
 
 from conformance.clients.exactly_once.brokers import CONFIG, strikes
 from conformance.clients.exactly_once.chain import Chain, Outcome
 from conformance.clients.exactly_once.points import POINTS, Point
 from conformance.clients.exactly_once.proxy import END_TXN, TXN_OFFSET_COMMIT, Proxy
+from conformance.clients.process import ClientProcess
 from fakebroker import FakeCluster
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each program be forked from a process that has imported the clients."""
+    monkeypatch.setattr(ClientProcess, "popen", staticmethod(popen))
+
 
 PROGRAMS = {"librdkafka": "confluent", "aiokafka": "aiokafka", "kafka-python": "kafka_python"}
 ROOT = Path(__file__).parents[3]

@@ -39,7 +39,7 @@ ENDLESS = record(b"\x01\xff\xff\xff" + bytes(16_000)) + record(bytes(16_000)) * 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", ["nothing", "the beginning", "all"])
+@pytest.mark.parametrize("sent", doses.nightly_but(["nothing", "all"], ["nothing", "the beginning", "all"]))
 def test_handshakes_that_never_end(sent: str) -> None:
     """A silent connection takes 13 KB, the state of OpenSSL some 40 more."""
     connections = doses.count(500, 8_000)
@@ -48,9 +48,13 @@ def test_handshakes_that_never_end(sent: str) -> None:
     hold(message, connections=connections, memory_mib=16 + room, listener="SSL", once=True)
 
 
+# At night too: two more that end as HTTP does, at their first record.
+NONSENSE = [ENDLESS, hello() * 3, b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(MIB), record(b"\x02" * 16_000)]
+
+
 @pytest.mark.parametrize(
     "data",
-    [ENDLESS, hello() * 3, b"GET / HTTP/1.1\r\n\r\n" * 100, bytes(MIB), record(b"\x02" * 16_000)],
+    doses.nightly_after(3, NONSENSE),
     ids=["a message of 16 MiB", "three hellos", "HTTP", "zeros", "a server's hello"],
 )
 def test_nonsense_in_place_of_a_handshake(data: bytes) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from support import doses
 from support.cpu_time import Slowness
 from support.raw_client import RawClient
 from support.requests import Produced, api_versions, produce
@@ -44,6 +45,8 @@ signal.signal(signal.SIGUSR1, take)
 if loops.NAME == "uvloop":
     PRELUDES["uvloop"] = FEW_FILES
 of_both_loops = pytest.mark.parametrize("prelude", PRELUDES.values(), ids=list(PRELUDES))
+USUAL = PRELUDES.get("uvloop", PRELUDES["asyncio"])
+of_the_usual_loop = pytest.mark.parametrize("prelude", doses.nightly_but([USUAL], PRELUDES.values()))
 on_linux = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="the limits of another process are unknown here"
 )
@@ -96,7 +99,7 @@ def test_more_connections_than_files(prelude: str) -> None:
 
 
 @on_linux
-@of_both_loops
+@of_the_usual_loop
 def test_a_request_that_is_the_first_of_its_kind_when_there_is_no_file(prelude: str) -> None:
     with (
         Serving("--port", "0", "--topic", "t", prelude=prelude + TAKE_THEM_ALL) as serving,
@@ -111,7 +114,7 @@ def test_a_request_that_is_the_first_of_its_kind_when_there_is_no_file(prelude: 
 
 
 @on_linux
-@of_both_loops
+@of_the_usual_loop
 def test_a_request_that_cannot_be_read_closes_its_connection_with_a_reason(prelude: str) -> None:
     with Serving("--port", "0", "--topic", "t", prelude=prelude) as serving, RawClient(serving.endpoint(1)) as client:
         client.ask(api_versions())
