@@ -34,11 +34,21 @@ def modules_of(requirements: list[str]) -> set[str]:
     return {MODULES.get(name[0], name[0]) for name in names if name is not None}
 
 
+OURS = {"fakebroker", "timingwheel", "compression"}  # compression: of the standard library of Python 3.14
+# What may be an import, also in a string or a comment: the module of a `from`, or the names behind an `import`.
+SPACE = r"[\s\\]"
+MAY_IMPORT = re.compile(
+    rf"\bfrom{SPACE}+([\w.]+){SPACE}+import\b"
+    rf"|\bimport{SPACE}+([\w.]+(?:{SPACE}*,{SPACE}*[\w.]+|{SPACE}+as\b{SPACE}+\w+)*)"
+)
+
+
 @cache
 def files() -> list[Path]:
     return [path for package in ("fakebroker", "timingwheel") for path in sorted((ROOT / package).rglob("*.py"))]
 
 
+@cache
 def extra_of(path: Path) -> str | None:
     place = path.relative_to(ROOT).as_posix()
     return next((extra for room, extra in EXTRAS.items() if place.startswith(f"fakebroker/{room}/")), None)
@@ -47,15 +57,44 @@ def extra_of(path: Path) -> str | None:
 @cache
 def imported_by(path: Path) -> set[str]:
     """The packages of others that a file imports, anywhere in it."""
+    return imports_of_others(path.read_text())
+
+
+def imports_of_others(source: str) -> set[str]:
+    # To parse all files takes seconds; most of them import nothing of others.
+    found = {each[1] or each[2] for each in MAY_IMPORT.finditer(source)}
+    if not any(is_of_others(word) for each in found for word in re.findall(r"[\w.]+", each)):
+        return set()
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
-    ours = {"fakebroker", "timingwheel", "compression"}  # compression: of the standard library of Python 3.14
-    others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names | ours}
-    return {name if name.startswith("backports.") else name.partition(".")[0] for name in others}
+    return {name if name.startswith("backports.") else name.partition(".")[0] for name in names if is_of_others(name)}
+
+
+def is_of_others(name: str) -> bool:
+    root = name.partition(".")[0]
+    return root not in sys.stdlib_module_names and root not in OURS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import one",
+        "if True: from one.two import three",
+        "import json; import sys, one.two as two",
+        "import json as own, \\\n    one",
+        "from \\\n    one \\\n    import two",
+        "from one import (\n    two,\n    three,\n)",
+        "def f():\n\tfrom\tone\timport two",
+    ],
+)
+def test_an_import_of_others_is_seen(source: str) -> None:
+    assert imports_of_others(source) == {"one"}
+    assert imports_of_others(source.replace("one", "sys")) == set()
+    assert imports_of_others(repr(source)) == set()
 
 
 BARE = modules_of(PROJECT["dependencies"])

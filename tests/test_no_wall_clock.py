@@ -68,8 +68,10 @@ LIMIT_AT = {"wait_for": 1, "wait_until": 2, "until": 2, "within": 2}  # of funct
 
 CLOCK = re.compile(r"monotonic|perf_counter|time_ns|\btime\(")
 SUSPECT = re.compile(
-    rf"{CLOCK.pattern}|sleep|limit_s|within_s|timeout(_s)?\s*[=(]|\.(wait|join|result|flush)\(|(wait_for|until|within)\("
+    rf"{CLOCK.pattern}|sleep|limit_s|within_s|timeout(_s)?\s*[=(]|\.(wait|result|flush)\(|(wait_for|until|within)\("
+    r"""|(?<!["'])\.join\("""  # a text joins texts and has no limit
 )
+FROM_TIME = re.compile(r"\bfrom[\s\\]+time[\s\\]+import\b")
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,16 @@ class Offence:
 class Reader(ast.NodeVisitor):
     """Reads one module, several times if it reads a clock: what depends on that may be defined below its use."""
 
-    def __init__(self, tree: ast.Module, rounds: int) -> None:
+    def __init__(self, source: str, rounds: int) -> None:
+        tree = ast.parse(source)
         self.offences: list[Offence] = []
         self._functions: list[str] = []
         self._raises = 0  # blocks of pytest.raises around: a limit in one is there to run out
         self._clocked: set[str] = set()  # names, attributes and functions that give readings
         self._elapsed: set[str] = set()  # of these, those that give differences of readings
-        self._times = {"time"} if imports(tree, "time", "time") else set()
-        self._sleeps = {"sleep"} if imports(tree, "time", "sleep") else set()
+        imported = names_from(tree, "time") if FROM_TIME.search(source) else set()
+        self._times, self._sleeps = imported & {"time"}, imported & {"sleep"}
+        self._stored: list[set[str]] = [set()]  # the names to which the module and each function around assign
         self._numbers = constants(tree)
         for _ in range(rounds):
             self.offences.clear()
@@ -162,14 +166,23 @@ class Reader(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._functions.append(node.name)
         outer = set(self._clocked)
+        self._stored.append(set())
         self.generic_visit(node)
+        local = self._stored.pop()
+        self._stored[-1] |= local
         # A local name is forgotten at the end of its function; functions and attributes are not.
-        local = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
         self._clocked -= local - outer
         self._elapsed &= self._clocked
         self._functions.pop()
 
     visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self._stored[-1].add(node.id)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        """Do nothing: the method of the base looks for one of the old kinds of nodes, which takes long."""
 
     def visit_With(self, node: ast.With) -> None:
         expects = any(
@@ -222,11 +235,10 @@ class Reader(ast.NodeVisitor):
         self.offences.append(Offence(node.lineno, self._functions[-1] if self._functions else "", what))
 
 
-def imports(tree: ast.Module, module: str, name: str) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom) and node.module == module and any(each.name == name for each in node.names)
-        for node in ast.walk(tree)
-    )
+def names_from(tree: ast.Module, module: str) -> set[str]:
+    """Return the names that the file imports from a module."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == module]
+    return {each.name for node in nodes for each in node.names}
 
 
 def constants(tree: ast.Module) -> dict[str, float]:
@@ -267,7 +279,7 @@ def is_time_time(node: ast.Call) -> bool:
 def offences(source: str) -> list[Offence]:
     if not SUSPECT.search(source):
         return []
-    return Reader(ast.parse(source), rounds=3 if CLOCK.search(source) else 1).offences
+    return Reader(source, rounds=3 if CLOCK.search(source) else 1).offences
 
 
 @cache

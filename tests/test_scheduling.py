@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import doses
 from support.scheduling import ROOT, has_marker
 
 
@@ -60,7 +61,8 @@ def test_a_drawn_order_sets_up_a_module_of_spark_once(tmp_path: Path) -> None:
         "def pytest_collection_modifyitems(items): draw_order(items, os.environ['SEED'])\n"
     )
     orders = set()
-    for seed in "1234":
+    seeds = "1234"[: doses.count(2, 4)]
+    for seed in seeds:
         environment = {"PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SEED": seed}
         command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider"]
         done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -69,4 +71,4 @@ def test_a_drawn_order_sets_up_a_module_of_spark_once(tmp_path: Path) -> None:
         assert sorted(line for line in lines if "SET UP" in line) == [f"SET UP test_{name}" for name in "abc"]
         assert all("test_c" in line for line in lines[-20:])  # what needs no Spark comes last
         orders.add(tuple(lines))
-    assert len(orders) == 4
+    assert len(orders) == len(seeds)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from support.messages import decode_response
 
-from conformance.transcripts.golden import load_all
+from conformance.transcripts.golden import FOLDER
+from conformance.transcripts.golden import load as load_answers
 from conformance.transcripts.recording import Heard
 from fakebroker.apis.registry import load
 from fakebroker.commands.apis_page import COMMAND, sections, to_markdown
@@ -40,7 +41,7 @@ def test_it_tells_what_is_not_done_of_each() -> None:
 
 
 def test_what_kafka_serves_is_what_kafka_said() -> None:
-    [golden] = [each for each in load_all() if each.case == "handshake/api-versions-v4"]
+    [golden] = [each for each in load_answers(FOLDER / "handshake.txt") if each.case == "handshake/api-versions-v4"]
     [heard] = [entry for entry in golden.kafka if isinstance(entry, Heard)]
     _, answer = decode_response(API_VERSIONS, 4, heard.answers[0].frame)
     told = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}

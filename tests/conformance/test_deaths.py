@@ -90,9 +90,10 @@ def test_brokers_only_do_what_they_can() -> None:
 
 
 def test_two_clusters_that_are_alike_do_not_differ() -> None:
-    result = run_deaths(two_of_us(), 8, plans=4)
+    plans = doses.count(2, 4)  # of each round
+    result = run_deaths(two_of_us(), 2 * plans, plans=plans)
 
-    assert (result.walks, result.rounds, result.repeated, result.differences) == (8, 2, 0, [])
+    assert (result.walks, result.rounds, result.repeated, result.differences) == (2 * plans, 2, 0, [])
     assert {"NONE(0)", "NOT_LEADER_OR_FOLLOWER(6)", "NOT_ENOUGH_REPLICAS(19)"} <= {code for _, code in result.codes}
     assert "2 rounds" in result.summary()
 

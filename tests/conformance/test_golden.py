@@ -22,7 +22,7 @@ CASES = {case.name: case for case in kept.cases()}
 GOLDEN = kept.answers()
 # After so many calls the invariants of the core are checked, and at the end of each case. A check takes as long as a
 # call; tests of walks, deaths and all others of simulations check after each call every day.
-CHECK_EVERY = doses.count(8, 1)
+CHECK_EVERY = doses.count(32, 1)
 
 
 def replayed(case: Case) -> Recording:

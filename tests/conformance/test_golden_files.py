@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import kept
 
-from conformance.cases import all_cases
 from conformance.scenario import At, Case, ReadLog, Send, Settle, Topic
 from conformance.targets.wire import Sent
 from conformance.transcripts.golden import FOLDER, Golden, digest, golden, load, load_all, refresh, stale
@@ -48,8 +48,8 @@ def text(folder: Path) -> str:
 
 
 def test_what_is_kept_survives_being_read_and_written(tmp_path: Path) -> None:
-    kept = load_all()
-    assert sorted(refresh(kept, tmp_path)) == sorted(golden.case for golden in kept)
+    answers = kept.answers()
+    assert sorted(refresh(answers, tmp_path)) == sorted(golden.case for golden in answers)
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert written == {path.name: path.read_text() for path in FOLDER.glob("*.txt")}
 
@@ -191,7 +191,7 @@ def test_a_group_that_is_gone_is_removed(tmp_path: Path) -> None:
 
 def test_kafka_was_asked_what_the_cases_ask() -> None:
     """A case that was changed or added needs `make conformance`, which asks Kafka."""
-    assert stale(all_cases(), load_all()) == []
+    assert stale(kept.cases(), kept.answers()) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from itertools import takewhile
 
-from conformance.cases import all_cases
+from support import kept
+
 from conformance.report import PAGE, page, results
 from conformance.scenario import Case
 from conformance.suite import Outcome
@@ -47,7 +48,7 @@ def test_groups_are_counted_and_each_reason_stands_once() -> None:
 
 def test_the_page_is_about_the_cases_of_today() -> None:
     head, groups = rows(""), rows("## Cases by group")
-    counts = Counter(case.group for case in all_cases())
+    counts = Counter(case.group for case in kept.cases())
     assert {group: int(cases) for group, cases, _, _ in groups} == counts
     assert int(dict(head)["cases"]) == counts.total()
 
@@ -74,8 +75,8 @@ def test_the_head_of_the_page_counts_its_walks_and_streams() -> None:
 
 
 def test_cases_that_the_page_names_exist() -> None:
-    names = {case.name for case in all_cases()}
-    groups = {case.group for case in all_cases()}
+    names = {case.name for case in kept.cases()}
+    groups = {case.group for case in kept.cases()}
     for reason, cases, where in rows("## Why cases differ"):
         named = re.findall(r"`([^`]+)`", where)
         assert all(name in names or name.removesuffix("/*") in groups for name in named), reason

@@ -150,9 +150,9 @@ def test_the_garbage_of_earlier_sessions_takes_no_time_of_a_frame(pool: Pool, mo
 @pytest.mark.slow
 @pytest.mark.skipif(fakebroker.COMPILED, reason="it starts processes of the source itself")
 def test_the_command_runs_so_many_frames_and_says_what_it_did(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "draw", lambda seed: draw(seed, each=1, batch_count=20))
+    monkeypatch.setattr(pools, "draw", lambda seed: pool)
     assert command.main(["--frames", "1000", "--jobs", "1", "--seed", "5", "--corpus", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "0 finds; seed 5" in out

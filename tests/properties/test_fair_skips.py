@@ -183,7 +183,7 @@ def play_transactions(version: int, steps: list[tuple[str, int]]) -> None:
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @given(steps=st.lists(GROUP_STEPS, max_size=8))
 @example([("join", 0), ("skip", 30_000), ("live", HEARTBEAT_MS), ("die", 0), ("skip", 30_000), ("live", 1)])
-@settings(max_examples=count(10, 200), deadline=None)
+@settings(max_examples=count(6, 200), deadline=None)
 def test_a_skip_expels_no_member_that_lives_and_spares_none_that_is_silent(
     protocol: str, steps: list[tuple[str, int]]
 ) -> None:
@@ -193,7 +193,7 @@ def test_a_skip_expels_no_member_that_lives_and_spares_none_that_is_silent(
 @pytest.mark.parametrize("version", [1, 2])
 @given(steps=st.lists(TRANSACTION_STEPS, max_size=16))
 @example([("commit", 0), *[("live", 2 * PACE_MS)] * 3, ("skip", 30_000), ("live", 1), ("die", 0), ("skip", 30_000)])
-@settings(max_examples=count(10, 200), deadline=None)
+@settings(max_examples=count(6, 200), deadline=None)
 def test_a_skip_fences_no_producer_that_lives_and_spares_no_abandoned_transaction(
     version: int, steps: list[tuple[str, int]]
 ) -> None:

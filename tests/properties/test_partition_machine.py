@@ -140,5 +140,5 @@ class ReplicatedPartition(RuleBasedStateMachine):
 
 TestReplicatedPartition = pytest.mark.slow(ReplicatedPartition.TestCase)
 TestReplicatedPartition.settings = settings(
-    stateful_step_count=40, max_examples=max(doses.count(30, 100), settings().max_examples)
+    stateful_step_count=40, max_examples=max(doses.count(20, 100), settings().max_examples)
 )

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import doses
 from support.raw_client import RawClient
 from support.requests import batch, produce
 from support.watchdog import wait_until
@@ -126,14 +127,14 @@ def test_a_race_that_first_come_hides_and_a_drawn_order_finds() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=doses.count(6, 10))
 @given(st.integers(0, 10_000))
 def test_a_group_in_any_order(seed: int) -> None:
     GroupRun(random_group_plan(seed, 40), seed, schedule="random").run()
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=doses.count(6, 10))
 @given(st.integers(0, 10_000))
 def test_transactions_in_any_order(seed: int) -> None:
     TransactionRun(random_transaction_plan(seed, 40), seed, schedule="random").run()
@@ -173,7 +174,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
         run.run()
         return list(to_lines(run.world.journal))
 
-    for seed in range(3):
+    for seed in range(doses.count(1, 3)):
         assert history(seed) == history(seed)
 
 

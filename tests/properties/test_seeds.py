@@ -21,7 +21,7 @@ from fakebroker.testing.run import OFTEN, Run
 from fakebroker.testing.side_by_side import SideBySide
 
 STEPS = 200
-SEEDS = range(doses.seeds(60, 500))
+SEEDS = range(doses.seeds(40, 500))
 PARTS = 5  # tests that share them, so that several processes can
 FEW = 100  # take no time
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))

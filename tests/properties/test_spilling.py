@@ -38,7 +38,7 @@ def memory_of(simulation: Simulation) -> LogMemory:
 @pytest.mark.parametrize("part", range(2))
 def test_the_seeds_hold_with_hardly_any_memory(part: int, simulated: Counter[str]) -> None:
     spilled = 0
-    seeds = range(part, doses.count(16, 30), 2)
+    seeds = range(part, doses.count(10, 30), 2)
     for seed in seeds:
         run = SpillingRun(seed)
         try:

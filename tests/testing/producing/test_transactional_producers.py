@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support import doses
 from support.transactional_world import World
 
 from fakebroker.producer.errors import (
@@ -139,7 +140,7 @@ def test_a_producer_closed_in_a_transaction_aborts_it() -> None:
 
 
 @both
-@pytest.mark.parametrize("at_ms", range(1, 22, 4))
+@pytest.mark.parametrize("at_ms", doses.nightly_but([1, 9, 17], range(1, 22, 4)))
 def test_a_connection_that_goes_at_any_time_is_made_again(generation: str, at_ms: int) -> None:
     """Also while the sender sleeps before it asks again, and hears nothing."""
     world = World(generation)

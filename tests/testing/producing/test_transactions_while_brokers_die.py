@@ -16,7 +16,7 @@ from fakebroker.producer.errors import (
 )
 
 both = pytest.mark.parametrize("generation", ["2.0", "4.3"])
-_SEEDS = doses.count(3, 12)
+_SEEDS = doses.count(2, 12)
 _STEPS = 60
 
 
