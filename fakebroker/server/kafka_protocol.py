@@ -102,7 +102,7 @@ class KafkaProtocol(asyncio.BufferedProtocol):
             self._driver.handshake_failed(self.connection, str(error))
             return
         if tls.is_ready and not was_ready:
-            self._driver.handshake_done(self.connection, tls.peer_subject())
+            self._driver.handshake_done(self.connection, tls.peer_subject)
         if received:
             self._driver.received(self.connection, received, tls.records)
         if tls.has_more:

@@ -33,6 +33,8 @@ log = logging.getLogger("fakebroker")
 SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 EXTRA: Final = "security"
 _CURVES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+# The members of a key that are read. To complete the private ones of RSA can take minutes.
+_PUBLIC: Final = ("kty", "kid", "use", "alg", "key_ops", "n", "e", "crv", "x", "y")
 _TOLD: Final = 3  # keys that cannot be used, in the log
 _TOLD_CHARACTERS: Final = 80
 _ALGORITHMS: Final = (*_CURVES, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -114,7 +116,7 @@ def parse_keys(content: bytes, where: str) -> tuple[list[ECKey | RSAKey], str]:
                 wrong.append(f"keys[{number}] is of the type {_short(each.get('kty'))}, and not EC or RSA")
                 continue
             try:
-                keys.append(import_key(each))
+                keys.append(import_key({name: each[name] for name in _PUBLIC if name in each}))
             except Exception as error:
                 wrong.append(f"keys[{number}] {type(error).__name__} {_short(str(error))}")
     except (ValueError, TypeError, KeyError, RecursionError) as error:

@@ -44,7 +44,8 @@ class TlsTransport(asyncio.Transport):
     is_ready   the handshake is over
     records    how many with content the last step has decrypted
     has_more   there may be more that no step has decrypted
-    has_ended  the peer has closed its side, and all that it sent before is decrypted
+    has_ended  the peer has closed its side or sent what is no TLS, and all that it sent before is decrypted
+    peer_subject  that of the client's certificate; empty if it has sent none
     """
 
     def __init__(self, below: asyncio.Transport, context: ssl.SSLContext | None) -> None:
@@ -52,6 +53,7 @@ class TlsTransport(asyncio.Transport):
         self._below = below
         self.is_ready = self.has_more = self.has_ended = False
         self.records = 0
+        self.peer_subject: tuple[tuple[tuple[str, str], ...], ...] = ()
         self._is_paused = False  # by the driver
         self._is_read = True  # the socket
         self._end: asyncio.Handle | None = None
@@ -78,7 +80,7 @@ class TlsTransport(asyncio.Transport):
 
     def go_on(self) -> bytes:
         """Do a step with the bytes of the socket. Return what they contain, nothing during the handshake. Raises
-        HandshakeError once the peer has the alert; another failure closes the connection."""
+        HandshakeError once the peer has the alert. Another failure ends what the peer has sent."""
         self.records, self.has_more = 0, False
         if self._stalls or self.has_ended:
             return b""
@@ -86,11 +88,8 @@ class TlsTransport(asyncio.Transport):
             return self._step()
         except ssl.SSLError as error:
             self._received.clear()
-            if not self.is_ready:
-                self._stalls = True  # until it is closed, what comes now is nothing
-                raise HandshakeError(_reason(error)) from None
-            self._below.close()
-            return b""
+            self._stalls = True  # until it is closed, what comes now is nothing
+            raise HandshakeError(_reason(error)) from None
         finally:
             self._flush()
             self._choose_reading()
@@ -103,6 +102,8 @@ class TlsTransport(asyncio.Transport):
                 if not self.is_ready:
                     self._tls.do_handshake()
                     self.is_ready = True
+                    certificate: Any = self._tls.getpeercert() or {}
+                    self.peer_subject = certificate.get("subject", ())
                 part = self._tls.read(_RECORDS_BYTES)
             except ssl.SSLWantReadError:
                 others += max(0, self._unused - (len(parts) - used))
@@ -110,6 +111,10 @@ class TlsTransport(asyncio.Transport):
                 if not self._give_more(_RECORDS_FED - others):
                     break
                 continue
+            except ssl.SSLError:
+                if not self.is_ready:
+                    raise
+                part = b""
             if not part:
                 self.has_ended = True
                 self._received.clear()
@@ -156,11 +161,6 @@ class TlsTransport(asyncio.Transport):
                 self._below.resume_reading()
             else:
                 self._below.pause_reading()
-
-    def peer_subject(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """Return the subject of the client's certificate; an empty one if it has sent none."""
-        certificate: Any = self._tls.getpeercert() or {}
-        return certificate.get("subject", ())  # type: ignore[no-any-return]
 
     def _flush(self) -> None:
         if self._outgoing.pending and not self._below.is_closing():

@@ -63,13 +63,15 @@ class Handshakes:
     def _begin_turn(self) -> None:
         self._next_turn = None
         self._left = _STEPS_IN_TURN
-        while self._waiting and self._left:
-            self._left -= 1
-            connection, transport, step = self._waiting.popleft()
-            if transport.is_closing():
-                continue
-            if not connection.reading_paused:
-                transport.resume_reading()
-            step()
-        if self._left < _STEPS_IN_TURN and self._next_turn is None:  # a step may have taken another one
-            self._next_turn = self._loop.call_soon(self._begin_turn)
+        try:
+            while self._waiting and self._left:
+                self._left -= 1
+                connection, transport, step = self._waiting.popleft()
+                if transport.is_closing():
+                    continue
+                if not connection.reading_paused:
+                    transport.resume_reading()
+                step()
+        finally:  # a step may have taken another one, and one that fails does not stop the others
+            if self._left < _STEPS_IN_TURN and self._next_turn is None:
+                self._next_turn = self._loop.call_soon(self._begin_turn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from fakebroker import FakeCluster
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
 from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.oauth.jwks import verifier_of
+from fakebroker.server.oauth.jwks import parse_keys, verifier_of
 from fakebroker.server.oauth.tokens import TokenSigner
 
 pytest.importorskip("joserfc", reason="the extra security is not installed")
@@ -142,3 +143,12 @@ def test_a_set_without_a_usable_key_refuses_all_tokens(tmp_path: Path, caplog: p
     assert warning.endswith(", and 6 more")
     with pytest.raises(TokenRefused, match="no key with the id"):
         verifier_of(path.as_uri())(SIGNER.sign({"sub": "alice"}))
+
+
+def test_the_private_members_of_a_key_are_not_read() -> None:
+    """The search for the primes takes seconds for a few thousand bits, and no other thread runs meanwhile."""
+    modulus = b64encode(((1 << 32_767) + 1).to_bytes(4_096, "big")).decode().rstrip("=")
+    key = {"kty": "RSA", "n": modulus, "e": "AQAB", "d": "AQAB"}
+    keys, left_out = parse_keys(json.dumps({"keys": [key]}).encode(), "here")
+    assert (len(keys), left_out) == (1, "")
+    assert not keys[0].is_private

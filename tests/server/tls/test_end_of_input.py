@@ -46,6 +46,16 @@ def with_fin_alone(kafka: FakeCluster, requests: Sequence[bytes]) -> RawClient:
     return client
 
 
+def with_nonsense_behind(kafka: FakeCluster, requests: Sequence[bytes]) -> RawClient:
+    """Send a record for each request, bytes that are no TLS, and FIN."""
+    client = RecordsClient(kafka)
+    client.encrypt(requests)
+    client.send_encrypted()
+    client.send(bytes(100))
+    client.end_sending()
+    return client
+
+
 def in_many_records(kafka: FakeCluster, requests: Sequence[bytes]) -> RawClient:
     """Send a record for each byte, close_notify and FIN."""
     return with_close_notify(kafka, [bytes((byte,)) for byte in b"".join(requests)])
@@ -56,7 +66,13 @@ def in_many_records_with_fin_alone(kafka: FakeCluster, requests: Sequence[bytes]
     return with_fin_alone(kafka, [bytes((byte,)) for byte in b"".join(requests)])
 
 
-WAYS = [in_plain_text, with_close_notify, with_fin_alone, in_many_records, in_many_records_with_fin_alone]
+WAYS = [
+    in_plain_text,
+    with_close_notify,
+    with_fin_alone,
+    in_many_records,
+    in_many_records_with_fin_alone,
+]
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
@@ -75,6 +91,13 @@ def test_a_producer_with_acks_0_loses_nothing(kafka: FakeCluster, send: Send) ->
         assert client.is_closed_by_broker()
     wait_until(lambda: connections(kafka) == 0, "the end of the connection")
     assert len(kafka.journal.requests(api="Produce")) == REQUESTS
+
+
+def test_a_producer_with_acks_0_loses_nothing_in_front_of_nonsense(kafka: FakeCluster) -> None:
+    kafka.create_topic("t", partitions=1)
+    with with_nonsense_behind(kafka, [produce("t", acks=0)] * REQUESTS):
+        wait_until(lambda: len(kafka.journal.requests(api="Produce")) == REQUESTS, "the requests")
+    wait_until(lambda: connections(kafka) == 0, "the end of the connection")
 
 
 def test_each_request_in_front_of_the_end_has_its_response(kafka: FakeCluster, send: Send) -> None:

@@ -116,7 +116,7 @@ def test_bytes_that_are_no_record_are_refused(certificates: Certificates, data: 
     pair = Pair(certificates)
     pair.sent.write(data)
     assert pair.pass_on() == b""
-    assert pair.socket.is_closed
+    assert pair.transport.has_ended
 
 
 def test_a_handshake_that_is_no_tls_is_refused(certificates: Certificates) -> None:
@@ -179,3 +179,13 @@ def test_a_transport_whose_peer_has_ended_is_closed_when_reading_resumes(pair: P
     assert pair.pass_on() == b"x"
     assert asyncio.run(closes()) == [False, False, True]
     assert pair.client.read() == b"last"
+
+
+def test_nonsense_in_one_read_with_the_end_of_the_handshake_ends_the_input(certificates: Certificates) -> None:
+    pair = Pair(certificates)
+    pair.send([b"first"])
+    pair.sent.write(bytes(50))
+    assert pair.pass_on() == b"first"
+    assert pair.transport.is_ready
+    assert pair.transport.has_ended
+    assert pair.transport.peer_subject == ()

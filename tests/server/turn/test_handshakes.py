@@ -136,3 +136,24 @@ async def test_steps_that_go_on_take_no_more_turns_than_others() -> None:
         await asyncio.sleep(0)
     assert done == [5 + 4 * turn for turn in range(8)]
     peers.handshakes.stop()
+
+
+@on_a_loop
+async def test_a_step_that_fails_does_not_stop_the_others() -> None:
+    peers = Peers(10)
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context["exception"]))
+
+    def fail() -> None:
+        raise ValueError("a bug")
+
+    for connection, transport in zip(peers.connections[:5], peers.transports[:5], strict=True):
+        peers.handshakes.take(connection, transport, lambda: None)
+    peers.handshakes.take(peers.connections[5], peers.transports[5], fail)
+    for number in range(6, 10):
+        step = functools.partial(peers.done.append, number)
+        peers.handshakes.take(peers.connections[number], peers.transports[number], step)
+    while peers.handshakes.is_holding:
+        await asyncio.sleep(0)
+    assert peers.done == [6, 7, 8, 9]
+    assert list(map(str, failures)) == ["a bug"]
