@@ -99,7 +99,7 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
             _handle_several(ctx, request)
             return None
         return begin(_handle_in_slices(ctx, request))
-    answer = _asked(ctx, request)
+    answer = _begin_of_one_topic(ctx, request)
     topic = request.topic_data[0]
     data = topic.partition_data[0]
     name = answer.topic_name(topic)
@@ -151,7 +151,7 @@ def _is_usual_transaction(request: ProduceRequest) -> bool:
 
 def _handle_in_transaction(ctx: RequestContext, request: ProduceRequest) -> None:
     """Handle one small batch in a transaction, as `_handle_in_slices` would."""
-    answer = _asked(ctx, request)
+    answer = _begin_of_one_topic(ctx, request)
     topic = request.topic_data[0]
     entries: dict[Partition, PartitionProduceData] = {}
     if _sort(ctx, request, answer, topic, answer.topic_name(topic), topic.partition_data[0], entries):
@@ -160,7 +160,7 @@ def _handle_in_transaction(ctx: RequestContext, request: ProduceRequest) -> None
 
 def _handle_several(ctx: RequestContext, request: ProduceRequest) -> None:
     """Handle small batches of some partitions without a transaction, as `_handle_in_slices` would."""
-    answer = _asked(ctx, request)
+    answer = _begin_of_one_topic(ctx, request)
     topic = request.topic_data[0]
     name = answer.topic_name(topic)
     entries: dict[Partition, PartitionProduceData] = {}
@@ -285,11 +285,12 @@ def _append_in_slices(
     ctx.replicas.try_complete_actions(ctx.now)
 
 
-def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
+def _begin_of_one_topic(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
+    """Tell the request, which has one topic. Return the response, without results so far."""
     answer = ProduceAnswer(ctx, request.acks)
-    names = [answer.know(topic) for topic in request.topic_data]
+    name = answer.know(request.topic_data[0])
     if ctx.probe.listeners and ctx.probe.hears(Produce):
-        _tell(ctx, request, names)
+        _tell(ctx, request, [name])
     return answer
 
 
