@@ -2,29 +2,23 @@
 
 Theory   Each API names its rules: the type of the resource, the operation, the error without it, and the part of the
          response that has the error. Rules that Kafka checks for the whole request, before anything else, are checked
-         here: `cluster`, `group` and `transactional_id`. Rules for parts of a request are in the handler, and declared
-         by `in_handler`; the error "-" means that the rule alone causes none, or that what is not allowed is left out.
-         An API that needs no permission says so, with `nothing`. So no API is without a declaration.
-         Without an authorizer the checks cost one look at an attribute. An API without checks before its handler, as
-         Produce and Fetch, does not even pay for that.
+         by the dispatcher: `cluster`, `group` and `transactional_id`. Rules for parts of a request are in the handler,
+         and declared by `in_handler`; the error "-" means that the rule alone causes none, or that what is not allowed
+         is left out. An API that needs no permission says so, with `nothing`. So no API is without a declaration.
+         Without an authorizer the checks cost one look at an attribute.
 Source   core/.../server/{KafkaApis,ControllerApis}.scala; server/.../server/AuthHelper.java @ 4.4. tests/apis compares
          the declarations with a table of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any, Final, NamedTuple
 
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.security.acl_binding import CLUSTER_NAME, AclOperation, ResourceType
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.slices import Slices
-
-Handler = Callable[[RequestContext, Any], Slices[None] | None]
 
 _LEFT_OUT: Final = "-"
 
@@ -50,20 +44,10 @@ class Authorization:
         """Return the rules of both, these first."""
         return Authorization(self.before + other.before, self.in_handler + other.in_handler)
 
-    def guard(self, handle: Handler) -> Handler:
-        """Return the handler with the checks before it. A request that is refused raises KafkaError."""
-        rules = self.before
-        if not rules:
-            return handle
-
-        @wraps(handle)
-        def checked(ctx: RequestContext, request: Any) -> Slices[None] | None:
-            if ctx.broker.authorizer is not None:
-                for rule in rules:
-                    _require(ctx, rule, request)
-            return handle(ctx, request)
-
-        return checked
+    def check(self, ctx: RequestContext, request: Any) -> None:
+        """Raise KafkaError if the client lacks one of the permissions that are checked before the handler."""
+        for rule in self.before:
+            _require(ctx, rule, request)
 
 
 def cluster(operation: str) -> Authorization:

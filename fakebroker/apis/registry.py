@@ -12,7 +12,7 @@ from pkgutil import walk_packages
 from typing import Any, Final, final
 
 import fakebroker.apis
-from fakebroker.apis.authorization import Authorization, Handler
+from fakebroker.apis.authorization import Authorization
 from fakebroker.apis.context import RequestContext, Throttled
 from fakebroker.core.faults.table import Errors
 from fakebroker.protocol.build import with_throttle_time
@@ -21,7 +21,8 @@ from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, decode_request, decode_request_in_slices, versions
 from fakebroker.protocol.slices import Slices
 
-# Each handler has its own class of requests, hence Any in Handler. A handler of large requests returns slices.
+# Each handler has its own class of requests, hence Any. A handler of large requests returns slices.
+Handler = Callable[[RequestContext, Any], Slices[None] | None]
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], Slices[None] | None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
 DecodeByHand = Callable[[int, bytes | LargeFrame, int], Any | None]
@@ -45,8 +46,8 @@ class Api:
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
     `is_advertised` is False where Kafka serves an API without advertising it.
     `errors` are those that faults may return (errors.py declares them).
-    `authorization` are the permissions that a client needs (authorization.py declares them); `handle` checks those of
-    the whole request first.
+    `authorization` are the permissions that a client needs (authorization.py declares them); the dispatcher checks
+    those of the whole request before `handle`.
     `error_response` responds to a request after its handler failed, as Kafka's `getErrorResponse` does.
     `throttled` returns a response with a throttle time in milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
@@ -128,7 +129,7 @@ def api(
             min_version,
             max_version,
             advertised,
-            authorization.guard(handle),
+            handle,
             errors,
             authorization,
             error_response,

@@ -229,8 +229,10 @@ class Dispatcher:
         return "a bug in fakebroker: a request could not be read"
 
     def _call(self, api: registry.Api, context: RequestContext, request: Any) -> Slices[None] | None:
-        """Call the handler. Return the rest of its work, if it is done in slices."""
+        """Check the permissions and call the handler. Return the rest of its work, if it is done in slices."""
         try:
+            if context.broker.authorizer is not None:
+                api.authorization.check(context, request)
             slices = api.handle(context, request)
         except Exception as error:
             return self._failed(api, context, request, error)

@@ -12,7 +12,7 @@ import pytest
 from support.simulation import Simulation
 
 from fakebroker.apis import registry
-from fakebroker.apis.authorization import Authorization, Rule, cluster, group, in_handler, nothing, transactional_id
+from fakebroker.apis.authorization import Authorization, Rule, group, in_handler, nothing, transactional_id
 from fakebroker.core.config.broker_configs.security import STANDARD_AUTHORIZER
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.error_code import ErrorCode
@@ -171,14 +171,6 @@ def test_rules_are_joined_in_order() -> None:
 def test_a_rule_that_names_nothing_of_kafkas_is_refused(declared: str) -> None:
     with pytest.raises((KeyError, ValueError)):
         in_handler(declared)
-
-
-def test_a_handler_without_rules_for_the_whole_request_is_not_wrapped() -> None:
-    def handle(*_: object) -> None:
-        """Do nothing."""
-
-    assert in_handler("TOPIC READ - topic").guard(handle) is handle
-    assert cluster("ALTER").guard(handle) is not handle
 
 
 def test_a_cluster_without_the_setting_has_no_authorizer() -> None:
