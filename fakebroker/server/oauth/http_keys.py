@@ -22,15 +22,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 from urllib.parse import SplitResult, urlsplit
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.server.oauth.jwks import SETTING, parse_keys, verify_with
-
-if TYPE_CHECKING:
-    from joserfc.jwk import ECKey, RSAKey
+from fakebroker.server.oauth.public_keys import PublicKey
 
 log = logging.getLogger("fakebroker")
 
@@ -66,7 +64,7 @@ class HttpKeys:
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms / 1000,
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
         )
-        self._keys: list[ECKey | RSAKey] = []
+        self._keys: list[PublicKey] = []
         self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
         self._left_out = ""  # what the log says of keys that cannot be used
         self._wanted = asyncio.Event()
@@ -125,10 +123,10 @@ class HttpKeys:
                 pause_s *= 2
             else:
                 for key in self._keys:
-                    self._missing.pop(str(key.as_dict(private=False).get("kid")), None)
+                    self._missing.pop(key.key_id or "", None)
                 return
 
-    async def _fetched(self) -> list[ECKey | RSAKey]:
+    async def _fetched(self) -> list[PublicKey]:
         try:
             async with asyncio.timeout(_MOST_S):
                 content = await self._get()
