@@ -6,8 +6,8 @@ Theory   A key fits a token if it has the type of the token's algorithm, and the
          the algorithm has a curve, those with that curve stay. The first one is taken, right or wrong: no other one is
          tried. The `alg` of a key that fits alone has no effect.
 Source   org.jose4j.jwk.{VerificationJwkSelector,SelectorSupport,SimpleJwkFilter,JsonWebKey,PublicJsonWebKey} and
-         org.jose4j.jwx.KeyValidationSupport @ 0.9.6, the library of Kafka 4.4; tests/server/oauth/test_public_keys.py
-         has sets on which jose4j was run.
+         org.jose4j.jwx.KeyValidationSupport @ 0.9.6, the library of Kafka 4.4; tests/support/key_sets.py has sets on
+         which jose4j was run, and tests/conformance/test_keys_of_a_server.py runs Kafka with them.
 """
 
 from __future__ import annotations
