@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.spelling import did_you_mean
+from fakebroker.spelling import closest, did_you_mean
 
 TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 _ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
@@ -203,6 +203,8 @@ def _refuse_items(text: str, of: str, value: str) -> None:
     for item in items[1:]:
         key, equals, _ = item.strip().partition("=")
         key = key.rstrip()
+        if not equals and of == "principal" and key in KEYS:
+            raise ValueError(f"{text!r} has {key!r} without a value")
         if equals and key.upper().replace("-", "_") in ResourceType.__members__:
             raise ValueError(f"{text!r} has {item.strip()!r}: an ACL has one resource, so make one more for that")
         if equals and of != "principal":
@@ -230,7 +232,9 @@ def parse_quota(text: str) -> QuotaSpec:
         try:
             quotas[name] = float(value)
         except ValueError:
-            raise ValueError(f"{text!r}: {value!r} is not a number") from None
+            near = closest(name, _ENTITY)
+            hint = f"; did you mean {near[0]!r} with {name!r}?" if near else ""
+            raise ValueError(f"{text!r}: {value!r} is not a number{hint}") from None
     if not entity or not quotas:
         missing = "quota" if entity else "user or client-id"
         raise ValueError(f"{text!r} has no {missing}, as in {_A_QUOTA}")

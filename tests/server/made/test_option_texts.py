@@ -171,6 +171,7 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_acl, f"{OF_A},O=x,Permission=deny", "'Permission=deny': neither .* did you mean 'permission'"),
         (parse_acl, f"{OF_A}, hosts = b", "'hosts = b': neither an ACL nor a certificate's name has 'hosts'; did you"),
         (parse_acl, f"{OF_A},foo=b", "has 'foo=b': .* has 'foo'; there are operation, principal, host, permission, p"),
+        (parse_acl, f"{OF_A},host", "has 'host' without a value"),
         (parse_acl, f"{OF_A},1.2.x=b", "has '1.2.x=b': neither an ACL"),
         (parse_acl, "principal=User:a,topic=o,operation=read", "begins with 'principal': the resource comes first, as"),
         (parse_acl, "operation=read,topic=o", "begins with 'operation': the resource comes first"),
@@ -181,7 +182,13 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_quota, "loader", QUOTA),
         (parse_quota, "client-id=a", "has no quota"),
         (parse_quota, "producer_byte_rate=1", "has no user or client-id"),
-        (parse_quota, "client-id=a,producer_byte_rate=x", "'x' is not a number"),
+        (parse_quota, "client-id=a,producer_byte_rate=x", "'x' is not a number$"),
+        (parse_quota, "usr=u,producer_byte_rate=1", "'u' is not a number; did you mean 'user' with 'usr'"),
+        (
+            parse_quota,
+            "client_id=u,producer_byte_rate=1",
+            "'u' is not a number; did you mean 'client-id' with 'client_id'",
+        ),
     ],
 )
 def test_what_says_nothing_is_refused(read: Callable[[str], Any], text: str, sentence: str) -> None:
