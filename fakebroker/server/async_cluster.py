@@ -217,7 +217,10 @@ class AsyncFakeCluster(Administration):
     async def reset(self) -> None:
         """Reset settings, followers, brokers, journal and clock, on the same ports. Drop topics, groups, transactions
         and quotas, except those of its scenario. Close all connections without responses to parked requests. Clients
-        that reconnect get no id of the old life (docs/addresses.md). A journal_file is continued."""
+        that reconnect get no id of the old life (docs/addresses.md). A journal_file is continued. Raises ConfigError if
+        the keys of tokens cannot be had again; nothing is changed then."""
+        self._at_home  # noqa: B018  or it is the wrong place to ask
+        await self._running_listeners.keys.renew()
         await self._change(self._reset)
 
     async def _reset(self, old: Driver) -> None:

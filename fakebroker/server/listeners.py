@@ -22,7 +22,7 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.running.no_more_files import Files
-from fakebroker.server.running.one_port import Port, bound_host
+from fakebroker.server.running.one_port import Port, bound_host, needs_resolver
 from fakebroker.server.security.listener_keys import ListenerKeys
 from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.turn.turns import turns
@@ -36,11 +36,17 @@ _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a
 
 @dataclass
 class _Added:
-    """The port of a listener that the settings of a broker have added; without a port if it could not be opened."""
+    """The port of a listener that the settings of a broker have added; without a port if it could not be opened, or as
+    long as a resolver looks for its host."""
 
     wanted: AddedListener
     place: Place
-    port: Port | None
+    port: Port | None = None
+    lookup: asyncio.Task[None] | None = None
+
+    def give_up_lookup(self) -> None:
+        if self.lookup is not None:
+            self.lookup.cancel()
 
 
 class Listeners:
@@ -58,7 +64,7 @@ class Listeners:
         self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
         self._added: dict[int, dict[str, _Added]] = {}  # by broker and name of the listener
         self._stopped = False
-        self._keys = ListenerKeys()
+        self.keys = ListenerKeys()
         self._listening: set[int] = set()  # brokers with a port that is to be open
         self._changes: dict[int, asyncio.Task[OSError | None]] = {}  # pending changes of ports
         self._driver: Driver
@@ -105,7 +111,7 @@ class Listeners:
         cannot be used."""
         for broker_id, ports in self._ports.items():
             for place, _ in ports:
-                await self._keys.fetch(self._driver.cluster.sasl.mechanisms, broker_id, place.listener)
+                await self.keys.begin(self._driver.cluster.sasl.mechanisms, broker_id, place.listener)
                 self._check(broker_id, place.listener)
         for broker_id in self._ports:
             self._begin_change(broker_id)
@@ -118,13 +124,12 @@ class Listeners:
         """Make the context of a listener with TLS, and read its file of keys. Raises ConfigError."""
         if self.contexts is not None and listener.has_tls:
             self.contexts.context(self._driver.config_of(broker_id, listener), broker_id, listener.name)
-        self._keys.read(self._driver.cluster.sasl.mechanisms, broker_id, listener)
+        self.keys.read(self._driver.cluster.sasl.mechanisms, broker_id, listener)
 
     async def retire(self, old: Driver) -> None:
         """Close the connections of a cluster that was replaced, and listen for the new one."""
         old.on_listening = old.on_listeners_changed = _ignore
         old.stop()
-        self._keys.stop()
         for transport in old.transports.values():
             transport.abort()  # before any await: no client is to get an id of the old life after the new one began
         try:
@@ -141,6 +146,8 @@ class Listeners:
     async def stop(self) -> None:
         """Close every connection and release the ports. Parked requests get no response, as when a broker stops."""
         self._stopped = True
+        for each in [each for added in self._added.values() for each in added.values()]:
+            each.give_up_lookup()
         await self.settled()
         self._driver.stop()
         await asyncio.gather(*(port.refuse() for port in self._all_ports))
@@ -154,7 +161,7 @@ class Listeners:
 
     def close(self) -> None:
         """Release the ports."""
-        self._keys.stop()
+        self.keys.stop()
         for port in self._all_ports:
             port.close()
         self._ports.clear()
@@ -206,7 +213,7 @@ class Listeners:
         if listens:
             self._listening.add(broker_id)
             added = self._added[broker_id]
-            for name in [name for name, each in added.items() if each.port is None]:
+            for name in [name for name, each in added.items() if each.port is None and each.lookup is None]:
                 del added[name]  # a broker tries again when it starts
         else:
             self._listening.discard(broker_id)
@@ -251,18 +258,31 @@ class Listeners:
         return next((each for name, each in self._added[broker_id].items() if wanted.get(name) != each.wanted), None)
 
     def _new(self, broker_id: int) -> AddedListener | None:
-        """Return a listener of a running broker that has no port yet."""
-        if broker_id not in self._listening:
+        """Return a listener of a running broker that has no port yet. One host after the other is looked for."""
+        added = self._added[broker_id]
+        is_looking = any(each.lookup is not None for each in added.values())
+        if self._stopped or is_looking or broker_id not in self._listening:
             return None
-        return next(
-            (each for name, each in self._wanted(broker_id).items() if name not in self._added[broker_id]), None
-        )
+        return next((each for name, each in self._wanted(broker_id).items() if name not in added), None)
 
     async def _add(self, broker_id: int, new: AddedListener) -> None:
-        """Reserve the port of an added listener. As in Kafka, one that cannot be opened is an error in the log."""
+        """Reserve the port of an added listener. A resolver may take long: other changes do not wait for it."""
         place = Place(new.host, new.port, "", 0, listener=new.listener)
-        added = self._added[broker_id][new.listener.name] = _Added(new, place, None)
+        added = self._added[broker_id][new.listener.name] = _Added(new, place)
         await turns(1)  # a value may have thousands of them, and other clients have their turn
+        if needs_resolver(bound_host(new.host)):
+            added.lookup = self._loop.create_task(self._look_up(broker_id, added))
+        else:
+            await self._take_added(broker_id, added)
+
+    async def _look_up(self, broker_id: int, added: _Added) -> None:
+        await self._take_added(broker_id, added)
+        added.lookup = None
+        self._begin_change(broker_id)
+
+    async def _take_added(self, broker_id: int, added: _Added) -> None:
+        """Reserve a port. As in Kafka, one that cannot be opened is an error in the log."""
+        new = added.wanted
         try:
             self._prepare(broker_id, new)
             added.port = await _take(new.host, new.port)
@@ -277,6 +297,7 @@ class Listeners:
         self._check(broker_id, new.listener)
 
     async def _remove(self, broker_id: int, gone: _Added) -> None:
+        gone.give_up_lookup()
         if gone.port is not None:
             await self._close_ports(broker_id, [gone.port], gone.wanted.listener.name)
             gone.port.close()

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import pytest
 from support.messages import decode_response
-from support.ports import free_ports
+from support.ports import free_ports, is_open
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, fetch, metadata, produce
 from support.watchdog import LIMIT_S, join, wait_until, within
@@ -88,11 +88,7 @@ async def produced_async(endpoint: NodeEndpoint, timeout_ms: int = 50) -> tuple[
 
 
 def is_refused(endpoint: NodeEndpoint) -> bool:
-    try:
-        socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S).close()
-    except ConnectionRefusedError:
-        return True
-    return False
+    return not is_open(endpoint.port, endpoint.host)
 
 
 # Starting and stopping.

@@ -7,13 +7,15 @@ import errno
 import gc
 import logging
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
 from support.messages import decode_response
-from support.ports import free_ports
+from support.ports import free_ports, is_open
 from support.raw_client import RawClient
 from support.requests import METADATA, metadata, request
 from support.watchdog import LIMIT_S, until, wait_until, within
@@ -26,7 +28,7 @@ from fakebroker.server.turn.turns import turns
 
 INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT,MORE:SSL"
-HOST = "127.0.0.1"
+HOST, NAME = "127.0.0.1", "slow.test"
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 if loops.NAME == "uvloop":
     LOOPS["uvloop"] = loops.new_event_loop
@@ -60,18 +62,6 @@ def alter(kafka: FakeCluster, *added: str, **settings: str) -> None:
         answered = client.ask(altering(endpoint, *added, **settings))
         _, answer = decode_response(INCREMENTAL_ALTER_CONFIGS, 1, answered)
     assert [(each.error_code, each.error_message) for each in answer.responses] == [(0, None)]
-
-
-def is_open(port: int) -> bool:
-    return can_connect(HOST, port)
-
-
-def can_connect(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), LIMIT_S).close()
-    except ConnectionRefusedError:
-        return False
-    return True
 
 
 def is_free(port: int) -> bool:
@@ -200,6 +190,73 @@ def test_a_free_port_of_an_added_listener_is_told_in_the_log(
     assert brokers_at(int(caplog.text.partition(told)[2].split()[0])) == 0
 
 
+class SlowResolver:
+    """A resolver that knows the name NAME, and responds when it is let go."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.asked = threading.Event()
+        self._goes_on = threading.Event()
+        self._look_up = socket.getaddrinfo
+        patch.setattr(socket, "getaddrinfo", self.look_up)
+
+    def look_up(self, host: str | None, *rest: Any, **named: Any) -> object:
+        if host != NAME or named["flags"] & socket.AI_NUMERICHOST:
+            return self._look_up(host, *rest, **named)
+        self.asked.set()
+        assert self._goes_on.wait(LIMIT_S), "the test did not let the resolver go"
+        return self._look_up(HOST, *rest, **named)
+
+    def let_go(self) -> None:
+        """Respond, and wait until that has reached the loop."""
+        self._goes_on.set()
+        for thread in threading.enumerate():
+            if thread.name == "fakebroker-resolver":
+                thread.join(LIMIT_S)
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowResolver]:
+    slow = SlowResolver(monkeypatch)
+    yield slow
+    slow.let_go()
+
+
+def test_nothing_waits_for_the_resolver_of_an_added_listener(
+    kafka: FakeCluster, port: int, resolver: SlowResolver
+) -> None:
+    alter(kafka, f"OUT://{NAME}:{port}")
+    assert resolver.asked.wait(LIMIT_S)
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()
+    assert brokers_at(kafka.endpoints[0].port) == 1
+    resolver.let_go()
+    opens(port)
+
+
+def test_a_listener_is_removed_while_a_resolver_looks_for_it(
+    kafka: FakeCluster, port: int, resolver: SlowResolver
+) -> None:
+    alter(kafka, f"OUT://{NAME}:{port}")
+    assert resolver.asked.wait(LIMIT_S)
+    alter(kafka, f"LOGIN://{HOST}:{port + 1}")
+    opens(port + 1)
+    resolver.let_go()
+    kafka.brokers[1].stop()
+    assert is_free(port)
+
+
+@pytest.mark.parametrize("end", [FakeCluster.stop, FakeCluster.reset])
+def test_a_cluster_ends_a_life_while_a_resolver_looks_for_a_host(
+    kafka: FakeCluster, port: int, resolver: SlowResolver, end: Callable[[FakeCluster], None]
+) -> None:
+    alter(kafka, f"OUT://{NAME}:{port}", f"LOGIN://{HOST}:{port + 1}")
+    assert resolver.asked.wait(LIMIT_S)
+    end(kafka)
+    resolver.let_go()
+    assert is_free(port)
+    assert is_free(port + 1)
+
+
 def test_a_port_that_was_in_use_opens_when_the_broker_starts_again(
     kafka: FakeCluster, port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -223,7 +280,7 @@ def test_stock_clients_connect_to_added_listeners_with_tls_and_sasl(port: int) -
         opens(port + 2)  # the last one
         kafka.users.add("alice", "secret")
         alter(kafka, *added, f"MORE://127.0.0.3:{port + 3}")
-        wait_until(lambda: can_connect("127.0.0.3", port + 3), "the listener MORE")
+        wait_until(lambda: is_open(port + 3, "127.0.0.3"), "the listener MORE")
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "alice"}
         tls = {"security.protocol": "SSL", "ssl.ca.location": str(kafka.tls.ca)}
         secured: dict[str, dict[str, str]] = {

@@ -6,6 +6,8 @@ import os
 import socket
 from contextlib import ExitStack
 
+from support.watchdog import LIMIT_S
+
 LOWEST, HIGHEST = 20_000, 30_000  # below those that the system hands out by itself
 APART = 60
 
@@ -32,5 +34,14 @@ def can_listen(address: str) -> bool:
     try:
         socket.create_server((address, 0), family=family).close()
     except OSError:
+        return False
+    return True
+
+
+def is_open(port: int, host: str = "127.0.0.1") -> bool:
+    """Return True if a connection is accepted there."""
+    try:
+        socket.create_connection((host, port), timeout=LIMIT_S).close()
+    except ConnectionRefusedError:
         return False
     return True

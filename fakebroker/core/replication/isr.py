@@ -133,6 +133,7 @@ def check_invariants(partition: Partition) -> None:
         assert isr or not partition.brokers.active(partition.elr), "an eligible broker could lead"
         return
     assert partition.leader_id in isr
+    assert partition.leader_id == partition.last_leader.broker_id
     assert len(partition.brokers.active(isr)) == len(isr), "a fenced broker in the ISR"
     end_offset = partition.leader_log.log_end_offset
     latest_epoch = partition.leader.leader_epochs.latest_epoch

@@ -93,16 +93,16 @@ class Partition(Assignment):
 
     @property
     def leader(self) -> Replica:
-        return self.last_leader if self.leader_id == self.last_leader.broker_id else self.replicas[self.leader_id]
+        assert self.leader_id != NO_LEADER
+        return self.last_leader
 
     @property
     def leader_log(self) -> Log:  # not by way of `leader`: read a dozen times for each produce
-        leader = self.last_leader
-        return leader.log if self.leader_id == leader.broker_id else self.replicas[self.leader_id].log
+        return self.last_leader.log
 
     @property
     def high_watermark(self) -> int:
-        return self.leader_log.high_watermark
+        return self.last_leader.log.high_watermark
 
     @property
     def effective_min_isr(self) -> int:

@@ -8,7 +8,7 @@ Theory   The keys are fetched before the listeners open; if that fails, the clus
          only the last 16 are remembered. A fetch that follows another one within 300 ms is left out, unless that had no
          keys: all clients together cause three fetches a second at most. A key that a server gets within these 300 ms
          is found by the next fetch: for its own id after a minute.
-         HTTP is spoken over asyncio's streams: a thread would delay the end of the process.
+         HTTP is read by h11 from asyncio's streams: a thread would delay the end of the process.
 Source   clients/.../security/oauthbearer/internals/secured/{RefreshingHttpsJwks,Retry}.java @ 4.4; jose4j's HttpsJwks @
          0.9.6, which leaves out fetches.
 Differs  Redirects are not followed. `https` trusts what OpenSSL trusts (`SSL_CERT_FILE`), and no trust store of a
@@ -24,15 +24,19 @@ import logging
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from http.client import HTTPException, HTTPResponse
-from io import BytesIO
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import SplitResult, urlsplit
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
-from fakebroker.server.oauth.jwks import SETTING, parse_keys, verify_with
+from fakebroker.extras import not_installed
+from fakebroker.server.oauth.jwks import EXTRA, SETTING, parse_keys, verify_with
 from fakebroker.server.oauth.public_keys import PublicKey
+
+try:
+    import h11
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(not_installed("a server of keys of tokens", "h11", EXTRA), name="h11") from None
 
 log = logging.getLogger("fakebroker")
 
@@ -78,8 +82,13 @@ class HttpKeys:
 
     async def begin(self) -> None:
         """Fetch the keys, and refresh them from now on. Raise ConfigError."""
-        self._keys = await self._fetched()
+        await self.renew()
         self._task = asyncio.get_running_loop().create_task(self._refresh())
+
+    async def renew(self) -> None:
+        """Fetch the keys as at the begin. Raise ConfigError; they stay as they were then."""
+        self._keys = await self._fetched()
+        self._missing.clear()
 
     def stop(self) -> None:
         """Fetch no more keys."""
@@ -113,9 +122,9 @@ class HttpKeys:
             except TimeoutError:
                 pass
             self._wanted.clear()
-            await self._renew()
+            await self._repeat()
 
-    async def _renew(self) -> None:
+    async def _repeat(self) -> None:
         loop = asyncio.get_running_loop()
         if self._keys and loop.time() - self._fetched_s < _REPRIEVE_S:
             return
@@ -142,7 +151,7 @@ class HttpKeys:
                 content = await self._get()
         except TimeoutError:
             raise self._failed(f"no whole response within {_MOST_S:g} s") from None
-        except (OSError, HTTPException, ValueError, OverflowError) as error:  # the last two of lengths beyond 64 bits
+        except (OSError, h11.RemoteProtocolError) as error:
             raise self._failed(f"{type(error).__name__} {error}") from None
         keys, left_out = await asyncio.to_thread(parse_keys, content, self._url)  # that of many keys takes long
         if left_out and left_out != self._left_out:
@@ -158,35 +167,38 @@ class HttpKeys:
         try:
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             host = parts.netloc.rpartition("@")[2]
-            lines = (f"GET {target} HTTP/1.1", f"Host: {host}", "Accept: application/json", "Connection: close")
-            writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii"))
-            received = bytearray()
-            while part := await reader.read(_READ_BYTES):
-                received += part
-                if len(received) > _MOST_BYTES:
-                    raise self._failed(f"the response has more than {_MOST_BYTES} bytes")
+            headers = [("Host", host), ("Accept", "application/json"), ("Connection", "close")]
+            http = h11.Connection(h11.CLIENT)
+            writer.write(http.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
+            http.send(h11.EndOfMessage())
+            return await self._body(http, reader)
         finally:
             writer.transport.abort()
             with suppress(OSError):
                 await writer.wait_closed()
-        response = HTTPResponse(_Received(bytes(received)))  # type: ignore[arg-type]
-        response.begin()
-        if response.status != 200:
-            raise self._failed(f"the server responds with {response.status} {response.reason}")
-        return response.read()
+
+    async def _body(self, http: h11.Connection, reader: asyncio.StreamReader) -> bytes:
+        """Read the response to its end. A server may leave the connection open."""
+        body, received = bytearray(), 0
+        while not isinstance(event := http.next_event(), h11.EndOfMessage):
+            match event:
+                case h11.NEED_DATA:
+                    part = await reader.read(_READ_BYTES)
+                    if not part and http.their_state is h11.SEND_RESPONSE:
+                        raise self._failed("the server ends the connection without a response")
+                    received += len(part)
+                    if received > _MOST_BYTES:
+                        raise self._failed(f"the response has more than {_MOST_BYTES} bytes")
+                    http.receive_data(part)
+                case h11.Response() if event.status_code != 200:
+                    reason = bytes(event.reason).decode("latin-1")
+                    raise self._failed(f"the server responds with {event.status_code} {reason}")
+                case h11.Data():
+                    body += event.data
+        return bytes(body)
 
     def _failed(self, reason: str) -> ConfigError:
         return ConfigError(f"{SETTING}: {self._url} cannot be read: {reason}")
-
-
-class _Received:
-    """A response that was received to its end, as a socket for the parser of the standard library."""
-
-    def __init__(self, received: bytes) -> None:
-        self._received = received
-
-    def makefile(self, mode: str) -> BytesIO:
-        return BytesIO(self._received)
 
 
 def _parts(url: str) -> SplitResult:

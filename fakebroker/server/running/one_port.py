@@ -17,7 +17,9 @@ import asyncio
 import errno
 import socket
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 from fakebroker.server.turn.turns import turns
@@ -31,6 +33,7 @@ _BACKLOG = 100  # the default of asyncio.
 _TURNS_BEFORE_CLOSE = 4
 
 _CAN_SHARE = sys.platform == "linux"
+_PASSIVE = socket.AI_PASSIVE
 
 _Info = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 
@@ -124,15 +127,50 @@ class Port:
         return [sock.fileno() for sock in (*self._keepers, *listening)]
 
 
+def needs_resolver(host: str | None) -> bool:
+    """Return False for an address, which is known at once."""
+    return _numeric(host, 0) is None
+
+
 async def _addresses(host: str | None, port: int) -> list[_Info]:
-    """Return the addresses of a host. A name is resolved by the loop, an address needs no resolver."""
-    asked: dict[str, Any] = {"type": socket.SOCK_STREAM, "flags": socket.AI_PASSIVE | socket.AI_NUMERICHOST}
+    """Return the addresses of a host, each once."""
+    found = _numeric(host, port)
+    return list(dict.fromkeys(await _resolved(host, port) if found is None else found))
+
+
+def _numeric(host: str | None, port: int) -> list[_Info] | None:
     try:
-        found = socket.getaddrinfo(host, port, **asked)
+        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_PASSIVE | socket.AI_NUMERICHOST)]
     except (socket.gaierror, ValueError):
-        asked["flags"] = socket.AI_PASSIVE
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, **asked)
-    return list(dict.fromkeys(found))
+        return None
+
+
+async def _resolved(host: str | None, port: int) -> list[_Info]:
+    """Return the addresses of a name. A resolver can take many seconds and cannot be interrupted. The threads of the
+    loop would delay the end of the process by that; this one does not."""
+    loop = asyncio.get_running_loop()
+    resolved: asyncio.Future[list[_Info]] = loop.create_future()
+
+    def end(found: list[_Info], error: Exception | None) -> None:
+        if resolved.cancelled():
+            return
+        if error is None:
+            resolved.set_result(found)
+        else:
+            resolved.set_exception(error)
+
+    def resolve() -> None:
+        found: list[_Info] = []
+        failed: Exception | None = None
+        try:
+            found += socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_PASSIVE)
+        except Exception as error:
+            failed = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(end, found, failed)
+
+    threading.Thread(target=resolve, name="fakebroker-resolver", daemon=True).start()
+    return await resolved
 
 
 def _keeper(info: _Info, port: int) -> socket.socket | None:

@@ -1,7 +1,8 @@
 """The keys with which listeners verify tokens: `sasl.oauthbearer.jwks.endpoint.url`.
 
-Theory   Keys of a file are read when a listener opens. Keys of a server are fetched for the listeners of the start
-         only: no client that may alter settings can make the broker fetch something.
+Theory   Those of the listeners of the start are kept beyond a reset, which gets them again before it changes anything.
+         Keys of a server are fetched for these listeners only: no client that may alter settings can make the broker
+         fetch something. Keys of a file are read when the listener opens.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
 from fakebroker.core.security.identity import Listener
+from fakebroker.core.security.sasl.signed_jwt import Verify
 
 if TYPE_CHECKING:
     from fakebroker.server.oauth.http_keys import HttpKeys
@@ -19,30 +21,50 @@ class ListenerKeys:
     """Gives the keys to the mechanisms of the present cluster. Use it on one running event loop."""
 
     def __init__(self) -> None:
-        self._fetched: list[HttpKeys] = []
+        self._of_servers: dict[str, HttpKeys] = {}  # of the listeners of the start, by URL
+        self._of_files: dict[str, Verify] = {}
 
-    async def fetch(self, mechanisms: SaslMechanisms, broker_id: int, listener: Listener) -> None:
-        """Fetch the keys of a listener, if a server has them, and refresh them from now on. Raise ConfigError."""
+    async def begin(self, mechanisms: SaslMechanisms, broker_id: int, listener: Listener) -> None:
+        """Give a listener of the start its keys, and refresh those of a server from now on. Raise ConfigError,
+        and ModuleNotFoundError without the extra."""
         url = _missing(mechanisms, broker_id, listener)
         if url.startswith(("http:", "https:")):
             from fakebroker.server.oauth.http_keys import HttpKeys  # imported here: few clusters have such keys
 
-            keys = HttpKeys(url, mechanisms.token_config(broker_id, listener))
-            await keys.begin()
-            self._fetched.append(keys)
-            mechanisms.keys[url] = keys.verify
+            if url not in self._of_servers:
+                keys = HttpKeys(url, mechanisms.token_config(broker_id, listener))
+                await keys.begin()
+                self._of_servers[url] = keys
+            mechanisms.keys[url] = self._of_servers[url].verify
+        elif url:
+            if url not in self._of_files:
+                self._of_files[url] = _read(url)
+            mechanisms.keys[url] = self._of_files[url]
+
+    async def renew(self) -> None:
+        """Get the keys of the listeners of the start again. Raise ConfigError; the listeners have those of before
+        then."""
+        files = {url: _read(url) for url in self._of_files}
+        for keys in list(self._of_servers.values()):
+            await keys.renew()
+        self._of_files = files
 
     def read(self, mechanisms: SaslMechanisms, broker_id: int, listener: Listener) -> None:
-        """Read the file of keys of a listener. Raise ConfigError, also for keys of a server that were not fetched."""
+        """Read the file of keys of a listener that was added. Raise ConfigError, also for keys of a server."""
         if url := _missing(mechanisms, broker_id, listener):
-            from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
-
-            mechanisms.keys[url] = verifier_of(url)
+            mechanisms.keys[url] = _read(url)
 
     def stop(self) -> None:
         """Refresh no keys any more."""
-        while self._fetched:
-            self._fetched.pop().stop()
+        for keys in self._of_servers.values():
+            keys.stop()
+        self._of_servers.clear()
+
+
+def _read(url: str) -> Verify:
+    from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
+
+    return verifier_of(url)
 
 
 def _missing(mechanisms: SaslMechanisms, broker_id: int, listener: Listener) -> str:

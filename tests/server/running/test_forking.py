@@ -6,7 +6,6 @@ import asyncio
 import json
 import multiprocessing
 import os
-import socket
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.ports import is_open
 from support.raw_client import RawClient
 from support.requests import Produced, api_versions, produce
-from support.watchdog import LIMIT_S, join, within
+from support.watchdog import join, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -85,11 +85,7 @@ def outcome(use: Callable[[], object]) -> str:
 
 
 def is_refused(endpoint: NodeEndpoint) -> bool:
-    try:
-        socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S).close()
-    except ConnectionRefusedError:
-        return True
-    return False
+    return not is_open(endpoint.port, endpoint.host)
 
 
 def test_each_call_in_the_child_says_what_is_wrong(kafka: FakeCluster) -> None:

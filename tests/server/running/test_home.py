@@ -6,13 +6,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import socket
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
-from support.ports import free_ports
-from support.watchdog import LIMIT_S, within
+from support.ports import free_ports, is_open
+from support.watchdog import within
 
 from fakebroker import AsyncFakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -47,11 +46,7 @@ def run(new_loop: NewLoop, work: Callable[[], Awaitable[None]]) -> None:
 
 
 def is_refused(endpoint: NodeEndpoint) -> bool:
-    try:
-        socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S).close()
-    except ConnectionRefusedError:
-        return True
-    return False
+    return not is_open(endpoint.port, endpoint.host)
 
 
 # Two tasks.
