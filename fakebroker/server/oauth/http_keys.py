@@ -6,8 +6,9 @@ Theory   The keys are fetched before the listeners open; if that fails, the clus
          `retry.backoff.max.ms` have passed. The known keys stay meanwhile.
          A client that is not authenticated may name any key. So a key that stays unknown is fetched once a minute, and
          only the last 16 are remembered. A fetch that follows another one within 300 ms is left out, unless that had no
-         keys: all clients together cause three fetches a second at most. A key that a server gets within these 300 ms
-         is found by the next fetch: for its own id after a minute.
+         keys: all clients together cause a few fetches a second at most. A key that a server gets within these 300 ms
+         is found by the next fetch: for its own id after a minute. The first fetch does not count: Kafka's start takes
+         longer, and here a test may change the keys at once.
          HTTP is read by h11 from asyncio's streams: a thread would delay the end of the process.
 Source   clients/.../security/oauthbearer/internals/secured/{RefreshingHttpsJwks,Retry}.java @ 4.4; jose4j's HttpsJwks @
          0.9.6, which leaves out fetches.
@@ -24,6 +25,7 @@ import logging
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from math import inf
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import SplitResult, urlsplit
 
@@ -75,7 +77,7 @@ class HttpKeys:
         )
         self._keys: list[PublicKey] = []
         self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
-        self._fetched_s = 0.0  # when the keys were fetched, on the clock of the event loop
+        self._refreshed_s = -inf  # when the keys were fetched again, on the clock of the event loop
         self._left_out = ""  # what the log says of keys that cannot be used
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -89,6 +91,7 @@ class HttpKeys:
         """Fetch the keys as at the begin. Raise ConfigError; they stay as they were then."""
         self._keys = await self._fetched()
         self._missing.clear()
+        self._refreshed_s = -inf
 
     def stop(self) -> None:
         """Fetch no more keys."""
@@ -126,7 +129,7 @@ class HttpKeys:
 
     async def _repeat(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._keys and loop.time() - self._fetched_s < _REPRIEVE_S:
+        if self._keys and loop.time() - self._refreshed_s < _REPRIEVE_S:
             return
         end_s, pause_s = loop.time() + self._pauses.backoff_max_s, self._pauses.backoff_s
         while True:
@@ -140,6 +143,7 @@ class HttpKeys:
                 await asyncio.sleep(pause_s)
                 pause_s *= 2
             else:
+                self._refreshed_s = loop.time()
                 for key in self._keys:
                     if key.key_id is not None:
                         self._missing.pop(key.key_id, None)
@@ -156,7 +160,7 @@ class HttpKeys:
         keys, left_out = await asyncio.to_thread(parse_keys, content, self._url)  # that of many keys takes long
         if left_out and left_out != self._left_out:
             log.warning(left_out)
-        self._left_out, self._fetched_s = left_out, asyncio.get_running_loop().time()
+        self._left_out = left_out
         return keys
 
     async def _get(self) -> bytes:
