@@ -66,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "timingwheel",
     },
-    "fakebroker.server.oauth": {"fakebroker.core", "fakebroker.extras", "h11", "joserfc"},
+    "fakebroker.server.oauth": {"fakebroker.core", "fakebroker.extras", "cryptography", "h11", "joserfc"},
     "fakebroker.server.tls": {
         "fakebroker.server",
         "fakebroker.core",

@@ -205,6 +205,15 @@ def test_a_server_properties_with_an_authorizer_and_users_of_the_command_line(tm
             "--acl 'topic=a,group=b,operation=read' has 'group=b': an ACL has one resource, so make one more for that",
         ),
         (
+            ("--acl", "topic=a,operation=read,principal=User:a,permision=deny"),
+            "--acl 'topic=a,operation=read,principal=User:a,permision=deny' has 'permision=deny': neither an ACL nor a "
+            "certificate's name has 'permision'; did you mean 'permission'?",
+        ),
+        (
+            ("--acl", "topic=a,operation=read", "--config", "authorizer.class.name="),
+            "--acl needs an authorizer: leave out authorizer.class.name",
+        ),
+        (
             ("--user", "a=b", "--listener", "SSL"),
             "a listener with SASL is missing, which --user needs: add SASL_PLAINTEXT to --listener",
         ),

@@ -140,7 +140,7 @@ class Arguments:
             acls=() if spec.acls is None else read_acls(spec.acls),
         )
         if spec.acls is not None and not settings.authorizer_class_name:
-            raise OptionError("{} need an authorizer: leave out authorizer.class.name", "acls")
+            raise OptionError("{} needs an authorizer: leave out authorizer.class.name", "acls")
         if spec.users is not None and not any(place.listener.has_sasl for place in arguments.places):
             raise OptionError(
                 "a listener with SASL is missing, which {} needs: add SASL_PLAINTEXT to {}", "users", "listeners"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.spelling import did_you_mean
+from fakebroker.spelling import closest, did_you_mean
 
 TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 _ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
@@ -156,16 +156,18 @@ def parse_acl(text: str) -> dict[str, str]:
     of a value, as in User:CN=alice,O=x, unless the next key follows it."""
     from fakebroker.server.security.acls_in_hand import KEYS, read_acl  # imported here: few clusters have ACLs
 
-    resource, *entries = re.split(rf",\s*(?=(?:{'|'.join(KEYS[2:])})=)", text)
+    resource, *entries = _acl_entries(text, KEYS[2:])
     resource_type, equals, name = resource.partition("=")
+    if "," in text and resource_type in KEYS[2:]:
+        raise ValueError(f"{text!r} begins with {resource_type!r}: the resource comes first, as in {_AN_ACL}")
     acl = {"resource_type": resource_type, "name": name}
     for entry in entries:
         key, _, value = entry.partition("=")
         if key in acl:
             raise ValueError(f"{text!r} has {key!r} twice")
         acl[key] = value
-    for key in ("name", "host", "principal"):
-        _refuse_items(text, key, acl.get(key, ""))
+    for key, value in acl.items():
+        _refuse_items(text, key, value)
     if not equals or resource_type in KEYS or "operation" not in acl:
         raise ValueError(f"{text!r} is not {ACL_FORM}, as in {_AN_ACL}")
     if resource_type.lower() == "topic" and "," in name:
@@ -177,18 +179,41 @@ def parse_acl(text: str) -> dict[str, str]:
     return acl
 
 
+def _acl_entries(text: str, keys: Sequence[str]) -> list[str]:
+    """Split the text of an ACL at the commas that one of the keys follows. In a principal a backslash takes the meaning
+    from the comma behind it, as in a distinguished name."""
+    entries, begin = [], 0
+    for comma in re.finditer(rf",\s*(?=(?:{'|'.join(keys)})=)", text):
+        entry = text[begin : comma.start()]
+        backslashes = len(entry) - len(entry.rstrip("\\"))
+        if not entry.startswith("principal=") or backslashes % 2 == 0:
+            entries.append(entry)
+            begin = comma.end()
+    return [*entries, text[begin:]]
+
+
 def _refuse_items(text: str, of: str, value: str) -> None:
-    """Raise ValueError if there are items of the form KEY=VALUE in the value of a key of an ACL. In a principal, as in
-    User:CN=alice,O=x, only the keys of resources are known not to be its own."""
+    """Raise ValueError if there are items of the form KEY=VALUE in the value of a key of an ACL. A principal, as in
+    User:CN=alice,O=x, may have the attributes of a distinguished name."""
     from fakebroker.core.security.acl_binding import ResourceType  # imported here: few clusters have ACLs
+    from fakebroker.server.made.attribute_types import is_attribute_type
     from fakebroker.server.security.acls_in_hand import KEYS
 
-    for item in value.split(",")[1:]:
+    items = re.findall(r"(?:\\.|[^,\\])+", value) if of == "principal" else value.split(",")
+    for item in items[1:]:
         key, equals, _ = item.strip().partition("=")
+        key = key.rstrip()
+        if not equals and of == "principal" and key in KEYS:
+            raise ValueError(f"{text!r} has {key!r} without a value")
         if equals and key.upper().replace("-", "_") in ResourceType.__members__:
             raise ValueError(f"{text!r} has {item.strip()!r}: an ACL has one resource, so make one more for that")
         if equals and of != "principal":
             raise ValueError(f"{text!r} has {item.strip()!r}: an ACL has no {key!r}; {did_you_mean(key, KEYS[2:])}")
+        if equals and not is_attribute_type(key):
+            hint = did_you_mean(key, KEYS[2:])
+            raise ValueError(
+                f"{text!r} has {item.strip()!r}: neither an ACL nor a certificate's name has {key!r}; {hint}"
+            )
 
 
 def parse_quota(text: str) -> QuotaSpec:
@@ -207,7 +232,9 @@ def parse_quota(text: str) -> QuotaSpec:
         try:
             quotas[name] = float(value)
         except ValueError:
-            raise ValueError(f"{text!r}: {value!r} is not a number") from None
+            near = closest(name, _ENTITY)
+            hint = f"; did you mean {near[0]!r} with {name!r}?" if near else ""
+            raise ValueError(f"{text!r}: {value!r} is not a number{hint}") from None
     if not entity or not quotas:
         missing = "quota" if entity else "user or client-id"
         raise ValueError(f"{text!r} has no {missing}, as in {_A_QUOTA}")

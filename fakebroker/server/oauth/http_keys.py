@@ -4,12 +4,17 @@ Theory   The keys are fetched before the listeners open; if that fails, the clus
          them each `refresh.ms`, and at once when a token names a key that is unknown. That token is refused; the client
          tries again. A fetch that fails is repeated, each pause twice as long as the one before, until
          `retry.backoff.max.ms` have passed. The known keys stay meanwhile.
-         A token may name any key, so each unknown one counts once a minute, and only the last 16 are remembered.
+         A client that is not authenticated may name any key. So a key that stays unknown is fetched once a minute, and
+         only the last 16 are remembered. A fetch that follows another one within 300 ms is left out, unless that had no
+         keys: all clients together cause a few fetches a second at most. A key that a server gets within these 300 ms
+         is found by the next fetch: for its own id after a minute. The first fetch does not count: Kafka's start takes
+         longer, and here a test may change the keys at once.
          HTTP is read by h11 from asyncio's streams: a thread would delay the end of the process.
-Source   clients/.../security/oauthbearer/internals/secured/{RefreshingHttpsJwks,Retry}.java @ 4.4.
+Source   clients/.../security/oauthbearer/internals/secured/{RefreshingHttpsJwks,Retry}.java @ 4.4; jose4j's HttpsJwks @
+         0.9.6, which leaves out fetches.
 Differs  Redirects are not followed. `https` trusts what OpenSSL trusts (`SSL_CERT_FILE`), and no trust store of a
          `sasl.jaas.config`. Kafka also wants the URL in a system property. A response has at most 1 MiB, and takes at
-         most 10 s.
+         most 10 s. The interval of `refresh.ms` begins with each fetch.
 Units    milliseconds of real time, also if the clock of the cluster is a manual one: the server is outside of it.
 """
 
@@ -20,21 +25,20 @@ import logging
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from math import inf
+from typing import Any, Final, NamedTuple, final
 from urllib.parse import SplitResult, urlsplit
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.extras import not_installed
 from fakebroker.server.oauth.jwks import EXTRA, SETTING, parse_keys, verify_with
+from fakebroker.server.oauth.public_keys import PublicKey
 
 try:
     import h11
 except ModuleNotFoundError:
     raise ModuleNotFoundError(not_installed("a server of keys of tokens", "h11", EXTRA), name="h11") from None
-
-if TYPE_CHECKING:
-    from joserfc.jwk import ECKey, RSAKey
 
 log = logging.getLogger("fakebroker")
 
@@ -45,6 +49,7 @@ _READ_BYTES: Final = 1 << 16
 _MISSING_IDS: Final = 16
 _MISSING_ID_S: Final = 60.0
 _MISSING_ID_CHARACTERS: Final = 1_000
+_REPRIEVE_S: Final = 0.3
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -70,8 +75,9 @@ class HttpKeys:
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms / 1000,
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
         )
-        self._keys: list[ECKey | RSAKey] = []
+        self._keys: list[PublicKey] = []
         self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
+        self._refreshed_s = -inf  # when the keys were fetched again, on the clock of the event loop
         self._left_out = ""  # what the log says of keys that cannot be used
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -85,6 +91,7 @@ class HttpKeys:
         """Fetch the keys as at the begin. Raise ConfigError; they stay as they were then."""
         self._keys = await self._fetched()
         self._missing.clear()
+        self._refreshed_s = -inf
 
     def stop(self) -> None:
         """Fetch no more keys."""
@@ -101,8 +108,9 @@ class HttpKeys:
         if not isinstance(key_id, str) or len(key_id) > _MISSING_ID_CHARACTERS:
             return
         now_s = asyncio.get_running_loop().time()
-        if self._missing.pop(key_id, 0.0) > now_s:
-            self._missing[key_id] = now_s + _MISSING_ID_S
+        until_s = self._missing.pop(key_id, 0.0)
+        if until_s > now_s:
+            self._missing[key_id] = until_s  # the last of the 16 again
             return
         self._missing[key_id] = now_s + _MISSING_ID_S
         if len(self._missing) > _MISSING_IDS:
@@ -121,6 +129,8 @@ class HttpKeys:
 
     async def _repeat(self) -> None:
         loop = asyncio.get_running_loop()
+        if self._keys and loop.time() - self._refreshed_s < _REPRIEVE_S:
+            return
         end_s, pause_s = loop.time() + self._pauses.backoff_max_s, self._pauses.backoff_s
         while True:
             try:
@@ -133,11 +143,13 @@ class HttpKeys:
                 await asyncio.sleep(pause_s)
                 pause_s *= 2
             else:
+                self._refreshed_s = loop.time()
                 for key in self._keys:
-                    self._missing.pop(str(key.as_dict(private=False).get("kid")), None)
+                    if key.key_id is not None:
+                        self._missing.pop(key.key_id, None)
                 return
 
-    async def _fetched(self) -> list[ECKey | RSAKey]:
+    async def _fetched(self) -> list[PublicKey]:
         try:
             async with asyncio.timeout(_MOST_S):
                 content = await self._get()

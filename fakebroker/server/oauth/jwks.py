@@ -1,12 +1,13 @@
 """Signatures of tokens, and the public keys that verify them: of this cluster, of a file, or of a server.
 
 Theory   `sasl.oauthbearer.jwks.endpoint.url` may name a file with a set of keys (RFC 7517): `file:///keys.json`. It is
-         read when the listeners open, as in Kafka. Keys of a server are in http_keys.py. A token names its key by
-         `kid`. Without a `kid` the first key of the algorithm's type is taken, as jose4j does it. Only algorithms with
-         a public key are accepted: an HMAC with the public key as its secret is no signature, nor is `none`.
+         read when the listeners open, as in Kafka. Keys of a server are in http_keys.py, and public_keys.py chooses the
+         key of a token. Only algorithms with a public key are accepted: an HMAC with the public key as its secret is no
+         signature, nor is `none`. Other members of a token's header have no effect, as in jose4j, except `crit`.
          A key that cannot be used is left out, even if no other is left, as jose4j does it; the log has a warning.
 Source   clients/.../security/oauthbearer/internals/secured/JwksFileVerificationKeyResolver.java @ 4.4;
-         jose4j's JsonWebKeySet (run with sets of such keys) and VerificationJwkSelector @ 0.9.6.
+         jose4j's JsonWebKeySet (run with sets of such keys) @ 0.9.6.
+Differs  Keys of the types oct and OKP are left out, too. jose4j takes them, for HS256 to HS512 and EdDSA.
 Errors   ConfigError for a file that cannot be used, TokenRefused for a token.
 """
 
@@ -23,6 +24,7 @@ from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
 from fakebroker.core.security.sasl.signed_jwt import Verify
 from fakebroker.extras import not_installed
+from fakebroker.server.oauth.public_keys import ALGORITHMS, KEY_TYPES, PublicKey, chosen, read_key
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -32,12 +34,10 @@ log = logging.getLogger("fakebroker")
 
 SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 EXTRA: Final = "security"
-_CURVES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
-# The members of a key that are read. To complete the private ones of RSA can take minutes.
-_PUBLIC: Final = ("kty", "kid", "use", "alg", "key_ops", "n", "e", "crv", "x", "y")
+_NESTED: Final = ("jwt", "application/jwt")  # the types of the content of a token in a token
 _TOLD: Final = 3  # keys that cannot be used, in the log
 _TOLD_CHARACTERS: Final = 80
-_ALGORITHMS: Final = (*_CURVES, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_MOST_BYTES: Final = 1 << 20  # of each part of a token: those of the library are too small for chains of certificates
 
 
 def verified_claims(
@@ -47,8 +47,11 @@ def verified_claims(
     from joserfc import jws
     from joserfc.errors import JoseError
 
+    registry = jws.JWSRegistry(algorithms=algorithms, strict_check_header=False)
+    registry.header_registry = {"b64": registry.header_registry["b64"]}  # all that a `crit` may name
+    registry.max_header_length = registry.max_payload_length = registry.max_signature_length = _MOST_BYTES
     try:
-        found = jws.deserialize_compact(token, find_key, algorithms=algorithms)  # type: ignore[arg-type]
+        found = jws.deserialize_compact(token, find_key, registry=registry)  # type: ignore[arg-type]
         claims = json.loads(found.payload)
     except (JoseError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         raise TokenRefused(f"Could not validate the access token: {type(error).__name__} {error}") from None
@@ -72,21 +75,25 @@ def verifier_of(url: str) -> Verify:
 
 
 def verify_with(
-    keys: Sequence[ECKey | RSAKey], token: str, on_missing: Callable[[object], None] | None = None
+    keys: Sequence[PublicKey], token: str, on_missing: Callable[[object], None] | None = None
 ) -> Mapping[str, Any]:
     """Return the claims of a token that one of the keys has signed. Raise TokenRefused. `on_missing` gets the id of a
     key that is not among them."""
 
     def find_key(signature: CompactSignature) -> ECKey | RSAKey:
         header = signature.headers()
-        try:
-            return _chosen(keys, str(header["alg"]), header.get("kid"))
-        except ValueError:
+        if (header.get("cty") or "").lower() in _NESTED:
+            raise ValueError("a token in a token is not read")
+        found = chosen(keys, header)
+        if found is None:
             if on_missing is not None:
                 on_missing(header.get("kid"))
-            raise
+            raise ValueError(f"no key with the id {header.get('kid')!r} is for {header['alg']}")
+        if not found.is_long_enough:
+            raise ValueError(f"the key with the id {found.key_id!r} is too short")
+        return found.key
 
-    return verified_claims(token, find_key, _ALGORITHMS)
+    return verified_claims(token, find_key, ALGORITHMS)
 
 
 def _file(url: str) -> Path:
@@ -99,24 +106,24 @@ def _file(url: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def parse_keys(content: bytes, where: str) -> tuple[list[ECKey | RSAKey], str]:
+def parse_keys(content: bytes, where: str) -> tuple[list[PublicKey], str]:
     """Return the keys of a set, and a sentence about those that cannot be used, if any. Raise ConfigError, and
     ModuleNotFoundError without the extra."""
     try:
-        from joserfc.jwk import import_key
+        import joserfc.jwk  # noqa: F401
     except ImportError as error:
         raise ModuleNotFoundError(
             not_installed("a check of signed tokens", error.name or "joserfc", EXTRA), name="joserfc"
         ) from None
-    keys: list[Any] = []
+    keys: list[PublicKey] = []
     wrong: list[str] = []
     try:
         for number, each in enumerate(_entries(json.loads(content))):
-            if each.get("kty") not in ("EC", "RSA"):
+            if each.get("kty") not in KEY_TYPES:
                 wrong.append(f"keys[{number}] is of the type {_short(each.get('kty'))}, and not EC or RSA")
                 continue
             try:
-                keys.append(import_key({name: each[name] for name in _PUBLIC if name in each}))
+                keys.append(read_key(each))
             except Exception as error:
                 wrong.append(f"keys[{number}] {type(error).__name__} {_short(str(error))}")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -139,14 +146,3 @@ def _short(value: object) -> str:
     """Return a value of a set for a line of the log."""
     text = ascii(value)
     return text if len(text) <= _TOLD_CHARACTERS else f"{text[:_TOLD_CHARACTERS]}..."
-
-
-def _chosen(keys: Sequence[ECKey | RSAKey], algorithm: str, key_id: object) -> ECKey | RSAKey:
-    """Return the key of a signature. Raise ValueError if there is none."""
-    curve = _CURVES.get(algorithm)
-    for key in keys:
-        values = key.as_dict(private=False)
-        fits = values.get("crv") == curve if curve is not None else values["kty"] == "RSA"
-        if fits and values.get("use", "sig") == "sig" and key_id in (None, values.get("kid")):
-            return key
-    raise ValueError(f"no key with the id {key_id!r} is for {algorithm}")

@@ -8,6 +8,8 @@ Theory   asyncio's own TLS tells a protocol of a connection when the handshake i
          takes 12 us, and OpenSSL uses all of those that it has in one call. So a step has limits of records of both
          kinds, and OpenSSL gets only a few records at once. The headers of records, which are in plain text, say where
          to cut. Bytes that are no TLS are cut anywhere, and OpenSSL refuses them.
+         Requests in front of bytes that are no TLS are handled. If both are in one read, the responses are lost,
+         as in Kafka, which does not handle the requests either.
          The peer ends its side by close_notify, perhaps right behind its last request. The protocol closes the
          connection when that request is handled, as at FIN without TLS. At FIN asyncio closes the socket at once. So
          the socket is not read while bytes wait for a step.
@@ -169,12 +171,16 @@ class TlsTransport(asyncio.Transport):
     # What the driver uses of a transport.
 
     def write(self, data: Any) -> None:
-        self._tls.write(data)
-        self._flush()
+        self.writelines((data,))
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        for data in list_of_data:
-            self._tls.write(data)
+        """Send data. They are lost if the peer has sent what is no TLS: OpenSSL encrypts nothing after that."""
+        try:
+            for data in list_of_data:
+                self._tls.write(data)
+        except ssl.SSLError:
+            if not self.has_ended:
+                raise
         self._flush()
 
     def close(self) -> None:

@@ -91,6 +91,29 @@ def test_a_quota_is_read(text: str, spec: QuotaSpec) -> None:
             },
         ),
         (
+            "topic=t,operation=read,principal=User:CN=a\\,host=b,1.2.840.113549.1.9.1=#1601,emailAddress=x, OU = y",
+            {
+                "resource_type": "topic",
+                "name": "t",
+                "operation": "read",
+                "principal": "User:CN=a\\,host=b,1.2.840.113549.1.9.1=#1601,emailAddress=x, OU = y",
+            },
+        ),
+        (
+            "topic=t,operation=read,principal=User:CN=a\\\\,host=10.0.0.1",
+            {
+                "resource_type": "topic",
+                "name": "t",
+                "operation": "read",
+                "principal": "User:CN=a\\\\",
+                "host": "10.0.0.1",
+            },
+        ),
+        (
+            "group=a\\,operation=read,principal=User:a,b",
+            {"resource_type": "group", "name": "a\\", "operation": "read", "principal": "User:a,b"},
+        ),
+        (
             "group=a,b,operation=read,permission=deny,pattern=prefixed",
             {"resource_type": "group", "name": "a,b", "operation": "read", "permission": "deny", "pattern": "prefixed"},
         ),
@@ -107,6 +130,7 @@ def test_an_acl_is_read(text: str, acl: dict[str, str]) -> None:
 ASSIGNED = r"is not NAME=\[\[BROKER,...\],...\]\[,config=value...\], as in kafkatest=\[\[3,1\],\[1,2\]\]"
 ACL = "is not RESOURCE=NAME,operation=OPERATION.*, as in topic=orders,operation=read,principal=User:alice"
 ONE_RESOURCE = "'topic=a,group=b,operation=read' has 'group=b': an ACL has one resource, so make one more for that"
+OF_A = "topic=a,operation=read,principal=User:CN=a"
 QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
 
 
@@ -139,11 +163,32 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_acl, "topic=a,operation=read,host=*,transactional_id=b", "an ACL has one resource"),
         (parse_acl, "topic=a,hots=*,operation=read", "'hots=\\*': an ACL has no 'hots'; did you mean 'host'?"),
         (parse_acl, "topic=a,operation=read,host=*,prinzipal=b", "no 'prinzipal'; did you mean 'principal'?"),
+        (
+            parse_acl,
+            f"{OF_A},permissions=deny",
+            "'permissions=deny': neither .* name has .*; did you mean 'permission'",
+        ),
+        (parse_acl, f"{OF_A},O=x,Permission=deny", "'Permission=deny': neither .* did you mean 'permission'"),
+        (parse_acl, f"{OF_A}, hosts = b", "'hosts = b': neither an ACL nor a certificate's name has 'hosts'; did you"),
+        (parse_acl, f"{OF_A},foo=b", "has 'foo=b': .* has 'foo'; there are operation, principal, host, permission, p"),
+        (parse_acl, f"{OF_A},host", "has 'host' without a value"),
+        (parse_acl, f"{OF_A},1.2.x=b", "has '1.2.x=b': neither an ACL"),
+        (parse_acl, "principal=User:a,topic=o,operation=read", "begins with 'principal': the resource comes first, as"),
+        (parse_acl, "operation=read,topic=o", "begins with 'operation': the resource comes first"),
+        (parse_acl, "topic=o,operation=read,hots=x", "'hots=x': an ACL has no 'hots'; did you mean 'host'"),
+        (parse_acl, "topic=o,operation=read,permission=deny,group=x", "'group=x': an ACL has one resource"),
+        (parse_acl, "host=*,operation=read", "begins with 'host': the resource comes first, as in topic=orders,"),
         (parse_acl, "topic=a,b,operation=read", "'topic=a,b,operation=read' has a comma in the name of a topic; name"),
         (parse_quota, "loader", QUOTA),
         (parse_quota, "client-id=a", "has no quota"),
         (parse_quota, "producer_byte_rate=1", "has no user or client-id"),
-        (parse_quota, "client-id=a,producer_byte_rate=x", "'x' is not a number"),
+        (parse_quota, "client-id=a,producer_byte_rate=x", "'x' is not a number$"),
+        (parse_quota, "usr=u,producer_byte_rate=1", "'u' is not a number; did you mean 'user' with 'usr'"),
+        (
+            parse_quota,
+            "client_id=u,producer_byte_rate=1",
+            "'u' is not a number; did you mean 'client-id' with 'client_id'",
+        ),
     ],
 )
 def test_what_says_nothing_is_refused(read: Callable[[str], Any], text: str, sentence: str) -> None:

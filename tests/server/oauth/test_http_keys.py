@@ -37,6 +37,12 @@ ENDPOINT = "sasl.oauthbearer.jwks.endpoint."
 _TURNS_TO_TAKE = 5  # from accepting a connection to the first step of `take`
 
 
+@pytest.fixture(autouse=True)
+def without_reprieve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a fetch follow another one at once."""
+    monkeypatch.setattr(http_keys, "_REPRIEVE_S", 0.0)
+
+
 class KeyServer:
     """A server of one set of keys. `response` is all that it sends; None stalls."""
 
@@ -132,6 +138,58 @@ def test_an_unknown_key_is_fetched_once_a_minute() -> None:
                 await until(lambda: is_taken(keys, TOKEN), "the key")
                 assert len(server.requests) == 3
                 assert keys._missing == {}
+
+    run(test())
+
+
+def test_an_unknown_key_is_fetched_again_after_a_minute_of_tries() -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server) as keys:
+            keys._expedite("often")
+            keys._expedite("other")
+            [(_, until_s), _] = keys._missing.items()
+            assert until_s > asyncio.get_running_loop().time()
+            keys._expedite("often")
+            assert list(keys._missing) == ["other", "often"]
+            assert keys._missing["often"] == until_s
+            await until(lambda: len(server.requests) == 2, "the fetch")
+            keys._missing["often"] = 0.0
+            keys._expedite("often")
+            assert keys._missing["often"] >= until_s
+            await until(lambda: len(server.requests) == 3, "the next fetch")
+
+    run(test())
+
+
+def test_fetches_for_many_unknown_keys_have_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server) as keys:
+            monkeypatch.setattr(http_keys, "_REPRIEVE_S", 600.0)
+            keys._expedite("first")
+            await until(lambda: keys._refreshed_s > 0, "a fetch")
+            for number in range(20):
+                keys._expedite(str(number))
+                await until(lambda: not keys._wanted.is_set(), "the task")
+            await turns(_TURNS_TO_TAKE)
+            assert len(server.requests) == 2
+            await keys.renew()
+            keys._expedite("later")
+            await until(lambda: len(server.requests) == 4, "a fetch")
+
+    run(test())
+
+
+def test_a_set_without_keys_is_fetched_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        monkeypatch.setattr(http_keys, "_REPRIEVE_S", 600.0)
+        async with key_server() as server:
+            server.serve_keys({"keys": []})
+            async with fetched(server) as keys:
+                keys._expedite("first")
+                await until(lambda: keys._refreshed_s > 0, "a fetch")
+                server.serve_keys(SIGNER.jwks)
+                assert not is_taken(keys, TOKEN)
+                await until(lambda: is_taken(keys, TOKEN), "the key")
 
     run(test())
 

@@ -151,4 +151,4 @@ def test_the_private_members_of_a_key_are_not_read() -> None:
     key = {"kty": "RSA", "n": modulus, "e": "AQAB", "d": "AQAB"}
     keys, left_out = parse_keys(json.dumps({"keys": [key]}).encode(), "here")
     assert (len(keys), left_out) == (1, "")
-    assert not keys[0].is_private
+    assert not keys[0].key.is_private

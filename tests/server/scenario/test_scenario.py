@@ -62,7 +62,7 @@ MISTAKES = [
         "acls",
         "acls[1]: there is no AclOperation 'reed'",
     ),
-    ("acls: []\nconfig: {authorizer.class.name: ''}", (1, 1), "acls", "acls need an authorizer"),
+    ("acls: []\nconfig: {authorizer.class.name: ''}", (1, 1), "acls", "acls needs an authorizer"),
     ("faults: [{when: {principal: al}, do: drop}]", (1, 10), "faults", "'principal' must be TYPE:NAME"),
     ("faults: [{preset: gc_pauze}]", (1, 10), "faults", "there is no preset 'gc_pauze': 'gc_pause' may be meant"),
     (

@@ -132,7 +132,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"acls": [AN_ACL], "config": {"authorizer.class.name": ""}},
         ValueError,
-        "acls need an authorizer: leave out authorizer.class.name",
+        "acls needs an authorizer: leave out authorizer.class.name",
     ),
 ]
 

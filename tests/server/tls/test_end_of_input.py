@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ssl
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from support.messages import decode_response
@@ -53,6 +54,14 @@ def with_nonsense_behind(kafka: FakeCluster, requests: Sequence[bytes]) -> RawCl
     client.send_encrypted()
     client.send(bytes(100))
     client.end_sending()
+    return client
+
+
+def in_one_read_with_nonsense(kafka: FakeCluster, requests: Sequence[bytes]) -> RecordsClient:
+    """Send a record for each request, and at once bytes that are no TLS."""
+    client = RecordsClient(kafka)
+    client.encrypt(requests)
+    client.send_encrypted(bytes(100))
     return client
 
 
@@ -133,3 +142,72 @@ def test_requests_behind_a_parked_one_are_handled_in_their_turn(loop: str, send:
             assert [decode_response(18, 0, client.receive())[0] for _ in range(REQUESTS)] == list(range(REQUESTS))
             assert client.is_closed_by_broker()
         wait_until(lambda: connections(kafka) == 0, "the end of the connection")
+
+
+def is_refused(client: RecordsClient) -> bool:
+    """Return True if the broker sends an alert in place of a response."""
+    with pytest.raises(ssl.SSLError, match="alert"):
+        client.receive()
+    return True
+
+
+@pytest.fixture
+def two_brokers(loop: str) -> Iterator[FakeCluster]:
+    """Return a cluster in which the follower of a partition is frozen."""
+    with FakeCluster(brokers=2, listeners=["PLAINTEXT", "SSL"]) as kafka:
+        kafka.create_topic("t", partitions=1, replication_factor=2)
+        kafka.move_leader("t", 0, broker=1)
+        kafka.followers.freeze("t")
+        yield kafka
+
+
+def test_responses_in_one_read_with_nonsense_are_lost(kafka: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+    kafka.create_topic("t", partitions=1)
+    for request in (produce("t", acks=1), api_versions(version=0)):
+        with in_one_read_with_nonsense(kafka, [request] * REQUESTS) as client:
+            assert is_refused(client)
+        wait_until(lambda: connections(kafka) == 0, "the end of the connection")
+    assert len(kafka.journal.requests(api="Produce")) == REQUESTS
+    assert caplog.messages == []
+
+
+def test_nonsense_behind_responses_ends_the_connection(kafka: FakeCluster) -> None:
+    kafka.create_topic("t", partitions=1)
+    with RecordsClient(kafka) as client:
+        client.encrypt([produce("t", acks=1), api_versions(version=0, correlation_id=7)])
+        client.send_encrypted()
+        assert Produced(client.receive()).partitions == {0: (0, 0)}
+        assert decode_response(18, 0, client.receive())[0] == 7
+        client.send(bytes(100))
+        assert is_refused(client)
+    wait_until(lambda: connections(kafka) == 0, "the end of the connection")
+
+
+def test_a_parked_request_with_nonsense_behind_it_does_not_harm_others(two_brokers: FakeCluster) -> None:
+    parked = produce("t", timeout_ms=NEVER_MS)
+    with in_one_read_with_nonsense(two_brokers, [parked]) as broken, RecordsClient(two_brokers) as other:
+        wait_until(lambda: len(two_brokers.journal.requests(api="Produce")) == 1, "the request")
+        other.encrypt([parked])
+        other.send_encrypted()
+        wait_until(lambda: len(two_brokers.journal.requests(api="Produce")) == 2, "the other request")
+        two_brokers.followers.resume("t")
+        assert Produced(other.receive()).partitions == {0: (0, 1)}
+        assert is_refused(broken)
+        wait_until(lambda: connections(two_brokers) == 1, "the end of the connection")
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_parked_request_has_its_response_in_front_of_later_nonsense(two_brokers: FakeCluster, behind: int) -> None:
+    with RecordsClient(two_brokers) as client, RecordsClient(two_brokers) as other:
+        client.encrypt([produce("t", timeout_ms=NEVER_MS), *[api_versions(version=0, correlation_id=7)] * behind])
+        client.send_encrypted()
+        wait_until(lambda: len(two_brokers.journal.requests(api="Produce")) == 1, "the request")
+        client.send(bytes(100))
+        other.encrypt([api_versions(version=0)])
+        other.send_encrypted()
+        other.receive()  # the broker had the time to read the nonsense, too
+        two_brokers.followers.resume("t")
+        assert Produced(client.receive()).partitions == {0: (0, 0)}
+        assert [decode_response(18, 0, client.receive())[0] for _ in range(behind)] == [7] * behind
+        assert is_refused(client)
+        wait_until(lambda: connections(two_brokers) == 1, "the end of the connection")

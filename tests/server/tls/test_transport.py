@@ -189,3 +189,25 @@ def test_nonsense_in_one_read_with_the_end_of_the_handshake_ends_the_input(certi
     assert pair.transport.is_ready
     assert pair.transport.has_ended
     assert pair.transport.peer_subject == ()
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [bytes(50), b"\x17\x03\x03\x00\x20" + bytes(32), b"\x17\x03\x03\xff\xff" + bytes(0xFFFF), b"\x16\x03\x03\x00\x01x"],
+    ids=["no record", "wrong content", "long record", "wrong type"],
+)
+def test_a_response_behind_nonsense_is_lost(pair: Pair, nonsense: bytes) -> None:
+    """One that raised took the responses of other clients with it."""
+    pair.send([b"first"])
+    pair.sent.write(nonsense)
+    assert pair.pass_on() == b"first"
+    pair.transport.write(b"late")
+    pair.transport.writelines([b"later", b"last"])
+    with pytest.raises(ssl.SSLError, match="alert"):
+        pair.client.read()
+
+
+def test_a_failure_of_openssl_without_nonsense_is_told(certificates: Certificates) -> None:
+    unshaken = TlsTransport(Socket(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+    with pytest.raises(ssl.SSLError):
+        unshaken.write(b"early")
