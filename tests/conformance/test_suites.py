@@ -237,7 +237,7 @@ def test_both_sides_are_run_and_the_page_is_written(
     monkeypatch.setattr(program, "SIDES", {"ours": fakebroker, "kafka": fakebroker})
     short = program._suite(suite, tmp_path, ["ours"], "*", time.monotonic() + 60, again=False, resume=False)
     assert short == 0
-    assert "3 tests; passed here 1" in capsys.readouterr().out
+    assert "3 tests; passed on fakebroker 1" in capsys.readouterr().out
 
 
 def test_the_methods_of_a_go_suite_are_tests(tmp_path: Path) -> None:
