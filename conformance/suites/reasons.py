@@ -79,3 +79,8 @@ def reason(result: Result, output: str, name: str = "") -> str:
     said = telling[0][:_SHOWN] if telling else ""
     late = "the test exceeds its time limit" if result.what == LATE else ""
     return ": ".join(filter(None, (late, said))).replace("|", "\\|") or result.what
+
+
+def known_reasons() -> list[str]:
+    """Return all reasons that are not a line of a test's output."""
+    return [words for _, words in (*_KNOWN, *_REASONS)]
