@@ -212,7 +212,7 @@ def _client(what: str, client_id: str | None) -> Case:
     group = topic = f"chb-client-{what}"
     return _case(
         f"client-{what}",
-        "the client id and client host of a member",
+        "the client id of a member, as ConsumerGroupDescribe returns it",
         *one_by_one(join(group, "m", topic, client_id=client_id), describe(group)),
         topics=(_topic(topic),),
     )

@@ -111,7 +111,8 @@ class _StoppedAndPaused(DeathCases):
             ReadLog(topic.name),
         )
         why = (
-            "a leader pauses for longer than its session: others lead; it refuses pending requests, or later drops them"
+            "a leader pauses for longer than its session: others lead; it refuses pending requests, or drops "
+            "their records"
         )
         timed = (At(1, FENCED_MS, FENCED_SLACK_MS, "parked"),)
         return self._case("paused-too-long", why, steps, (topic, followed), timed)

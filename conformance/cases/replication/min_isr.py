@@ -195,7 +195,7 @@ CASES = [
     _parked_while_it_shrinks(
         "parked-times-out",
         "too few in-sync replicas are left: the high watermark does not advance; REQUEST_TIMED_OUT, not "
-        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND (3.7 and later)",
         3,
         3_500,
         At(1, 3_500),

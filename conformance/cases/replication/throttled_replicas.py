@@ -84,7 +84,7 @@ def _over_the_wire() -> Case:
     )
     return Case(
         "throttles/wire",
-        "an out-of-sync follower gets nothing from a leader above its rate, and its fetch is not parked",
+        "an out-of-sync follower gets nothing from a leader above its rate, and its parked Fetch expires",
         (
             *warm(topic.name, other.name),
             Pause(1_000),

@@ -170,7 +170,7 @@ CASES: list[Case] = [
         _unknown,
     ),
     *both("add-nothing", "no partitions, and partitions that are already in the transaction", _nothing),
-    *both("add-nobody", "unknown producer ids, and producer ids of other transactional ids", _never_begun),
+    *both("add-nobody", "a transactional id without InitProducerId; then wrong epochs and producer ids", _never_begun),
     *both("add-verify", "verifyOnly: partitions are only checked (KIP-890)", _verify, partitions=2),
     *both("add-batched", "several transactions in one request", _batched, partitions=2),
     *both("add-more", "partitions are added to an open transaction", _more, partitions=3, versions=(1, 2)),

@@ -172,5 +172,5 @@ CASES: list[Case] = [
         _deleted,
         partitions=2,
     ),
-    *both("end-unbegun", "transactional ids without InitProducerId", _epochs, partitions=0),
+    *both("end-unbegun", "EndTxn of an unknown transactional id, and of one with wrong epochs", _epochs, partitions=0),
 ]

@@ -181,8 +181,10 @@ CASES: list[Case] = [
     *both_three("exhausted-empty", "an abort without a transaction, with the last epoch", _exhausted_empty),
     *both_three("exhausted-fence", "an open transaction of the last epoch is fenced", _exhausted_fence),
     *both_three(
-        "exhausted-mine", "an open transaction of the last epoch is fenced by its own producer", _exhausted_mine
+        "exhausted-mine",
+        "an open transaction of the last epoch is aborted by InitProducerId of its own producer",
+        _exhausted_mine,
     ),
     *both_three("exhausted-timeout", "a transaction of the last epoch times out", _exhausted_timeout),
-    *both_three("exhausted-fenced", "the epoch that fences the last one", _behind_the_fence),
+    *both_three("exhausted-fenced", "the epoch after the last one, which no producer has", _behind_the_fence),
 ]

@@ -269,7 +269,7 @@ CASES: list[Case] = [
     *both("offsets-unknown", "unknown partitions and groups", _unknown, partitions=2, logs=0),
     *both(
         "offsets-deleted",
-        "the group or its offsets are deleted while offsets are pending",
+        "offsets of a group, and the group, are deleted while offsets are pending",
         _deleted,
         partitions=2,
         logs=0,
