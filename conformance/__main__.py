@@ -1,4 +1,4 @@
-"""`python -m conformance`: the cases, against Apache Kafka and fakebroker."""
+"""`python -m conformance`: run the same cases against Apache Kafka and fakebroker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from conformance.transcripts.compare import side_by_side
 from conformance.transcripts.golden import Golden, golden, load_all, refresh
 from conformance.transcripts.show import case_lines
 
-_FEW = 20  # cases that differ, of which each is asked again: of more it is no chance
+_NAMES = "The names of cases, with the wildcards * and ?."
+_FEW = 20  # if at most so many cases differ, each is run again; more do not differ by chance
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console(soft_wrap=True)
@@ -44,11 +45,11 @@ _KINDS = (*KINDS, THREE, *CASE_KINDS, *DEATHS)  # of walks
 
 @app.command()
 def cases(
-    pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")] = "*",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show both transcripts of what differs.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Write what Kafka answered to tests/golden.")] = False,
+    pattern: Annotated[str, typer.Argument(help=_NAMES)] = "*",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print both transcripts where they differ.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Write Kafka's responses to tests/golden.")] = False,
 ) -> None:
-    """Run the named cases and print what differs."""
+    """Run the named cases, and print the differences."""
     chosen = _chosen(pattern)
     different = 0
     fresh: dict[str, Golden] = {}
@@ -69,14 +70,15 @@ def cases(
 @app.command("run")
 def run_all(
     if_reachable: Annotated[
-        bool, typer.Option("--if-reachable", help="Succeed, and say so, where Apache Kafka cannot be had.")
+        bool, typer.Option("--if-reachable", help="Succeed with a message if Apache Kafka is not available.")
     ] = False,
     one_in: Annotated[
         int,
-        typer.Option(min=1, help="One in so many cases and walks, no streams, lateness, clients; nothing is written."),
+        typer.Option(min=1, help="Run one in N cases and walks. Skip the other parts, and write no files."),
     ] = 1,
 ) -> None:
-    """Everything: cases, generated traffic, lateness, clients. Writes the golden transcripts, results and the page."""
+    """Run everything: cases, generated traffic, walks, lateness and clients. Write tests/golden and
+    docs/conformance.md."""
     started = time.monotonic()
     try:
         fetch_kafka()
@@ -110,7 +112,7 @@ def run_all(
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
         console.print(
-            "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
+            "clients: each runs the same jobs against both sides (the first run builds them, which takes minutes)"
         )
         found["clients"] = client_rows(
             *(run_clients(side["clients"], cache_folder()) for side in (sides.kafka, sides.ours))
@@ -127,7 +129,7 @@ def run_all(
 
 
 def _sample(one_in: int) -> int:
-    """Asks for a part of everything; how many differences have no reason."""
+    """Run a part of the cases and walks. Return the number of differences without a reason."""
     started, every, salt = time.monotonic(), all_cases(), code_digest()
     chosen = sample(every, load_all(), one_in, salt)
     found: list[Outcome] = []
@@ -140,8 +142,8 @@ def _sample(one_in: int) -> int:
         _show(console, outcome)
     unexplained += len(found)
     console.print(
-        f"{len(chosen)} of {len(every)} cases, as this code has them, and some walks: {unexplained} differences without"
-        f" a reason, {time.monotonic() - started:.0f} s; `make conformance` asks for all"
+        f"{len(chosen)} of {len(every)} cases, and some walks: {unexplained} differences without a reason,"
+        f" {time.monotonic() - started:.0f} s; `make conformance` runs all"
     )
     return unexplained
 
@@ -178,11 +180,11 @@ def _generated(sides: Sides, streams: int, seed: int) -> GeneratedResult:
 
 @app.command()
 def generated(
-    streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = STREAMS,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases (generated/found).")] = False,
+    streams: Annotated[int, typer.Option(min=1, help="The number of streams.")] = STREAMS,
+    seed: Annotated[int, typer.Option(help="The seed: with the same one the streams are the same.")] = SEED,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep streams that differ as cases (generated/found).")] = False,
 ) -> None:
-    """Send random streams of requests to both sides and shrink what differs."""
+    """Send random streams of requests to both sides, and shrink those that differ."""
     console.print(f"seed {seed}")
     with Sides() as sides:
         result = _generated(sides, streams, seed)
@@ -200,19 +202,19 @@ def generated(
 
 @app.command()
 def walks(
-    number: Annotated[int, typer.Option("--walks", min=1, help="How many walks.")] = WALKS,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same walks.")] = WALKS_SEED,
-    kind: Annotated[str, typer.Option(help="Whose: " + ", ".join(_KINDS))] = "classic",
+    number: Annotated[int, typer.Option("--walks", min=1, help="The number of walks.")] = WALKS,
+    seed: Annotated[int, typer.Option(help="The seed: with the same one the walks are the same.")] = WALKS_SEED,
+    kind: Annotated[str, typer.Option(help="The kind of walk: " + ", ".join(_KINDS))] = "classic",
     keep: Annotated[
-        bool, typer.Option("--keep", help="Of deaths: write what Kafka answered to tests/golden/rounds.")
+        bool, typer.Option("--keep", help="For kinds of deaths: write Kafka's responses to tests/golden/rounds.")
     ] = False,
 ) -> None:
-    """Let members of groups, or producers, do random things on several connections, or brokers die, on both sides, and
-    show what differs."""
+    """Run random walks on both sides, and print the differences. In a walk, members of groups, producers or users send
+    requests on several connections, or brokers fail."""
     if kind not in _KINDS:
-        raise _refuse(f"there are no walks of {kind!r}; there are: {', '.join(_KINDS)}")
+        raise _refuse(f"no kind of walk is called {kind!r}; the kinds are {', '.join(_KINDS)}")
     if keep and kind not in DEATHS:
-        raise _refuse(f"what Kafka answered is kept only of walks of these kinds: {', '.join(DEATHS)}")
+        raise _refuse(f"--keep works only with the kinds {', '.join(DEATHS)}, not {kind!r}")
     console.print(f"seed {seed}, {kind}")
     with Sides() as sides:
         result = _walks(sides, number, seed, kind, keep_round if keep else lambda kept: None)
@@ -256,13 +258,13 @@ def _walks(
 
 @app.command()
 def tools(
-    pattern: Annotated[str, typer.Argument(help="Names of chapters, with * and ?")] = "*",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all lines that differ.")] = False,
+    pattern: Annotated[str, typer.Argument(help="The names of chapters, with the wildcards * and ?.")] = "*",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print all lines that differ.")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Ask Kafka again, whatever was kept of the last time.")
+        bool, typer.Option("--fresh", help="Run Kafka's tools again, and do not use kept results.")
     ] = False,
 ) -> None:
-    """Kafka's own command line tools and kcat, against both sides. All of them write docs/tools.md."""
+    """Run Kafka's command line tools and kcat against both sides. A run of all chapters writes docs/tools.md."""
     try:
         raise typer.Exit(0 if run_tools(console, pattern, verbose=verbose, fresh=fresh) else 1)
     except NoChapter as error:
@@ -270,15 +272,15 @@ def tools(
 
 
 @app.command("list")
-def list_cases(pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")] = "*") -> None:
-    """The names of cases, and what each compares."""
+def list_cases(pattern: Annotated[str, typer.Argument(help=_NAMES)] = "*") -> None:
+    """Print the names of cases, and what each compares."""
     for case in _chosen(pattern):
         console.print(f"{case.name:44} {case.why}", markup=False, highlight=False)
 
 
 @app.command()
-def show(pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")]) -> None:
-    """Print in words what the named cases send, and what Kafka answered (from tests/golden)."""
+def show(pattern: Annotated[str, typer.Argument(help=_NAMES)]) -> None:
+    """Print the requests of the named cases, and Kafka's responses (from tests/golden), field by field."""
     kept = {golden.case: golden for golden in load_all()}
     for number, case in enumerate(_chosen(pattern)):
         for line in [*([""] if number else []), *case_lines(case, kept.get(case.name))]:
@@ -286,7 +288,7 @@ def show(pattern: Annotated[str, typer.Argument(help="Names of cases, with * and
 
 
 def _chosen(pattern: str) -> list[Case]:
-    """The cases of that name; if there is none, the command ends with status 2."""
+    """Return the cases with this name. If there is none, exit with status 2."""
     chosen = [case for case in all_cases() if fnmatchcase(case.name, pattern)]
     if not chosen:
         raise _refuse(f"no case is called {pattern!r}: `python -m conformance list` shows the names")

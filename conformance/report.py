@@ -1,6 +1,6 @@
-"""`docs/conformance.md`: how many cases are the same, why the others differ, and what was measured.
+"""`docs/conformance.md`: how many cases are equal, why the others differ, and what was measured.
 
-What a case compares stands in its code (`python -m conformance list`), and what Kafka answered in `tests/golden/`.
+The code of a case says what it compares (`python -m conformance list`). `tests/golden/` has Kafka's responses.
 """
 
 from __future__ import annotations
@@ -11,46 +11,51 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from conformance.clients.builds import CLIENTS
+from conformance.clients.plan import JOBS
+from conformance.clients.plays import PLAYS
+from conformance.generated.streams import KINDS
 from conformance.lateness import Lateness
 from conformance.suite import Outcome
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "conformance.md"
 
-_NAMED = 3  # cases of a reason; of more the groups are named
+_NAMED = 3  # a reason with more cases names their groups
 
 _HEAD = """\
-# Conformance: the same traffic to Apache Kafka and to us
+# Conformance: the same requests to Apache Kafka and to fakebroker
 
 Written by `make conformance`; do not edit. Each case sends the same bytes to Apache Kafka {kafka_version} and to
-fakebroker, with the same topics and settings, and compares all that came back, field by field: the answers, their
-order, whether the connection was closed, and every batch as it is stored. Where no field differs, answers and batches
-are the same byte by byte. What Kafka answered is kept in `tests/golden/` and replayed by `make test` without Java, in
-virtual time.
+fakebroker, with the same topics and settings. All results are compared field by field: the responses, their order,
+whether the connection was closed, and every stored batch. If no field differs, responses and batches are equal byte by
+byte. Kafka's responses are kept in `tests/golden/`. `make test` replays them without Java, in virtual time.
 
-`python -m conformance list` tells what each case compares, and why it is one; `python -m conformance show PATTERN` what
-it sends and what Kafka answered.
+`python -m conformance list` prints what each case compares. `python -m conformance show PATTERN` prints the requests of
+a case, and Kafka's responses.
 
 | | |
 |---|---|
 | Apache Kafka | {kafka_version} |
 | cases | {cases} |
-| the same in every field | {same} |
-| different for a reason given below | {explained} |
+| equal in every field | {same} |
+| different, with a reason (below) | {explained} |
 | generated streams | {generated_streams} |
-| walks of groups and producers, and plans of brokers that die | {walks} |
+| random walks, and plans of broker failures | {walks} |
 | differences without a reason | {unexplained} |
 """
 
+_DIFFERENT = "**Different without a known reason:** "
+
 _AGAIN = """\
-**Different once, and not when they were asked again**, without all other cases beside them (on a busy machine Kafka
-too answers now and then as it does not otherwise): """
+**Different in the whole run, and equal when run again without other cases beside them** (on a busy machine Kafka's
+responses sometimes differ too): """
 
 _REASONS = """\
 ## Why cases differ
 
-A difference is allowed only by a rule in `conformance/transcripts/differences.py`, which has the reason, the field, and
-what must still be true of it.
+A difference is allowed only by a rule in `conformance/transcripts/differences.py`. A rule has the reason, the field,
+and a condition that both values must still meet.
 
 | reason | cases | in |
 |---|---|---|
@@ -59,16 +64,17 @@ what must still be true of it.
 _GROUPS = """\
 ## Cases by group
 
-| group | cases | the same | with a reason |
+| group | cases | equal | with a reason |
 |---|---|---|---|
 """
 
 _LATENESS = """\
 ## How late REQUEST_TIMED_OUT comes
 
-acks=all on a partition with a frozen follower; milliseconds beyond the timeout as the client sees them, its own loop
-included. Both sides ran in processes of their own, one after the other. Early answers are those that came before the
-timeout: Kafka rounds both ends of it down, and may be up to 1 ms early.
+The requests have acks=all, and the partition has a frozen follower. The figures are milliseconds after the timeout, as
+the client measures them, with the client's own event loop included. Kafka and fakebroker ran one after the other, each
+in its own processes. An early response came before the timeout. Kafka rounds both ends of the timeout down, so it may
+be up to 1 ms early.
 
 | timeout (ms) | broker | requests | min | p50 | p99 | max | early |
 |---|---|---|---|---|---|---|---|
@@ -77,26 +83,34 @@ timeout: Kafka rounds both ends of it down, and may be up to 1 ms early.
 _GENERATED = """\
 ## Generated traffic
 
-Hypothesis makes streams of one to eight requests, valid and damaged, for topics of eight kinds; each goes to both
-sides, and what is stored is compared too (`python -m conformance generated --streams N --seed N`). Seed {seed}:
+Hypothesis generates streams of one to eight requests, valid and damaged, for topics of {topic_kinds} kinds. Each stream
+goes to both sides, and the stored batches are compared too
+(`python -m conformance generated --streams N --seed N`). Seed {seed}:
 {generated}.
 """
 
 _WALKS = """\
 ## Walks
 
-One to four members of a group do random things on connections of their own, most of them what a client might do then:
-join, sync, commit, leave, go away (`python -m conformance walks --kind KIND --walks N --seed N`). `classic` and
-`consumer` (KIP-848) have one broker; beside consumers an admin makes, grows and deletes topics, deletes records and
-alters settings. `three` are groups of both kinds on three brokers, while their coordinator moves and brokers stop and
-start. `transactions`, and `-v1` and `-v0` of before KIP-890, are up to three transactional ids, each with two programs
-that have it, beside consumers of what is committed and of all; `transactions-three` the same while leaders and the
-coordinator move. `users` are three users that have logged in over TLS and produce, fetch, join, commit and run
-transactions while their ACLs change, also while a Fetch or a JoinGroup is parked. `deaths` are topics whose three
-brokers are killed, stopped, stand still, go on and are started again, in rounds: who leads, who is in sync and who
-eligible (KIP-966), as each broker tells it whenever the cluster has come to rest, every answer to Produce and Fetch
-before anybody has noticed and then, and what each replica has stored. A session is counted from the last heartbeat, so
-times may be a heartbeat and what a busy machine takes apart (`conformance/generated/deaths/judge.py`).
+A walk is a random sequence of requests (`python -m conformance walks --kind KIND --walks N --seed N`). Most requests
+are ones that a client could send at that moment. A walk that differs is repeated, with longer pauses or alone: on a
+busy machine, two requests on two connections may have changed places.
+
+- `classic`: one to four members of a classic group on one broker. They join, sync, commit, leave and disconnect.
+- `consumer`: members of a consumer group (KIP-848) on one broker. An admin creates, grows and deletes topics, deletes
+  records and alters settings at the same time.
+- `three`: groups of both kinds on three brokers, while their coordinator moves and brokers stop and start.
+- `transactions`: up to three transactional ids. Two producers use each id, next to consumers with `read_committed` and
+  `read_uncommitted`. `-v1` and `-v0` have `transaction.version` 1 and 0, from before KIP-890. `transactions-three` does
+  the same on three brokers, while leaders and the coordinator move.
+- `users`: three users that have logged in over TLS. They produce, fetch, join, commit and run transactions while their
+  ACLs change, also while a Fetch or a JoinGroup is parked.
+- `deaths`: topics on three brokers. In rounds, brokers are killed, stopped, paused, resumed and started again. The
+  results are the leader, the ISR and the eligible leader replicas (KIP-966), as each broker reports them once the
+  cluster is at rest. They are also the stored records of each replica, and all responses to Produce and Fetch, before
+  the brokers notice an event and after it. A session ends a fixed time after the last heartbeat. So times may differ by
+  a heartbeat interval, and by delays of a busy machine (`conformance/generated/deaths/judge.py`).
+
 Seed {walks_seed}:
 
 {walked}"""
@@ -104,9 +118,9 @@ Seed {walks_seed}:
 _CLIENTS = """\
 ## Clients
 
-The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs of producers, whose
-results (places and errors) are compared, and every record in the logs; and for six of them 13 plays of groups and
-administrators (`conformance/clients/README.md`).
+There is one program for each client, and it runs against both sides. It does {jobs} jobs as a producer, with each acks
+and codec, idempotent and not. The results (places and errors) and every record in the logs are compared. In addition,
+{players} of the clients do {plays} jobs as members of groups and as administrators (`conformance/clients/README.md`).
 
 | client | jobs |
 |---|---|
@@ -144,14 +158,12 @@ def write(found: dict[str, Any]) -> None:
 
 
 def page(found: dict[str, Any]) -> str:
-    """The page that results stand on."""
+    """Return the text of the page with these results."""
     groups: dict[str, Counter[str]] = found["groups"]
     verdicts = sum(groups.values(), Counter[str]())
     parts = [_HEAD.format(**found, **{verdict: verdicts[verdict] for verdict in ("same", "explained")})]
     if found["different"]:
-        parts.append(
-            "**Different, and nobody knows why:** " + ", ".join(f"`{case}`" for case in found["different"]) + "\n"
-        )
+        parts.append(_DIFFERENT + ", ".join(f"`{case}`" for case in found["different"]) + "\n")
     if found.get("again"):
         parts.append(_AGAIN + ", ".join(f"`{case}`" for case in found["again"]) + "\n")
     if found["reasons"]:
@@ -160,7 +172,7 @@ def page(found: dict[str, Any]) -> str:
     if "lateness" in found:
         parts.append(_lateness(found["lateness"]))
     if "generated" in found:
-        parts.append(_GENERATED.format(**found))
+        parts.append(_GENERATED.format(**found, topic_kinds=len(KINDS)))
     if "walked" in found:
         parts.append(_WALKS.format(**found))
     if "clients" in found:
@@ -186,7 +198,7 @@ def _group(group: str, verdicts: Counter[str]) -> str:
 
 
 def _clients(rows: Sequence[dict[str, str]]) -> str:
-    """A line per client, and one for each job that is not simply the same."""
+    """Return a line for each client, and one for each job that is not simply equal on both sides."""
     lines = []
     for client, members in groupby(rows, lambda row: row["client"]):
         jobs = list(members)
@@ -199,7 +211,9 @@ def _clients(rows: Sequence[dict[str, str]]) -> str:
         if row["job"] and row["outcome"] != "same"
     ]
     head = "\n| client | job | | why |\n|---|---|---|---|\n" if notes else ""
-    return _CLIENTS + "".join(lines) + head + "".join(notes)
+    players = sum(client.plays for client in CLIENTS)
+    about = _CLIENTS.format(jobs=len(JOBS), plays=len(PLAYS), players=players)
+    return about + "".join(lines) + head + "".join(notes)
 
 
 def _cell(text: str) -> str:

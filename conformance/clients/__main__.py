@@ -1,4 +1,4 @@
-"""`python -m conformance.clients`: every client against Apache Kafka and fakebroker, and what they saw differently."""
+"""`python -m conformance.clients`: run every client against Apache Kafka and fakebroker, and compare."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from conformance.targets.target import FakeTarget, KafkaTarget
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def run(names: Annotated[list[str] | None, typer.Argument(help="Clients; all if none is named.")] = None) -> None:
-    """Run the clients against both, and print a line for each job that is not the same."""
+def run(
+    names: Annotated[list[str] | None, typer.Argument(help="The names of clients; all by default.")] = None,
+) -> None:
+    """Run the clients against both sides, and print a line for each job that differs or is unsupported."""
     known = [client.name for client in CLIENTS]
     for name in names or ():
         if name not in known:
-            Console(stderr=True).print(f"conformance: no client is called {name!r}: there are {', '.join(known)}")
+            Console(stderr=True).print(f"conformance: no client is called {name!r}; the clients are {', '.join(known)}")
             raise typer.Exit(2)
     chosen = [client for client in CLIENTS if not names or client.name in names]
     with Sides() as sides:

@@ -1,4 +1,4 @@
-"""`python -m conformance.errors`: which rows of the table of faults Kafka was asked for; `--write` writes the pages."""
+"""`python -m conformance.errors`: print the table of faults, each row with its case; `--write` writes the pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.transcripts.golden import load_all
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="conformance.errors", description=(__doc__ or "").strip())
     parser.add_argument("--write", action="store_true", help="write docs/errors.md, and the table in docs/faults.md")
-    parser.add_argument("--api", help="these rows alone")
+    parser.add_argument("--api", help="print the rows of this API only")
     options = parser.parse_args(argv)
     found = origins(seen(load_all()), named(read()))
     if options.write:

@@ -1,5 +1,8 @@
-"""Errors that say that the work was done: the case in which Kafka answers each, having done it. That a case shows it
-cannot be told from the error alone, which may come before the work as well; so these are named one by one."""
+"""Errors after the work: for each, a case in which Kafka does the work and returns this error.
+
+The error alone does not show that the work was done, since Kafka may also return it before the work. So each case is
+named here.
+"""
 
 from __future__ import annotations
 

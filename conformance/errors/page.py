@@ -1,5 +1,8 @@
-"""docs/errors.md: each row of the table of faults with its origin, the case in which Kafka answered it or why it was
-not asked. A case that is named already stays, as long as it shows it. And the table itself, in docs/faults.md."""
+"""docs/errors.md: each row of the table of faults with its origin, and the table itself, in docs/faults.md.
+
+The origin is a case in which Kafka returns the error, or what such a case would need. A named case stays as long as it
+shows the error.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from fakebroker.core.faults.table import table
 PAGE: Final = Path(__file__).parents[2] / "docs" / "errors.md"
 FAULTS_PAGE: Final = PAGE.with_name("faults.md")
 BEFORE_WORK, AFTER_WORK, ANYTIME = "before", "after", "reads"
-_LOOKS = "; then looked at"
+_LOOKS = "; state checked"
 _ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
 _TABLE: Final = re.compile(r"(?<=\n\| API \| selectors \| before the work \| after the work \|\n)(\|.*\n)+")
 _CASE: Final = re.compile(r"^`([^`]+)`")
@@ -51,14 +54,15 @@ Written by `python -m conformance.errors --write`; do not edit.
 |---|---|---|---|
 """
 _SEEN = """
-## Which errors Kafka was seen to answer
+## Errors that Kafka returned in a case
 
-What [faults](faults.md#errors-that-a-point-allows) may
-answer is a table of errors by API, and of what has been done by then: nothing (before), the work (after), or there is
-nothing to be done (reads). Here each row has its origin: the case in which Apache Kafka answered it
-(`python -m conformance show CASE`), and whether that case then looked at what was there; or what it would take to bring
-Kafka to it. A test keeps this page, the table and the golden transcripts together: a case that is named shows what it
-is named for, and Kafka answers nothing in any of them that the table lacks.
+A table says which errors a [fault](faults.md#errors-that-a-point-allows) may return, by API and by the work that is
+done: none yet (before), all (after), or the API has no work to do (reads). Here each row has its origin. The origin is
+a case in which Apache Kafka returned the error (`python -m conformance show CASE`). "State checked" means that the case
+then checked the state of the cluster. If no case returned the error, the row says what a case would need.
+
+A test compares this page, the table and the golden transcripts: each named case shows its error, and the table has
+every error of the transcripts.
 
 """
 
@@ -109,14 +113,14 @@ def _said(api: str, error: str, place: str, seen: Seen, kept: str) -> str:
 def page(found: list[Origin]) -> str:
     asked = sum(1 for each in found if each.case)
     produce = [f"| {' | '.join(map(str, row))} |\n" for row in _PRODUCE]
-    text = [_HEAD, *produce, _SEEN, f"{asked} of {len(found)} rows were asked of Kafka.\n\n"]
-    text.append("| API | error | work | shown by, or what it would take |\n|---|---|---|---|\n")
+    text = [_HEAD, *produce, _SEEN, f"Kafka returned the errors of {asked} of {len(found)} rows.\n\n"]
+    text.append("| API | error | work | case, or what a case would need |\n|---|---|---|---|\n")
     text += [f"| {each.api} | {each.error} | {each.place} | {each.said} |\n" for each in found]
     return "".join(text)
 
 
 def read(path: Path = PAGE) -> list[Origin]:
-    """The page as it is; nothing if there is none."""
+    """Return the rows of the page; none if there is no page."""
     lines = path.read_text().splitlines() if path.exists() else []
     return [Origin(*found.groups()) for line in lines if (found := _ROW.match(line)) and found[1] != "API"]
 
@@ -126,7 +130,7 @@ def named(found: list[Origin]) -> dict[tuple[str, str, str], str]:
 
 
 def faults_page() -> str:
-    """docs/faults.md with its table as it should be. Its other text is written by hand."""
+    """Return docs/faults.md with the current table. Its other text is not generated."""
     found = ["|---|---|---|---|\n"]
     for api, its in sorted(table().items()):
         after = "the same: it only reads" if its.only_reads else ", ".join(sorted(its.after))

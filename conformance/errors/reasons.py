@@ -34,7 +34,7 @@ _OF_ALL: Final[dict[str, str]] = {
     "FENCED_MEMBER_EPOCH": KNOWN,
     "STALE_MEMBER_EPOCH": KNOWN,
     "GROUP_ID_NOT_FOUND": KNOWN,
-    "INVALID_GROUP_ID": "of a name that is null, which no request can say",
+    "INVALID_GROUP_ID": "needs a group id that is null, which no request can have",
     "INVALID_PRINCIPAL_TYPE": TOKENS,
     "CLUSTER_AUTHORIZATION_FAILED": KNOWN,
     "GROUP_AUTHORIZATION_FAILED": KNOWN,

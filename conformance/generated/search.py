@@ -65,7 +65,7 @@ class GeneratedResult:
         """Return how much was sent and reached, in one line."""
         kinds = {code for _, code in self.codes}
         return (
-            f"{self.streams} streams, {self.requests.total()} answers to {len(self.requests)} versions of APIs, "
+            f"{self.streams} streams, {self.requests.total()} responses to {len(self.requests)} versions of APIs; "
             f"{len(self.codes)} pairs of API and error code ({len(kinds)} codes), "
             f"{self.stored_batches} batches stored, "
             f"{self.ends['closed']} connections closed, {len(self.differences)} differences without a reason"

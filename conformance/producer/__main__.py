@@ -1,4 +1,4 @@
-"""`python -m conformance.producer`: so many random sequences to Kafka's producer and to ours."""
+"""`python -m conformance.producer`: run random sequences with Kafka's producer and ours, and compare."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ app = typer.Typer(add_completion=False, help=__doc__)
 
 @app.command()
 def run(
-    sequences: Annotated[int, typer.Option(help="How many of each kind, for each generation.")] = 1_000,
+    sequences: Annotated[int, typer.Option(help="The number of sequences of each kind, for each generation.")] = 1_000,
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
-    kind: Annotated[list[str] | None, typer.Option(help=f"{', '.join(KINDS)}; all by default.")] = None,
-    generation: Annotated[list[str] | None, typer.Option(help="2.0, 4.3; both by default.")] = None,
-    keep: Annotated[int, typer.Option(help="Keep what Kafka did in the most telling ones.")] = 0,
+    kind: Annotated[list[str] | None, typer.Option(help=f"The kinds: {', '.join(KINDS)}; all by default.")] = None,
+    generation: Annotated[list[str] | None, typer.Option(help="The generation, 2.0 or 4.3; both by default.")] = None,
+    keep: Annotated[int, typer.Option(help="Keep Kafka's results of so many sequences, those that show most.")] = 0,
 ) -> None:
-    """Compare, show what differs, and keep it. The exit status is 1 if anything does."""
+    """Compare, print the differences, and keep them. If there is one, the exit status is 1."""
     found = 0
     for name in generation or list(RELEASES):
         try:

@@ -24,27 +24,29 @@ console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def run(
-    names: Annotated[list[str] | None, typer.Argument(help="Suites; all if none is named.")] = None,
-    side: Annotated[str, typer.Option(help="ours, kafka, kfake or both (the first two).")] = "both",
-    tests: Annotated[str, typer.Option(help="Only tests whose names are like this, as in '*Group*'.")] = "*",
-    minutes: Annotated[float, typer.Option(help="End after so long; the next run goes on where this one ended.")] = 60,
-    again: Annotated[bool, typer.Option(help="Run the other sides again as well; ours always is.")] = False,
-    resume: Annotated[bool, typer.Option(help="Keep what is known of ours.")] = False,
-    page: Annotated[bool, typer.Option(help="Write docs/suites.md of all that is known.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="The names of suites; all by default.")] = None,
+    side: Annotated[str, typer.Option(help="ours, kafka, kfake, or both (ours and kafka).")] = "both",
+    tests: Annotated[str, typer.Option(help="Run only tests with this name, with the wildcards * and ?.")] = "*",
+    minutes: Annotated[float, typer.Option(help="The time limit. The next run resumes after the last test.")] = 60,
+    again: Annotated[bool, typer.Option(help="Also run the other sides again. Ours always runs again.")] = False,
+    resume: Annotated[bool, typer.Option(help="Keep the results of ours, and run only missing tests.")] = False,
+    page: Annotated[bool, typer.Option(help="Write docs/suites.md from all results in the cache.")] = False,
 ) -> None:
-    """Run the suites, and print each test that passes on Kafka and not here. Exit status 1 if there is one."""
+    """Run the suites, and print each test that passes on Kafka and not on fakebroker. If there is one, the exit status
+    is 1."""
     end_in_order()
     known = [suite.name for suite in SUITES]
     for name in names or ():
         if name not in known:
-            Console(stderr=True).print(f"suites: no suite is called {name!r}: there are {', '.join(known)}")
+            Console(stderr=True).print(f"suites: no suite is called {name!r}; the suites are {', '.join(known)}")
             raise typer.Exit(2)
     chosen = [suite for suite in SUITES if not names or suite.name in names]
     end = time.monotonic() + minutes * 60
     folder = cache_folder() / "suites"
     sides = list(SIDES) if side == "both" else [side]
     if not set(sides) <= SIDES.keys() | PEERS.keys():
-        Console(stderr=True).print(f"suites: no side is called {side!r}: there are {', '.join(SIDES | PEERS)}, both")
+        known = [*SIDES, *PEERS, "both"]
+        Console(stderr=True).print(f"suites: no side is called {side!r}; the sides are {', '.join(known)}")
         raise typer.Exit(2)
     short = 0
     for suite in chosen:
@@ -72,10 +74,12 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
     ours, kafka = (Results(folder, suite, each).by_test for each in SIDES)
     short = [test for test in only_there(ours, kafka, PASSED) if test in tests]
     for test in short:
-        asked = f" (asked for {', '.join(ours[test].refused)})" if ours[test].refused else ""
-        console.print(f"  {ours[test].what} here, passed on Kafka: {test}{asked}")
+        asked = f" (not served: {', '.join(ours[test].refused)})" if ours[test].refused else ""
+        console.print(f"  {ours[test].what} on fakebroker, passed on Kafka: {test}{asked}")
     passed = [sum(each[test].what == PASSED for test in tests if test in each) for each in (ours, kafka)]
-    console.print(f"  {len(tests)} tests; passed here {passed[0]}, on Kafka {passed[1]}, on Kafka only {len(short)}")
+    console.print(
+        f"  {len(tests)} tests; passed on fakebroker {passed[0]}, on Kafka {passed[1]}, on Kafka only {len(short)}"
+    )
     return len(short)
 
 
@@ -92,7 +96,7 @@ def _run(suite: Suite, home: Path, side: str, tests: list[str], results: Results
         task = progress.add_task(f"{suite.name} on {brokers.name}", total=len(tests))
         for test in tests:
             if time.monotonic() > end:
-                console.print(f"  the time is over: {suite.name} on {brokers.name} has tests left")
+                console.print(f"  time limit: {suite.name} on {brokers.name} has tests left")
                 return
             outcome = suite.run(home, test, brokers)
             result = results.keep(test, outcome, running.refused())

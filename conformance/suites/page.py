@@ -1,8 +1,8 @@
 """docs/suites.md: the tests that ran, passed and failed, and the cause of each failure, from the results in the cache.
 
-kfake   Another stand-in, where a suite was run against it (`--side kfake`): it passes what we do not, or not.
-cause   A test that passes on Apache Kafka and not here is our failure. The page names the missing API, or has a
-        sentence of `REASONS`. A test that passes on neither is a failure of the suite or of the machine.
+kfake   Another stand-in. The page has its results if a suite was run against it (`--side kfake`).
+cause   A test that passes on Apache Kafka and not on fakebroker is a failure of fakebroker. The page names the missing
+        API, or has a sentence of `reasons.py`. A test that passes on neither is a failure of the suite or the machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Ran:
     ours: Mapping[str, Result]
     kafka: Mapping[str, Result]
     kfake: Mapping[str, Result]
-    said: Callable[[str, str], str]  # what a test printed on a side
+    said: Callable[[str, str], str]  # the output of a test on a side
 
     @property
     def both(self) -> list[str]:
@@ -58,7 +58,7 @@ class _Section:
 
 
 def write_page(folder: Path) -> None:
-    """Write the page. A suite without results in the cache keeps what the page says of it."""
+    """Write the page. A suite without results in the cache keeps its lines."""
     kept = _kept(PAGE.read_text()) if PAGE.exists() else {}
     PAGE.write_text("\n".join(_lines(folder, kept)) + "\n")
 
@@ -78,15 +78,18 @@ def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[
     yield from (
         "# The clients' own suites",
         "",
-        "`make suites` runs the tests that clients bring themselves, unmodified, against `fakebroker serve` and",
-        f"against Apache Kafka {kafka_version()}: brokers with the same ids and settings. Packages are fetched by",
-        "the clients of their registries (Go modules, sdists, crates) into the cache; each test is a process of its",
-        f"own. With `SUITES='kgo --side kfake'` it meets franz-go's {KFAKE} too ({KFAKE_VERSION.split('-')[-1]}).",
-        "This page is written by `python -m conformance.suites --page`. A suite that was not run since then keeps",
-        "its lines.",
+        "Written by `python -m conformance.suites --page`; do not edit. `make suites` runs the clients' own test",
+        f"suites, unmodified, against `fakebroker serve` and Apache Kafka {kafka_version()}. The brokers of both have",
+        "the same ids and settings. The packages come from their registries (Go modules, sdists, crates) and are kept",
+        "in the cache. Each test runs in its own process. A suite without results in the cache keeps its lines.",
         "",
-        f"| suite | package | tests | passed on {KAFKA} | passed here | on Kafka only | here only | on neither "
-        f"| skipped on both | passed on {KFAKE} |",
+        f"`make suites SUITES='kgo --side kfake'` runs kgo against franz-go's {KFAKE} too "
+        f"({KFAKE_VERSION.split('-')[-1]}).",
+        "",
+        '"N of M" tests means that N tests have a result on both sides.',
+        "",
+        f"| suite | package | tests | passed on {KAFKA} | passed on {OURS} | on Kafka only | on {OURS} only "
+        f"| on neither | skipped on both | passed on {KFAKE} |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     )
     ran = {suite.name: _ran(folder, suite) for suite in SUITES}
@@ -97,12 +100,12 @@ def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[
         "",
         "## Secured brokers",
         "",
-        "The same listeners, users, certificates and authorizer on both sides. A suite that is not in this table",
-        "brings no test that needs them; those of kgo are in kgo-tls. The fixture of kafka-python-secured starts a",
-        "broker for each test, with SSL or SASL_PLAINTEXT.",
+        "Both sides have the same listeners, users, certificates and authorizer. A suite that is not in this table",
+        "has no test that needs them. The tests of kgo that need them are in kgo-tls. The fixture of",
+        "kafka-python-secured starts a broker for each test, with SSL or SASL_PLAINTEXT.",
         "",
     )
-    yield from ("| suite | listeners beside `PLAINTEXT` | users | authorizer |", "|---|---|---|---|")
+    yield from ("| suite | listeners in addition to `PLAINTEXT` | users | authorizer |", "|---|---|---|---|")
     yield from (
         _secured(suite) for suite in SUITES if suite.security or "authorizer.class.name" in suite.broker_settings
     )
@@ -124,10 +127,10 @@ def _row(ran: _Ran) -> str:
     if not ran.kafka:
         passed = sum(result.what == PASSED for result in ran.ours.values())
         skipped = sum(result.what == SKIPPED for result in ran.ours.values())
-        return f"{suite} {len(ran.ours)} | not run | {passed} | | | | {skipped} here | |"
+        return f"{suite} {len(ran.ours)} | not run | {passed} | | | | {skipped} on {OURS} | |"
     words = Counter((ran.kafka[test].what == PASSED, ran.ours[test].what == PASSED) for test in ran.both)
     skipped = sum(ran.kafka[test].what == SKIPPED and ran.ours[test].what == SKIPPED for test in ran.both)
-    # A suite that ran out of time on one side has not been run whole.
+    # A suite that ran out of time on one side has no results for its last tests.
     all_of = max(len(ran.ours), len(ran.kafka))
     count = f"{len(ran.both)}" if len(ran.both) == all_of else f"{len(ran.both)} of {all_of}"
     there = sum(result.what == PASSED for result in ran.kfake.values())
@@ -141,7 +144,7 @@ def _row(ran: _Ran) -> str:
 def _secured(suite: Suite) -> str:
     listeners = ", ".join(f"`{name}`" for name in suite.security.ports) if suite.security else ""
     if suite.broker_settings.get("ssl.client.auth") == "required":
-        listeners += ", with certificates of clients"
+        listeners += ", with client certificates"
     users = ", ".join(f"`{name}`" for name in suite.security.users) if suite.security else ""
     authorizer = suite.broker_settings.get("authorizer.class.name", "").rpartition(".")[2]
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in (suite.name, listeners, users, authorizer))
@@ -169,11 +172,12 @@ def _on_neither(ran: _Ran) -> Iterator[tuple[str, str]]:
             yield test, "kafka"
 
 
+_NEITHER = f"The suite fails by itself, or {KAFKA} behaves as {OURS} does. Each cause is that of the run on {KAFKA}."
 _SECTIONS = (
-    _Section(f"Passes on {KAFKA}, not on {OURS}", "Ours, each of them, and why.", _on_kafka_only),
+    _Section(f"Passes on {KAFKA}, not on {OURS}", f"Each line is a failure of {OURS}, and its cause.", _on_kafka_only),
     _Section(f"Does not pass on {OURS}, and was not run on {KAFKA}", "", _not_here),
     _Section(f"Passes on {OURS}, not on {KAFKA}", "", _here_only),
-    _Section("Passes on neither", f"The suite's, or Kafka's as much as ours: what {KAFKA} made of it.", _on_neither),
+    _Section("Passes on neither", _NEITHER, _on_neither),
 )
 
 

@@ -1,4 +1,4 @@
-"""Reasons why a test did not pass, in a few words: a missing API, a known sentence, or the test's own words."""
+"""Reasons why a test did not pass: a missing API, a known cause, or a line of the test's output."""
 
 from __future__ import annotations
 
@@ -8,62 +8,79 @@ from conformance.suites.results import Result
 from conformance.suites.suite import LATE
 
 _SHOWN = 160
-# What a client says that has looked into ApiVersions, and does not even ask.
+# The error of a client that knows from ApiVersions that the broker does not serve an API, and sends no request.
 _NOT_OFFERED = re.compile(r"does not support the '(\w+)Request'|API does not support this version: (\w+)")
-# By the name of a suite and of its test: what neither its output nor what it asked for tells.
+# By the name of a suite and its test: causes that neither the output nor the refused requests show.
 _KNOWN = (
-    (re.compile(r"^kgo(-tls)? .*Share"), "needs share groups, which are not served yet"),
+    (re.compile(r"^kgo(-tls)? .*Share"), "the test needs share groups, which fakebroker does not serve yet"),
     (
         re.compile(r"^kafka-go TestConsumerGroupWithGroupTopicsSingle"),
-        "wants a topic that is created by itself to be unknown for some milliseconds more. Its twin of one topic, "
-        "TestConsumerGroupWithTopic, loses this race on Apache Kafka as well",
+        "the test needs an automatically created topic to be unknown for some milliseconds longer. "
+        "TestConsumerGroupWithTopic, the same test with one topic, loses this race on Apache Kafka too",
     ),
     (
         re.compile(r"^kafka-go Test(ConsumerGroupWithTopic|RebalanceTooManyConsumers)$"),
-        "subscribes to a topic that is made meanwhile, and does not always learn of it",
+        "the test subscribes to a topic while it is created, and the client does not always find it",
     ),
-    (re.compile(r"^kafka-go TestConn$"), "a deleted topic may be told for a moment yet, a reader may come too late"),
+    (
+        re.compile(r"^kafka-go TestConn$"),
+        "a deleted topic may stay in the metadata for a moment, and a reader may be too late",
+    ),
     (
         re.compile(r"^kafka-go TestClientAlterConfigs$"),
-        "describes a setting at once after it was altered, of which a broker of Kafka may not have heard yet",
+        "the test describes a setting right after it has altered it, when a broker may still have the old value",
     ),
     (
         re.compile(r"^confluent-kafka-go.* TestIntegration/TestAdmin(ACLs|Config)$"),
-        "describes what it has changed at once after that, of which a broker of Kafka may not have heard yet",
+        "the test describes its change right after it was made, when a broker may still have the old state",
     ),
-    (re.compile(r"^kafka-go TestReaderOnNonZeroPartition$"), "writes to a topic that its leader does not know yet"),
-    (re.compile(r"^kafka-go TestClientElectLeaders$"), "asks with a timeout of 0, which has passed: 7"),
+    (
+        re.compile(r"^kafka-go TestReaderOnNonZeroPartition$"),
+        "the test writes to a topic that its leader does not know yet",
+    ),
+    (
+        re.compile(r"^kafka-go TestClientElectLeaders$"),
+        "the request has a timeout of 0 ms, so it gets REQUEST_TIMED_OUT",
+    ),
     (
         re.compile(r"^confluent-kafka-go.* TestIntegration/TestAdminClient_UserScramCredentials$"),
-        "describes a credential at once after it was deleted, which a broker of Kafka may not have heard of yet",
+        "the test describes a credential right after its deletion, when a broker may still have it",
     ),
-    (re.compile(r"^kafka-python .*::test_group$"), "the group is not stable within the test's own 15 s"),
-    (re.compile(r"^watermill-kafka TestPublishSubscribe$"), "one of its parts ended at its own limit of time"),
-    (re.compile(r"^kafka-go TestReaderConsumerGroup$"), "a nil pointer in the test itself, after the commits"),
-    (re.compile(r"^kafka-go TestReaderReadCompactedMessage"), "segments of 200 bytes, which Kafka 4 refuses"),
-    (re.compile(r"^kgo-tls TestIssue769$"), "has a dialer of its own, which kgo refuses beside TLS"),
+    (re.compile(r"^kafka-python .*::test_group$"), "the group is not stable within the test's own limit of 15 s"),
+    (re.compile(r"^watermill-kafka TestPublishSubscribe$"), "one part of the test reached its own time limit"),
+    (re.compile(r"^kafka-go TestReaderConsumerGroup$"), "the test itself fails with a nil pointer, after the commits"),
+    (
+        re.compile(r"^kafka-go TestReaderReadCompactedMessage"),
+        "the test sets segments of 200 bytes, which Kafka 4 refuses",
+    ),
+    (re.compile(r"^kgo-tls TestIssue769$"), "the test sets its own dialer, which kgo refuses together with TLS"),
 )
-# By what a test printed.
+# By the output of a test.
 _REASONS = (
-    (re.compile(r"docker|toxiproxy", re.IGNORECASE), "needs Docker"),
-    (re.compile(r"SASL|SCRAM", re.IGNORECASE), "needs SASL"),
+    (re.compile(r"docker|toxiproxy", re.IGNORECASE), "the test needs Docker"),
+    (re.compile(r"SASL|SCRAM", re.IGNORECASE), "the test needs SASL"),
 )
 _TELLING = re.compile(r"^E   +\S.*|^(?!===).*(?:Error|error|panic|fail|FAIL|timed out|assert).*", re.MULTILINE)
 
 
 def reason(result: Result, output: str, name: str = "") -> str:
-    """`name` is the suite's and the test's."""
+    """Return the reason. `name` has the names of the suite and of the test."""
     for known, words in _KNOWN:
         if known.search(name):
             return words
     if result.refused:
-        return f"asks for {', '.join(result.refused)}"
+        return f"the test needs {', '.join(result.refused)}, which the broker does not serve"
     if named := _NOT_OFFERED.search(output):
-        return f"asks for {named[1] or named[2]}"
+        return f"the test needs {named[1] or named[2]}, which the broker does not serve"
     for pattern, words in _REASONS:
         if pattern.search(output):
             return words
     telling = [line.strip() for line in _TELLING.findall(output) if line.strip()]
     said = telling[0][:_SHOWN] if telling else ""
-    late = "takes longer than it may" if result.what == LATE else ""
+    late = "the test exceeds its time limit" if result.what == LATE else ""
     return ": ".join(filter(None, (late, said))).replace("|", "\\|") or result.what
+
+
+def known_reasons() -> list[str]:
+    """Return all reasons that are not a line of a test's output."""
+    return [words for _, words in (*_KNOWN, *_REASONS)]

@@ -20,8 +20,8 @@ from fakebroker.apis import registry
 from fakebroker.apis.features import supported_features
 from fakebroker.core.config.broker_config import BrokerConfig
 
-# What Kafka in a box is given that says where it is, and that a broker here does not have or has otherwise.
-_OF_A_BOX = (
+# Settings of Kafka's processes that fakebroker does not have, or has with other values: addresses and directories.
+_OF_A_PROCESS = (
     "listeners", "advertised.listeners", "log.dirs", "process.roles", "controller.quorum.voters",
     "controller.listener.names",
 )  # fmt: skip
@@ -31,7 +31,7 @@ _SERVED = registry.load().keys()
 RULES: tuple[Rule, ...] = (
     *(
         Rule(
-            "the clocks are two: a session lasts until the token expires",
+            "Wall times differ: the session lifetime is the time until the token expires",
             "*.says.session_lifetime",
             cases,
             lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000,
@@ -39,72 +39,77 @@ RULES: tuple[Rule, ...] = (
         for cases in ("sasl-oauth/*", "sasl-signed/*", "users-logins/oauth-*")
     ),
     *(
-        Rule("the clocks are two: a token is made now", f"*.{field}_timestamp{behind}", cases, both_wall_times)
+        Rule(
+            "Wall times differ: a token is created at the time of the run",
+            f"*.{field}_timestamp{behind}",
+            cases,
+            both_wall_times,
+        )
         for field, behind in (("issue", ""), ("expiry", ""), ("expiry", "_ms"), ("max", ""))
         for cases in ("sasl-token/create-*", "users-tokens/*")
     ),
     Rule(
-        "each cluster gives ids of its own to tokens",
+        "Each cluster generates its own token ids",
         "*.says.token_id",
         "sasl-token/create-*",
         lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
     ),
     Rule(
-        "the HMAC of a token is that of its id",
+        "The HMAC of a token is computed from its id, which differs",
         "*.says.hmac",
         "sasl-token/create-*",
         lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
     ),
     Rule(
-        "a request that may not come now gets its error without Kafka's words for it",
+        "A request that the SASL state does not allow gets the same error code, but not Kafka's error message",
         "*.says.error_message",
         "sasl-state/during-*",
     ),
-    Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", both_texts),
+    Rule("Each broker has its own log directories", "*.says.results[*].log_dir", "describe-log-dirs/*", both_texts),
     *(
         Rule(
-            "Kafka tells of the disk, we of the memory",
+            "Kafka reports the size of the disk, fakebroker reports its memory",
             f"*.says.results[*].{field}",
             "describe-log-dirs/*",
             both_numbers,
         )
         for field in ("total_bytes", "usable_bytes")
     ),
-    Rule("each cluster has an id of its own", "*.cluster_id", holds=both_texts),
-    Rule("each cluster has ports of its own", "*.port", holds=both_numbers),
+    Rule("Each cluster has its own id", "*.cluster_id", holds=both_texts),
+    Rule("Each cluster has its own ports", "*.port", holds=both_numbers),
     Rule(
-        "a broker of KRaft names any broker that runs as the controller",
+        "A KRaft broker returns any live broker as the controller",
         "*.controller_id",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 1,
     ),
     Rule(
-        "the clocks are two: when marks of deleted keys go is counted from when they were compacted (KIP-534)",
+        "Wall times differ: the delete horizon is counted from the time of the compaction (KIP-534)",
         "*.batches[*].base_timestamp_ms",
         "compaction/*",
         both_wall_times,
     ),
-    Rule("with another time the batch has another CRC", "*.batches[*].crc", "compaction/*", both_numbers),
+    Rule("The CRC of a batch covers its timestamps, which differ", "*.batches[*].crc", "compaction/*", both_numbers),
     Rule(
-        "and the times of its records are told as distances from that",
+        "Record timestamps are deltas to the base timestamp, which differs",
         "*.batches[*].records",
         "compaction/*",
         lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
     ),
     Rule(
-        "in Kafka a Fetch ends with a segment; here there are none",
+        "In Kafka a Fetch response ends at the end of a segment; in fakebroker it does not",
         "*.records.batches[*]",
         "compaction/*",
         lambda kafka, ours: kafka == "(absent)" and isinstance(ours, dict),
     ),
     Rule(
-        "each cluster gives producer ids of its own",
+        "Each cluster assigns its own producer ids to new producers",
         "*.producer_id",
         "producer-id/*",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
     ),
     *(
         Rule(
-            "the clocks are two: when it began, when something was written",
+            "Wall times differ: the start of a transaction, and the time of a write",
             f"*.{field}",
             case,
             both_wall_times,
@@ -112,28 +117,31 @@ RULES: tuple[Rule, ...] = (
         for case in ("transactions*", "compaction/transactions-*")
         for field in ("transaction_start_time", "last_timestamp", "timestamp")
     ),
-    Rule("each cluster makes up ids of its own", "*.client_instance_id", "telemetry/new-id", both_texts),
+    Rule("Each cluster generates its own client instance ids", "*.client_instance_id", "telemetry/new-id", both_texts),
     Rule(
-        "the number of a subscription has the client's id in it", "*.subscription_id", "telemetry/new-id", both_numbers
+        "The subscription id is computed from the client instance id, which differs",
+        "*.subscription_id",
+        "telemetry/new-id",
+        both_numbers,
     ),
     Rule(
-        "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
+        "fakebroker serves fewer APIs than Kafka, and advertises only those",
         "*.says.api_keys.*",
         holds=lambda kafka, ours: only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
     ),
     Rule(
-        "features whose APIs are not served are not told",
+        "fakebroker does not report the features of APIs that it does not serve",
         "*.says.*ed_features.*",
         holds=lambda kafka, ours: only_kafka(kafka, ours) and kafka["name"] not in supported_features(),
     ),
     Rule(
-        "the epoch of features is an offset of Kafka's metadata",
+        "The epoch of the finalized features is an offset in Kafka's metadata log",
         "*.says.finalized_features_epoch",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 0,
     ),
     *(
         Rule(
-            "Kafka in a box is told not to roll segments, so that cases read a log at once; here there are none",
+            "Kafka runs with the longest `log.roll.ms`, so that a Fetch reads a whole log; fakebroker with the default",
             f"*.configs.segment.ms.{field}",
             case,
             lambda kafka, ours: (
@@ -149,22 +157,25 @@ RULES: tuple[Rule, ...] = (
         for case in ("create/*", "generated/*", "found/*", "quota-mutation/*", "walks/*")
     ),
     Rule(
-        "documentation of settings is told in our own words",
+        "The documentation of settings has other words",
         "*.configs.*.documentation",
         "*",
         lambda kafka, ours: both_texts(kafka, ours) and bool(kafka) and bool(ours),
     ),
     *(
         Rule(
-            "each cluster has ports, files and controllers of its own", f"*.configs.{name}.{field}", case, both_or_none
+            "Each cluster has its own ports, directories and controllers",
+            f"*.configs.{name}.{field}",
+            case,
+            both_or_none,
         )
-        for name in _OF_A_BOX
+        for name in _OF_A_PROCESS
         for field in ("value", "synonyms*", "config_source", "read_only", "documentation")
         for case in ("describe-configs/broker-v?", "alter-broker/*")
     ),
     *(
         Rule(
-            "each cluster has ports, files and controllers of its own",
+            "Each cluster has its own ports, directories and controllers",
             f"*.configs.listeners.{field}",
             "alter-listeners/described",
             same_but_for_ports,
@@ -172,14 +183,14 @@ RULES: tuple[Rule, ...] = (
         for field in ("value", "synonyms[*].value")
     ),
     Rule(
-        "settings that Kafka does not have",
+        "fakebroker has settings that Kafka does not have",
         "*.configs.*",
         "describe-configs/broker-v?",
         lambda kafka, ours: kafka == "(absent)" and isinstance(ours, dict) and ours["name"] in _OUR_OWN,
     ),
     *(
         Rule(
-            "a replication factor is at most the number of brokers by default (docs/decisions.md)",
+            "The default replication factor of internal topics is at most the number of brokers (docs/decisions.md)",
             f"*.configs.{name}.replication.factor.*",
             "describe-configs/broker-v?",
             lambda kafka, ours: (kafka, ours) == ("3", "1"),
@@ -187,24 +198,24 @@ RULES: tuple[Rule, ...] = (
         for name in ("offsets.topic", "transaction.state.log")
     ),
     Rule(
-        "Kafka in a box is told to log warnings only",
+        "Kafka runs with the log level WARN",
         "*.configs.root.value",
         holds=lambda kafka, ours: (kafka, ours) == ("WARN", "INFO"),
     ),
     Rule(
-        "Java's words for a text that it cannot cut up; ours say what is wrong",
+        "Kafka's error message has the text of a Java exception; ours says what is wrong",
         "*.error_message",
         "alter-broker/connections-*",
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", both_texts),
+    Rule("Each cluster generates its own topic ids", "*.topics[*].topic_id", "create/*", both_texts),
     *(
-        Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", f"{cases}/create-*", both_random_ids)
+        Rule("Each cluster generates its own topic ids", "*.topics[*].topic_id", f"{cases}/create-*", both_random_ids)
         for cases in ("authorization", "users-allowed")
     ),
     *(
         Rule(
-            "Kafka prints its Java object of a request that is not allowed; ours says which API it was",
+            "Kafka's error message prints the Java object of the denied request; ours names the API",
             "*.error_message",
             cases,
             same_refusal,
@@ -212,20 +223,30 @@ RULES: tuple[Rule, ...] = (
         for cases in ("authorization/*", "users-*")
     ),
     Rule(
-        "an id that a stream has made up may be one that one of the clusters had given",
+        "A producer id that a generated stream invents may be one that a cluster has assigned",
         "*.batches[*].producer_id",
         "generated/*",
         lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) < producer(1) <= max(kafka, ours),
     ),
-    Rule("and to topics that Metadata makes", "*.says.topics[*].topic_id", "generated/*", both_random_ids),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", both_texts),
+    Rule(
+        "Each cluster generates its own ids of topics that Metadata creates",
+        "*.says.topics[*].topic_id",
+        "generated/*",
+        both_random_ids,
+    ),
+    Rule("Each cluster generates its own topic ids", "*.topics[*].topic_id", "describe-topic-partitions/*", both_texts),
     *(
-        Rule("the ISR is a set: ours is in assignment order", "*.partitions[*].isr_nodes[*]", case, both_numbers)
+        Rule(
+            "The ISR is a set: fakebroker returns it in the order of the assignment",
+            "*.partitions[*].isr_nodes[*]",
+            case,
+            both_numbers,
+        )
         for case in ("reassign/*", "elect-leaders/*", "deaths*/*", "cuts/*")
     ),
     *(
         Rule(
-            "the log of metadata is another one: ours counts decisions",
+            "The metadata logs differ: in fakebroker an offset counts the controller's decisions",
             f"*.topics[*].partitions[*].{field}",
             "describe-quorum/*",
             both_numbers,
@@ -233,39 +254,44 @@ RULES: tuple[Rule, ...] = (
         for field in ("high_watermark", "current_voters[*].log_end_offset", "observers[*].log_end_offset")
     ),
     *(
-        Rule("the clocks are two", f"*.partitions[*].{replicas}[*].{field}", "describe-quorum/*", both_wall_times)
+        Rule(
+            "Wall times differ: the last fetch of a replica, and when it last caught up",
+            f"*.partitions[*].{replicas}[*].{field}",
+            "describe-quorum/*",
+            both_wall_times,
+        )
         for replicas in ("current_voters", "observers")
         for field in ("last_fetch_timestamp", "last_caught_up_timestamp")
     ),
     Rule(
-        "directories have no ids here",
+        "Log directories have no ids in fakebroker",
         "*.observers[*].replica_directory_id",
         "describe-quorum/*",
         lambda kafka, ours: ours is None,
     ),
     Rule(
-        "the clocks are two: what is allowed is told relative to the broker's time",
+        "Wall times differ: the error message has allowed timestamps, which depend on the broker's time",
         "*.batch_index_error_message",
         holds=same_but_for_clocks,
     ),
     Rule(
-        "the clocks are two: LogAppendTime is the broker's time", "*.log_append_time", "*append-time*", both_wall_times
+        "Wall times differ: LogAppendTime is the broker's time", "*.log_append_time", "*append-time*", both_wall_times
     ),
     Rule(
-        "the clocks are two: LogAppendTime is the largest timestamp of what is stored",
+        "Wall times differ: LogAppendTime is the largest timestamp of the stored batch",
         "*.batches[*].max_timestamp_ms",
         "*append-time*",
         both_wall_times,
     ),
     Rule(
-        "with another time the batch has another CRC",
+        "The CRC of a batch covers its timestamps, which differ",
         "*.batches[*].crc",
         "*append-time*",
         both_numbers,
     ),
     *(
         Rule(
-            "two compression libraries: the same records take another number of bytes",
+            "Compression libraries differ: the same records take another number of bytes",
             f"*.batches[*].{field}",
             case,
             both_numbers,
@@ -274,11 +300,14 @@ RULES: tuple[Rule, ...] = (
         for case in ("recompress/[!u]*", "*/recompressed*")  # what is stored uncompressed is the same
     ),
     Rule(
-        "the clocks are two: LogAppendTime is found in what is stored", "*.timestamp", "*append-time*", both_wall_times
+        "Wall times differ: ListOffsets returns the LogAppendTime of the stored batch",
+        "*.timestamp",
+        "*append-time*",
+        both_wall_times,
     ),
     *(
         Rule(
-            "each cluster hands out producer ids of its own",
+            "Each cluster assigns its own producer ids",
             "*.says.producer_id",
             case,
             lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
@@ -286,27 +315,27 @@ RULES: tuple[Rule, ...] = (
         for case in ("generated/*", "found/*")
     ),
     Rule(
-        "Kafka never answers null records, it fails while it builds the error: we say -1 (docs/decisions.md, 9)",
+        "Kafka sends no response to null records; fakebroker returns UNKNOWN_SERVER_ERROR (docs/decisions.md, 9)",
         "[*].answers[*]",
         "request/null-records*",
         lambda kafka, ours: kafka == "(absent)" and "UNKNOWN_SERVER_ERROR(-1)" in str(ours),
     ),
     Rule(
-        "and so the connection goes on here; with acks=0 it is closed",
+        "Kafka never reads again from that connection; fakebroker keeps it open, or closes it with acks=0",
         "[*].end",
         "request/null-records*",
         lambda kafka, ours: kafka == "silent" and ours in ("open", "closed"),
     ),
     Rule(
-        "a bucket of tokens fills up by the clock, to the millisecond of each side",
+        "The token bucket fills up with time: throttle times differ by some milliseconds",
         "*.throttle_time",
         "quota-mutation/*",
         near(300),
     ),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "quota-mutation/*", both_texts),
+    Rule("Each cluster generates its own topic ids", "*.topics[*].topic_id", "quota-mutation/*", both_texts),
     *(
         Rule(
-            "a second request is judged by how long after the first it came, to the millisecond of each side",
+            "The throttle time depends on the time since the first request: it differs by some milliseconds",
             "*.throttle_time",
             f"quota/{case}",
             near(300),
@@ -315,21 +344,15 @@ RULES: tuple[Rule, ...] = (
     ),
     *(
         Rule(
-            "a box has the groups of other cases as well, a replay has not",
+            "The Kafka cluster has the groups of other cases too; a replay has none",
             "[*].answers[*].says.groups.listed-v*",
             f"list-groups/filters-v{version}",
             lambda kafka, ours, own=f"listed-v{version}": only_kafka(kafka, ours) and own not in kafka["group_id"],  # type: ignore[misc]
         )
         for version in range(6)
     ),
-    Rule(
-        "a broker that stops is as one that is killed, not shut down in order: who waits there is cut off, without 6 "
-        "(docs/kafka-map.md)",
-        "[*].answers[*]",
-        "stopped/leader",
-        lambda kafka, ours: ours == "(absent)" and "NOT_LEADER_OR_FOLLOWER(6)" in str(kafka),
-    ),
 )
 
-# For what clients saw: `case` is CLIENT/JOB, `path` is where in its report. A rule that no longer applies is told.
+# For the reports of clients: `case` is CLIENT/JOB, `path` is the place in its report. A rule that no longer applies is
+# a difference too.
 CLIENT_RULES: tuple[Rule, ...] = ()

@@ -68,16 +68,16 @@ def digest(case: Case) -> str:
 
 
 def stale(cases: Sequence[Case], kept: Sequence[Golden]) -> list[str]:
-    """A sentence for each case of which Kafka must be asked again, and for each answer to no case."""
+    """Return a sentence for each case that must run on Kafka again, and for each kept response without a case."""
     digests = {case.name: digest(case) for case in cases}
     names = {each.case for each in kept}
-    said = [f"{name}: Kafka was never asked" for name in digests if name not in names]
+    said = [f"{name}: there is no response of Kafka" for name in digests if name not in names]
     for each in kept:
         if each.case not in digests:
-            said.append(f"{each.case}: there is no such case any more")
+            said.append(f"{each.case}: this case does not exist any more")
         elif each.digest != digests[each.case]:
-            said.append(f"{each.case}: it asks something else than Kafka was asked")
-    return [f"{line} (`make conformance` asks it)" for line in said]
+            said.append(f"{each.case}: its requests have changed since Kafka's responses were recorded")
+    return [f"{line} (`make conformance` records again)" for line in said]
 
 
 def load_all(folder: Path = FOLDER) -> list[Golden]:

@@ -1,4 +1,4 @@
-"""Cases and what Kafka answered as lines for people: what is sent, and what came back, field by field."""
+"""Cases and Kafka's responses as text: requests and responses, field by field."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SMALL = 8  # fields or items that stand on one line
 
 
 def case_lines(case: Case, golden: Golden | None) -> Iterator[str]:
-    """A case step by step, with what Kafka answered; without, if Kafka was never asked."""
+    """Yield a case step by step, with Kafka's responses if there are any."""
     yield case.name
     yield from _indented([case.why, f"box {case.box}", *map(_topic, case.topics)])
     entries = list(golden.kafka) if golden is not None else []
     if golden is None:
-        yield "  Kafka was never asked: `make conformance` asks it"
+        yield "  there is no response of Kafka: `make conformance` records it"
     elif golden.digest != digest(case):
-        yield "  CHANGED since Kafka was asked: sent is what the case sends today, answered what it sent then"
+        yield "  CHANGED since Kafka's responses were recorded: requests are those of today, responses those of then"
     for step in case.steps:
         if isinstance(step, Settle | Listen | Hear | AwaitIsr | ReadLog | ReadTransactions) and entries:
             lines = _entry(entries.pop(0))
@@ -112,7 +112,7 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield f"{kind} {where}"
         yield from _indented(_fields(dict(rest)))
         return
-    yield f"{entry.step} on {entry.conn}: {len(entry.answers)} answers, then {entry.end}"
+    yield f"{entry.step} on {entry.conn}: {len(entry.answers)} responses, then {entry.end}"
     for answer in said["answers"]:
         yield f"  {answer['to']} #{answer['correlation_id']}"
         yield from _indented(_fields(answer["says"]), 2)

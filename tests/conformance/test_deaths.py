@@ -130,7 +130,7 @@ def test_only_of_deaths_is_anything_kept() -> None:
     result = CliRunner().invoke(app, ["walks", "--kind", "classic", "--keep"])
 
     assert result.exit_code == 2
-    assert "of these kinds: deaths, deaths-elr" in " ".join(result.output.split())
+    assert "with the kinds deaths, deaths-elr" in " ".join(result.output.split())
 
 
 # What may differ.

@@ -49,8 +49,8 @@ def test_there_are_enough() -> None:
 )
 def test_we_answer_as_kafka_did(golden: Golden) -> None:
     case = CASES.get(golden.case)
-    assert case is not None, "there is no such case any more: `make conformance` removes what is kept of it"
-    assert golden.digest == digest(case), "the case asks something else than Kafka was asked: `make conformance`"
+    assert case is not None, "this case does not exist any more: `make conformance` removes its responses"
+    assert golden.digest == digest(case), "the requests of the case have changed: `make conformance` records again"
 
     ours = replayed(case)
 

@@ -212,14 +212,14 @@ def test_a_case_that_asks_something_else_is_stale(changes: dict[str, Any]) -> No
     other = replace(CASE, **changes)
     assert digest(other) != digest(CASE)
     assert stale([other], [answered()]) == [
-        "g/one: it asks something else than Kafka was asked (`make conformance` asks it)"
+        "g/one: its requests have changed since Kafka's responses were recorded (`make conformance` records again)"
     ]
 
 
 def test_what_is_new_or_gone_is_stale_and_words_are_not() -> None:
     assert stale([replace(CASE, why="other words")], [answered()]) == []
-    assert stale([CASE], []) == ["g/one: Kafka was never asked (`make conformance` asks it)"]
-    assert stale([], [answered()]) == ["g/one: there is no such case any more (`make conformance` asks it)"]
+    assert stale([CASE], []) == ["g/one: there is no response of Kafka (`make conformance` records again)"]
+    assert stale([], [answered()]) == ["g/one: this case does not exist any more (`make conformance` records again)"]
 
 
 def test_what_is_no_batch_ends_the_batches() -> None:

@@ -35,7 +35,7 @@ def test_what_is_sent_and_what_is_answered_stands_in_order() -> None:
     asked = lines.index("Produce v9 #1 from 'conformance', 128 bytes")
     assert lines[asked - 2 : asked] == ["Freeze: broker 3", "send on a, to broker 1"]
     answered = lines.index("Produce v9 #1", asked)
-    assert lines[answered - 1] == "settle on a: 1 answers, then open"
+    assert lines[answered - 1] == "settle on a: 1 responses, then open"
     [told] = [line for line in lines if "REQUEST_TIMED_OUT(7)" in line]
     assert told.startswith("- {index: 0, error_code: REQUEST_TIMED_OUT(7), base_offset: 1,")
     assert lines.index(told) > answered
@@ -71,10 +71,10 @@ def test_every_case_can_be_shown_with_every_answer(group: str) -> None:
     for case in CASES.values():
         if case.group == group:
             lines = list(case_lines(case, KEPT[case.name]))
-            assert not any("Kafka was never asked" in line or "CHANGED" in line for line in lines)
+            assert not any("there is no response of Kafka" in line or "CHANGED" in line for line in lines)
             answers = sum(len(entry.answers) for entry in KEPT[case.name].kafka if isinstance(entry, Heard))
             told = sum(
-                int(said[1]) for line in lines if (said := re.match(r" +\w+ on [\w-]+: (\d+) answers, then ", line))
+                int(said[1]) for line in lines if (said := re.match(r" +\w+ on [\w-]+: (\d+) responses, then ", line))
             )
             assert told == answers
 
@@ -82,9 +82,9 @@ def test_every_case_can_be_shown_with_every_answer(group: str) -> None:
 def test_a_case_that_changed_and_one_that_is_new_are_told_as_such() -> None:
     changed = replace(TIMES_OUT, steps=(*TIMES_OUT.steps[:-1], Send((b"\0\0\0\1x",)), TIMES_OUT.steps[-1]))
     lines = list(case_lines(changed, KEPT[changed.name]))
-    assert any("CHANGED since Kafka was asked" in line for line in lines)
+    assert any("CHANGED since Kafka's responses were recorded" in line for line in lines)
     assert any("5 bytes that cannot be read" in line for line in lines)
-    assert any("Kafka was never asked" in line for line in case_lines(TIMES_OUT, None))
+    assert any("there is no response of Kafka" in line for line in case_lines(TIMES_OUT, None))
     shorter = replace(TIMES_OUT, steps=TIMES_OUT.steps[:1])
     assert any("REQUEST_TIMED_OUT" in line for line in case_lines(shorter, KEPT[shorter.name]))
 

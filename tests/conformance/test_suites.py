@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sys
 import time
@@ -104,10 +105,18 @@ def test_what_passes_there_alone() -> None:
 @pytest.mark.parametrize(
     ("result", "output", "words"),
     [
-        (Result(FAILED, 1, ("JoinGroup", "SyncGroup")), "error", "asks for JoinGroup, SyncGroup"),
-        (Result(FAILED, 1), "cannot connect to the Docker daemon", "needs Docker"),
-        (Result(FAILED, 1), "E  Kafka broker does not support the 'EndTxnRequest' Kafka protocol.", "asks for EndTxn"),
-        (Result(LATE, 1), "E   assert 1 == 2\n", "takes longer than it may: E   assert 1 == 2"),
+        (
+            Result(FAILED, 1, ("JoinGroup", "SyncGroup")),
+            "error",
+            "the test needs JoinGroup, SyncGroup, which the broker does not serve",
+        ),
+        (Result(FAILED, 1), "cannot connect to the Docker daemon", "the test needs Docker"),
+        (
+            Result(FAILED, 1),
+            "E  Kafka broker does not support the 'EndTxnRequest' Kafka protocol.",
+            "the test needs EndTxn, which the broker does not serve",
+        ),
+        (Result(LATE, 1), "E   assert 1 == 2\n", "the test exceeds its time limit: E   assert 1 == 2"),
         (Result(FAILED, 1), "", "failed"),
     ],
 )
@@ -116,8 +125,9 @@ def test_why_it_did_not_pass(result: Result, output: str, words: str) -> None:
 
 
 def test_why_it_did_not_pass_by_its_name() -> None:
-    assert reason(Result(SKIPPED, 1), "", "kgo TestShareGroup") == "needs share groups, which are not served yet"
-    assert reason(Result(LATE, 1), "error", "kafka-go TestConn").startswith("a deleted topic may be told")
+    shared = reason(Result(SKIPPED, 1), "", "kgo TestShareGroup")
+    assert shared == "the test needs share groups, which fakebroker does not serve yet"
+    assert reason(Result(LATE, 1), "error", "kafka-go TestConn").startswith("a deleted topic may stay in the metadata")
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
@@ -188,8 +198,27 @@ def test_a_suite_that_ran_here_alone_is_told(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(page, "PAGE", tmp_path / "suites.md")
     page.write_page(tmp_path)
     text = (tmp_path / "suites.md").read_text()
-    assert "| tiny | `tiny 1` | 3 | not run | 1 | | | | 1 here | |" in text
+    assert "| tiny | `tiny 1` | 3 | not run | 1 | | | | 1 on fakebroker | |" in text
     assert "was not run on Apache Kafka\n\n- tiny `bad`: an error of the test." in text
+
+
+def test_the_page_has_the_text_of_its_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written again without any results, the page stays as it is: only rows and tests of suites come from results."""
+    kept = page.PAGE.read_text()
+    written = tmp_path / "suites.md"
+    written.write_text(kept)
+    monkeypatch.setattr(page, "PAGE", written)
+    page.write_page(tmp_path)
+    assert written.read_text() == kept
+
+
+def test_the_page_has_the_known_reasons_of_tests() -> None:
+    found = re.findall(r"^- ([\w-]+) `([^`]+)`: (.+?)\.(?: On kfake: [\w ]+\.)?$", page.PAGE.read_text(), re.MULTILINE)
+    assert found
+    for suite, test, words in found:
+        known = reason(Result(FAILED, 1), "", f"{suite} {test}")
+        by_output = re.fullmatch(r"the test needs (Docker|SASL|[\w ,]+, which the broker does not serve)", words)
+        assert words == known or (known == FAILED and by_output), f"{suite} {test}"
 
 
 def test_both_sides_are_run_and_the_page_is_written(
@@ -208,7 +237,7 @@ def test_both_sides_are_run_and_the_page_is_written(
     monkeypatch.setattr(program, "SIDES", {"ours": fakebroker, "kafka": fakebroker})
     short = program._suite(suite, tmp_path, ["ours"], "*", time.monotonic() + 60, again=False, resume=False)
     assert short == 0
-    assert "3 tests; passed here 1" in capsys.readouterr().out
+    assert "3 tests; passed on fakebroker 1" in capsys.readouterr().out
 
 
 def test_the_methods_of_a_go_suite_are_tests(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_suite_that_starts_its_brokers_gets_what_it_needs_first(tmp_path: Path
 
 def test_the_page_names_what_is_secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = page_of(tmp_path, monkeypatch, "")
-    assert "| kgo-tls | `SSL`, `SASL_PLAINTEXT`, with certificates of clients | `alice` | |" in text
+    assert "| kgo-tls | `SSL`, `SASL_PLAINTEXT`, with client certificates | `alice` | |" in text
     assert "| rskafka | `SASL_PLAINTEXT` | `admin` | |" in text
     assert "| kafka-python | | | StandardAuthorizer |" in text
 

@@ -14,7 +14,7 @@ from typing import Final
 from .lint import ROOT, Problem, Prose, judge
 
 # Texts of messages are judged in these folders.
-FOLDERS: Final = ("fakebroker", "timingwheel")
+FOLDERS: Final = ("conformance", "fakebroker", "timingwheel")
 
 _LOGS: Final = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 _TEXTS: Final = frozenset({"help", "doc", "description", "epilog"})

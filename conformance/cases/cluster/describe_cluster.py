@@ -27,7 +27,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"v{version}",
-            "cluster and brokers, without and with what is allowed (AuthHelper.computeDescribeClusterResponse)",
+            "cluster and brokers, with and without authorized operations (AuthHelper.computeDescribeClusterResponse)",
             _asked(version, 1),
             _asked(version, 2, include_cluster_authorized_operations=True),
         )
@@ -36,7 +36,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"endpoint-type-v{version}",
-            "controllers do not listen here, and what nobody has is no type (EndpointType.fromId)",
+            "the broker has no controller listener; unknown endpoint types (EndpointType.fromId)",
             *(
                 _asked(version, number, endpoint_type=kind, include_cluster_authorized_operations=True)
                 for number, kind in enumerate((2, 0, 3, -1, 127), 1)
@@ -46,13 +46,13 @@ CASES: list[Case] = [
     ),
     _case(
         "three",
-        "all brokers in their order, and that none of them is fenced",
+        "all brokers in order, and none is fenced",
         *(_asked(version, version, include_fenced_brokers=True) for version in range(3)),
         box="three",
     ),
     Case(
         "describe-cluster/stopped",
-        "a broker that does not run is told of from v2 on, to who asks for fenced ones; then it runs again",
+        "a stopped broker is returned from v2 on, if the request includes fenced brokers; then it runs again",
         (
             StopBroker(3),
             Send((_asked(0, 1), _asked(1, 2), _asked(2, 3), _asked(2, 4, include_fenced_brokers=True))),

@@ -36,7 +36,7 @@ def _v(version: int) -> Case:
     frames += [metadata([first], version, number, **flag) for number, flag in enumerate(flags, 20)]
     return _case(
         f"v{version}",
-        "one topic, two, an unknown one, all kinds, a bad name, one twice, none; with allowed operations",
+        "one topic, two, an unknown one, all kinds, an invalid name, one twice, none; with authorized operations",
         *frames,
         topics=topics,
     )
@@ -59,7 +59,7 @@ CASES: list[Case] = [
     *(_v(version) for version in range(14)),
     _case(
         "all",
-        "null asks for all topics, in v0 an empty list does; any negative length is null",
+        "null requests all topics, in v0 an empty list does; any negative length is null",
         *(metadata([] if version == 0 else None, version, version) for version in range(14)),
         _raw(1, struct.pack(">i", -2), 20),  # lengths below -1 are null as well
         _raw(12, b"\xff\xff\xff\xff\x0f\0\0\0", 21),
@@ -69,7 +69,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"bad-name-{what}",
-            "INVALID_TOPIC_EXCEPTION, in every version that has it (Topic.validate)",
+            "invalid names: INVALID_TOPIC_EXCEPTION, in every version that has it (Topic.validate)",
             metadata([name], 1),
             metadata([name], 12, 2),
         )
@@ -91,7 +91,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"creation-allowed-v{version}",
-            "auto.create.topics.enable=false: nothing is made, whatever the request allows",
+            "auto.create.topics.enable=false: no topic is created, even if the request allows it",
             metadata([f"metadata-not-made-{version}"], version, 1, allow_auto_topic_creation=True),
             metadata([f"metadata-not-made-{version}"], version, 2, allow_auto_topic_creation=True),
         )
@@ -100,7 +100,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"ids-v{version}",
-            "topics by id: known, unknown, the id of zeros, one twice",
+            "topics by id: known, unknown, the zero id, one twice",
             metadata([_IDS.placeholder] if topics else [_NOBODY], version),
             metadata([_NOBODY], version, 2),
             metadata([_NOBODY, UUID(int=9)], version, 3),
@@ -111,16 +111,16 @@ CASES: list[Case] = [
     ),
     _case(
         "id-and-name",
-        "if any topic is asked for by id, names are ignored",
+        "if one topic is requested by id, names are ignored",
         metadata([_NAMED.name, _NOBODY], 12),
         metadata([_NAMED.placeholder, "metadata-nobody"], 12, 2),
         topics=(_NAMED,),
     ),
-    _case("id-of-zeros", "neither name nor id", metadata([_ZERO], 12)),
+    _case("id-of-zeros", "a topic with neither name nor id", metadata([_ZERO], 12)),
     *(
         _case(
             f"id-in-v{version}",
-            "ids are in the layout from v10 on, and may be used from v12 on",
+            "the layout has ids from v10 on, and requests may use them from v12 on",
             metadata([_NOBODY], version),
             metadata([], version, 2),
         )
@@ -128,7 +128,7 @@ CASES: list[Case] = [
     ),
     _case(
         "null-name-v10",
-        "no name and no id before v12",
+        "a topic with neither name nor id, before v12",
         _raw(10, b"\x02" + b"\0" * 16 + b"\0\0\0\0\0\0"),
         metadata([], 1, 2),
     ),
@@ -145,7 +145,7 @@ CASES: list[Case] = [
     ),
     _case(
         "replicas",
-        "three replicas, leader and in-sync ones, in every layout",
+        "three replicas, the leader and the ISR, in every layout",
         *(metadata([_REPLICAS.name], version, version) for version in range(14)),
         topics=(_REPLICAS,),
         box="three",

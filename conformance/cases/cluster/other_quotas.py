@@ -86,7 +86,7 @@ def _create_and_again(version: int) -> Case:
     many, one, last = f"{client}-many", f"{client}-one", f"{client}-last"
     return _mutated(
         f"create-v{version}",
-        "more than there are tokens; then one more, which is refused from v6 on, and muted below",
+        "more mutations than tokens; then one more, which v6 and later refuse, and earlier versions mute",
         _create(version, client, 1, (many, _MANY)),
         _create(version, client, 2, (one, 1)),
         _create(version, client, 3, (last, 1)),
@@ -99,7 +99,7 @@ def _more_and_again(version: int) -> Case:
     many, one = f"{client}-many", f"{client}-one"
     return _mutated(
         f"more-v{version}",
-        "the same of partitions that are added, where it is refused from v3 on",
+        "more added partitions than tokens; then one more, which v3 and later refuse",
         _more(version, client, 1, (many, 1 + _MANY)),
         _more(version, client, 2, (one, 2)),
         before=(_create(5, "admin", 90, (many, 1), (one, 1)),),
@@ -112,7 +112,7 @@ def _delete_and_again(version: int) -> Case:
     many, one = f"{client}-many", f"{client}-one"
     return _mutated(
         f"delete-v{version}",
-        "the same of topics that are deleted, where it is refused from v5 on",
+        "more deleted topics than tokens; then one more, which v5 and later refuse",
         _delete(version, client, 1, many),
         _delete(version, client, 2, one),
         _delete(version, client, 3, f"{client}-nowhere"),
@@ -125,7 +125,8 @@ def _next_to_nothing(name: str, version: int, rate: float) -> Case:
     client = f"mutation-{name}-v{version}"
     return _mutated(
         f"{name}-v{version}",
-        "the wait is longer than a long has milliseconds: it becomes -1, so the answer tells none, and nobody is muted",
+        "a wait above the range of a long in milliseconds becomes -1: the response has no throttle time, and "
+        "there is no mute",
         _create(version, client, 1, (f"{client}-1", 1)),
         _create(version, client, 2, (f"{client}-2", 1)),
         after=(f"{client}-1", f"{client}-2"),
@@ -137,17 +138,17 @@ CASES: list[Case] = [
     *(
         _fetched(
             f"v{version}",
-            "more than the quota: an empty answer at once, and a mute for what the answer would have had",
+            "above the quota: an empty response at once, and a mute for the bytes of the withheld response",
             version,
             _RECORD_BYTES,
             at_ms=500,
         )
         for version in (4, 6, 7, 11, 12, 13, 18)
     ),
-    _fetched("below", "less is answered", 12, 1_000),
+    _fetched("below", "a response below the quota is not throttled", 12, 1_000),
     _fetched(
         "session",
-        "a session does not begin with an answer that was withheld",
+        "a withheld response does not start a session",
         12,
         _RECORD_BYTES,
         at_ms=500,
@@ -155,13 +156,13 @@ CASES: list[Case] = [
     ),
     _fetched(
         "many",
-        "no more than a whole window is read at once, which with what is around it is a little too much",
+        "one response has at most the bytes of a whole quota window, which is slightly too much with its headers",
         12,
         9_000,
         9_000,
         9_000,
     ),
-    _fetched("max-bytes", "what the client asks for is less than that", 12, 9_000, 9_000, 9_000, max_bytes=10_000),
+    _fetched("max-bytes", "the client's max_bytes is below the quota", 12, 9_000, 9_000, 9_000, max_bytes=10_000),
     *(_create_and_again(version) for version in (5, 6, 7)),
     *(_next_to_nothing("tiny", version, 1e-300) for version in (5, 7)),
     _next_to_nothing("least", 7, 5e-324),
@@ -169,7 +170,7 @@ CASES: list[Case] = [
     *(_delete_and_again(version) for version in (4, 5)),
     _mutated(
         "several",
-        "topics of one request take one after the other",
+        "each topic of a request is counted by itself",
         _create(
             7,
             "mutation-several",
@@ -182,7 +183,7 @@ CASES: list[Case] = [
     ),
     _mutated(
         "validate",
-        "what is only looked at counts, what is refused for another reason does not",
+        "validateOnly counts; a mutation that is refused for another reason does not",
         _create(7, "mutation-validate", 1, ("mutation-validate-0", -3), ("bad name", _MANY)),
         _create(7, "mutation-validate", 2, ("mutation-validate-1", _MANY), validate_only=True),
         _create(7, "mutation-validate", 3, ("mutation-validate-2", 1), validate_only=True),

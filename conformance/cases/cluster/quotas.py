@@ -37,7 +37,7 @@ def _byte_rate(version: int) -> Case:
         end_offset(topic.name, correlation_id=2),
         fetch(topic.name, 1, correlation_id=3),
     )
-    why = "the answer comes at once and tells the mute; what stands behind it is handled after that"
+    why = "the response comes at once with the throttle time; the next request is handled after the mute"
     steps = (SetQuota(client, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
     return Case(
         f"quota/v{version}",
@@ -56,7 +56,7 @@ def _two_in_a_row() -> Case:
         end_offset(topic.name, correlation_id=3),
     )
     until_ms = round(sum(len(frame) - 4 for frame in frames[:2]) / _RATE * 1000) - _WINDOW_S * 1000
-    why = "the second request is judged with the first: after its mute the rate is at the bound, and it adds to it"
+    why = "both requests count: after the mute of the first one the rate is at the quota, and the second one exceeds it"
     steps = (SetQuota(topic.name, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
     timed = (
         At(1, 0, _AT_ONCE_MS),
@@ -72,7 +72,7 @@ def _acks_0() -> Case:
         _throttled_frame(topic.name, topic.name, _MUTE_MS, 1, acks=0),
         end_offset(topic.name, correlation_id=2),
     )
-    why = "acks=0 is not answered, and muted for its bytes"
+    why = "acks=0 gets no response, and its bytes mute the connection"
     steps = (
         SetQuota(topic.name, {"producer_byte_rate": _RATE}),
         Pause(_APPLIED_MS),
@@ -86,7 +86,7 @@ def _acks_0() -> Case:
 def _below() -> Case:
     topic = Topic("quota-below")
     frames = tuple(produce(topic.name, batch(b"x"), correlation_id=n, client_id=topic.name) for n in (1, 2, 3))
-    why = "below the bound nothing is throttled"
+    why = "below the quota nothing is throttled"
     steps = (SetQuota(topic.name, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
     return Case(
         "quota/below", why, steps, (topic,), timed=(At(1, 0, _AT_ONCE_MS), At(2, 0, _AT_ONCE_MS), At(3, 0, _AT_ONCE_MS))
@@ -105,7 +105,7 @@ def _others() -> Case:
         Settle("other"),
         Settle(),
     )
-    why = "the mute is of one connection; other client ids have no bound"
+    why = "the mute is for one connection; other client ids have no quota"
     return Case("quota/others", why, steps, (topic,), timed=(At(1, 0, _AT_ONCE_MS), At(1, 0, _AT_ONCE_MS, "other")))
 
 
@@ -119,7 +119,7 @@ def _second_connection() -> Case:
         Send((produce(topic.name, batch(b"y" * 1_400), client_id=topic.name),), "second"),
         Listen(250, "second"),
     )
-    why = "a second connection of the same client id is answered at once, and judged with the first"
+    why = "a second connection of the same client id: response at once, and both count"
     return Case(
         "quota/second-connection", why, steps, (topic,), timed=(At(1, 0, _AT_ONCE_MS), At(1, 0, _AT_ONCE_MS, "second"))
     )
@@ -135,7 +135,7 @@ def _failed_produce() -> Case:
         produce(topic.name, batch(b"y" * 1_400), correlation_id=3, client_id=topic.name),
         end_offset(topic.name, correlation_id=4),
     )
-    why = "bytes of what is refused count as well"
+    why = "the bytes of refused batches count too"
     steps = (SetQuota(topic.name, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
     return Case("quota/refused", why, steps, (topic,))
 
@@ -163,7 +163,7 @@ CASES = [
     _failed_produce(),
     _request_percentage(
         "request-percentage",
-        "any request is above a tiny share of a thread: throttled for one window, which is the cap",
+        "any request exceeds a very small request_percentage: throttled for one window, the maximum",
         produce(_TIME.name, batch(b"x"), client_id=_TIME.name),
         _TIME,
         At(1, 0, _AT_ONCE_MS),
@@ -178,7 +178,7 @@ CASES = [
     ),
     _request_percentage(
         "both",
-        "of two throttle times the longer one",
+        "two throttle times: the longer one counts",
         _throttled_frame(_BOTH.name, _BOTH.name, 1_300, 1),
         _BOTH,
         At(1, 0, _AT_ONCE_MS),

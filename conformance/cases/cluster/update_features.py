@@ -60,7 +60,7 @@ CASES: list[Case] = [
     *(
         Case(
             f"update-features/{what}",
-            "what a change of features may be (FeatureControlManager)",
+            "valid and invalid changes of features (FeatureControlManager)",
             one_by_one(
                 _update(*updates, validate_only=True),
                 _update(*updates, version=1, validate_only=True, correlation_id=2),
@@ -71,7 +71,7 @@ CASES: list[Case] = [
     ),
     Case(
         "update-features/versions",
-        "the same of an unknown feature in each version",
+        "an unknown feature, in each version",
         (
             Send(
                 tuple(

@@ -68,7 +68,7 @@ def _broker(what: str, operations: Sequence[Operation], name: str) -> Case:
         frames.append(incremental((BROKER, "", [("min.insync.replicas", SET, "1")]), correlation_id=5))
     return _steps(
         f"alter-broker/{what}-{'all' if not name else 'one'}",
-        "settings of all brokers or of one while it runs (ConfigAdminManager, DynamicBrokerConfig)",
+        "settings of all brokers, or of one, are altered while they run (ConfigAdminManager, DynamicBrokerConfig)",
         *frames,
     )
 
@@ -77,7 +77,7 @@ CASES: list[Case] = [
     *(_broker(what, operations, name) for what, operations in _BROKER_VALUES.items() for name in ("", "1")),
     _steps(
         "alter-broker/lists",
-        "lists of brokers: made longer and shorter, from what the brokers have",
+        "APPEND and SUBTRACT on list settings of brokers, starting from the broker's own value",
         incremental((BROKER, "", [("log.cleanup.policy", APPEND, "compact")])),
         describe((BROKER, "1", ["log.cleanup.policy"]), correlation_id=2, include_synonyms=True),
         incremental((BROKER, "", [("log.cleanup.policy", SUBTRACT, "delete")]), correlation_id=3),
@@ -87,7 +87,7 @@ CASES: list[Case] = [
     ),
     _steps(
         "alter-broker/levels",
-        "what a broker sets of its own counts before what all brokers were set, and topics have it of them",
+        "a broker's own dynamic setting precedes the cluster default; topics inherit it",
         *(
             frame
             for number, (name, text) in enumerate((("", "7000"), ("1", "8000"), ("", None), ("1", None)))
@@ -112,7 +112,7 @@ CASES: list[Case] = [
     *(
         _steps(
             f"alter-broker/only-one-{what}",
-            "what may be set of single brokers only",
+            "settings that can only be altered for a single broker",
             incremental((BROKER, "", [(name, SET, "x")])),
             incremental((BROKER, "", [(name, DELETE, None)]), correlation_id=2),
         )
@@ -124,13 +124,13 @@ CASES: list[Case] = [
     ),
     _steps(
         "alter-broker/fixed-dirs",
-        "what may be altered by a new start only",
+        "settings that only a restart can alter",
         incremental((BROKER, "", [("log.dirs", SET, "/tmp"), ("num.io.threads", SET, "9")])),
         incremental((BROKER, "1", [("log.dirs", SET, "/tmp")]), correlation_id=2),
     ),
     _steps(
         "alter-configs/broker",
-        "what is not named is taken back, for all brokers and for one; min.insync.replicas cannot be",
+        "settings that the request omits are reset, for all brokers and for one; min.insync.replicas cannot be reset",
         alter((BROKER, "", {"min.insync.replicas": "1", "log.retention.ms": "9000"})),
         describe((BROKER, "1", ["log.retention.ms", "log.segment.bytes"]), correlation_id=2, include_synonyms=True),
         alter((BROKER, "1", {"log.segment.bytes": "2000000"}), correlation_id=3),
@@ -143,7 +143,7 @@ CASES: list[Case] = [
     ),
     _steps(
         "alter-configs/group-and-metrics",
-        "groups and subscriptions: all that is not named is taken back",
+        "groups and client metrics: settings that the request omits are reset",
         alter(
             (GROUP, "legacy", {"consumer.session.timeout.ms": "50000", "consumer.heartbeat.interval.ms": "6000"}),
             (CLIENT_METRICS, "legacy", {"interval.ms": "1000"}),

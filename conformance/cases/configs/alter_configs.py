@@ -44,7 +44,7 @@ def _legacy(version: int) -> Case:
     topic = Topic(f"legacy-v{version}", configs={"retention.ms": "1000", "segment.bytes": "2000000"})
     return _steps(
         f"alter-configs/v{version}",
-        "what is not in the request is taken back; only checked; what is refused changes nothing",
+        "settings that the request omits are reset; validateOnly; a refused request changes nothing",
         alter((TOPIC, topic.name, {"segment.ms": "5000"}), version=version, validate_only=True),
         describe((TOPIC, topic.name, ["retention.ms", "segment.bytes", "segment.ms"]), correlation_id=2),
         alter(
@@ -88,7 +88,7 @@ CASES: list[Case] = [
     *(
         _topic(
             f"v{version}",
-            "set, taken back, taken back again, a list made longer and shorter",
+            "SET, DELETE, DELETE again, APPEND and SUBTRACT",
             [("retention.ms", SET, "1000"), ("segment.bytes", SET, "2000000")],
             [("retention.ms", DELETE, None)],
             [("retention.ms", DELETE, "1"), ("no.such.config", DELETE, None)],
@@ -102,51 +102,54 @@ CASES: list[Case] = [
     *(
         _topic(
             f"bad-{what}",
-            "a bad value, and the good one beside it is not set",
+            "one invalid value: the valid one in the same request is not set either",
             [(name, SET, value), ("retention.ms", SET, "7")],
         )
         for what, (name, value) in _BAD_VALUES.items()
     ),
     _topic(
         "two-bad",
-        "of two bad values the one that Kafka defines first",
+        "of two invalid values, the setting that Kafka defines first is reported",
         [("min.insync.replicas", SET, "0"), ("segment.bytes", SET, "1")],
     ),
     _topic(
         "append-int",
-        "only lists can be appended to",
+        "APPEND works only on lists",
         [("segment.bytes", APPEND, "1")],
         [("segment.bytes", SUBTRACT, "1")],
     ),
     _topic(
-        "append-unknown", "or what is unknown", [("no.such.config", APPEND, "1")], [("no.such.config", SUBTRACT, "1")]
+        "append-unknown",
+        "APPEND to an unknown setting",
+        [("no.such.config", APPEND, "1")],
+        [("no.such.config", SUBTRACT, "1")],
     ),
     _topic(
         "append-null",
-        "without a value nothing but DELETE is possible",
+        "without a value only DELETE is possible",
         [("cleanup.policy", APPEND, None)],
         [("cleanup.policy", SUBTRACT, None)],
     ),
     _topic(
         "append-there",
-        "what is there is not appended again",
+        "APPEND of an element that the list has changes nothing",
         [("cleanup.policy", APPEND, "delete")],
         [("cleanup.policy", SUBTRACT, "x")],
     ),
-    _topic("twice", "a key twice", [("retention.ms", SET, "1"), ("retention.ms", DELETE, None)]),
-    _topic("operation-4", "an operation that is none", [("retention.ms", 4, "1")]),
-    _topic("operation-minus", "an operation that is none", [("retention.ms", -1, "1")], [("retention.ms", 127, "1")]),
+    _topic("twice", "the same setting twice", [("retention.ms", SET, "1"), ("retention.ms", DELETE, None)]),
+    _topic("operation-4", "an unknown operation", [("retention.ms", 4, "1")]),
+    _topic("operation-minus", "an unknown operation", [("retention.ms", -1, "1")], [("retention.ms", 127, "1")]),
     _topic(
         "min-above-max",
         "settings that contradict each other",
         [("min.compaction.lag.ms", SET, "10"), ("max.compaction.lag.ms", SET, "5")],
     ),
-    _topic("set-default", "set to what it is anyway: it is the topic's own then", [("segment.ms", SET, "604800000")]),
+    _topic("set-default", "SET to the default value: the source is then the topic", [("segment.ms", SET, "604800000")]),
     _topic("nothing", "no operations at all", []),
     *(
         _steps(
             f"incremental-alter/resources-v{version}",
-            "a topic that is not there, bad names, one resource twice, kinds that are none; each on its own",
+            "an unknown topic, invalid names, one resource twice, unknown resource types: each gets its own result",
             incremental(
                 (TOPIC, f"nobody-v{version}", [("retention.ms", SET, "1")]),
                 (TOPIC, "", [("retention.ms", SET, "1")]),
@@ -179,7 +182,7 @@ CASES: list[Case] = [
     ),
     _steps(
         "incremental-alter/validate-only",
-        "only checked: nothing is changed, what is bad is said",
+        "validateOnly: nothing changes, and errors are reported",
         incremental((TOPIC, _RESOURCES.name, [("retention.ms", SET, "1")]), validate_only=True),
         describe((TOPIC, _RESOURCES.name, ["retention.ms"]), correlation_id=2),
         incremental((TOPIC, _RESOURCES.name, [("retention.ms", SET, "x")]), validate_only=True, correlation_id=3),

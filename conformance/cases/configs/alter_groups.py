@@ -35,7 +35,7 @@ def _group(what: str, *rounds: Sequence[Operation]) -> Case:
         frames.append(incremental((GROUP, name, operations), correlation_id=2 * number - 1))
         frames.append(describe((GROUP, name, keys), correlation_id=2 * number, include_synonyms=True))
     frames.append(incremental((GROUP, name, [(key, DELETE, None) for key in keys]), correlation_id=99))
-    return _steps(f"alter-group/{what}", "settings of groups (GroupConfig.validate)", *frames)
+    return _steps(f"alter-group/{what}", "valid and invalid settings of groups (GroupConfig.validate)", *frames)
 
 
 def _metrics(what: str, *rounds: Sequence[Operation]) -> Case:
@@ -46,7 +46,11 @@ def _metrics(what: str, *rounds: Sequence[Operation]) -> Case:
         frames.append(incremental((CLIENT_METRICS, name, operations), correlation_id=2 * number - 1))
         frames.append(describe((CLIENT_METRICS, name, None), correlation_id=2 * number, include_synonyms=True))
     frames.append(incremental((CLIENT_METRICS, name, [(key, DELETE, None) for key in keys]), correlation_id=99))
-    return _steps(f"alter-client-metrics/{what}", "subscriptions to metrics (ClientMetricsConfigs.validate)", *frames)
+    return _steps(
+        f"alter-client-metrics/{what}",
+        "valid and invalid settings of client metrics (ClientMetricsConfigs.validate)",
+        *frames,
+    )
 
 
 _GROUP_BOUNDS = {
@@ -132,7 +136,7 @@ CASES: list[Case] = [
     ),
     _steps(
         "alter-logger/levels",
-        "levels of this broker's loggers (KIP-412)",
+        "log levels of this broker's loggers (KIP-412)",
         incremental((BROKER_LOGGER, "1", [("kafka.conformance", SET, "DEBUG")])),
         describe((BROKER_LOGGER, "1", ["kafka.conformance"]), correlation_id=2),
         incremental((BROKER_LOGGER, "1", [("kafka.conformance", DELETE, None)]), correlation_id=3),

@@ -70,7 +70,7 @@ CASES: list[Case] = [
     *(
         Case(
             f"alter-listeners/refused-{what}",
-            "what the broker checks of new listeners, before anything is changed",
+            "invalid listeners are refused before anything changes",
             (Send((incremental((BROKER, "1", operations), validate_only=True),)), Settle()),
             box=_BOX,
         )
@@ -78,7 +78,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/added",
-        "the port of an added listener is open; its clients are told no broker, and the others as before",
+        "an added listener accepts connections; its metadata names no broker, and that of other listeners stays",
         (
             *_altered(_set(f"{_OWN},{_OUT}")),
             *_asked(*(_metadata(version, version) for version in (0, 1, 5, 6, 12))),
@@ -101,7 +101,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/removed",
-        "the connections of a removed listener are closed, and those of others are not",
+        "connections of a removed listener are closed, others stay",
         (
             *_altered(_set(f"{_OWN},{_OUT},{_OTHER}")),
             *_asked(_HARMLESS),
@@ -116,7 +116,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/appended",
-        "a listener is added to those that the broker was given before, and taken away again",
+        "a listener is appended to the dynamic listeners, and removed again",
         (
             *_altered(_set(f"{_OWN},{_OUT}")),
             *_altered([("listeners", APPEND, _OTHER)], 2),
@@ -129,7 +129,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/described",
-        "the broker describes the listeners that it was given, before those of its start",
+        "DescribeConfigs returns the dynamic listeners before those of the start",
         (
             *_altered(_set(f"{_OWN},{_OUT}")),
             *_described(2),
@@ -158,7 +158,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/cannot-open",
-        "a listener whose port cannot be opened is no error of the request, and the others open",
+        "a listener with a port that cannot be opened is not an error of the request; the others open",
         (
             *_altered(_set(f"{_OWN},OUT://192.0.2.1:5,{_OTHER}")),
             *_asked(_HARMLESS, listener="OTHER"),
@@ -168,7 +168,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/protocol",
-        "the protocol of an added listener cannot be changed while it is there",
+        "the protocol of an added listener cannot be changed while the listener exists",
         (
             *_altered(_set(f"{_OWN},{_OUT}")),
             *_altered([(_MAP, SET, f"{_KNOWN},OUT:SSL")], 2),
@@ -179,7 +179,7 @@ CASES: list[Case] = [
     ),
     Case(
         "alter-listeners/settings-of-its-own",
-        "a listener that was given settings of its own, other than of its stores, has to go before others come",
+        "a listener with its own settings, except key stores, must be removed before other listeners are added",
         (
             *_altered([*_set(f"{_OWN},{_OUT}"), ("listener.name.out.ssl.client.auth", SET, "required")]),
             *_altered(_set(f"{_OWN},{_OUT},{_OTHER}"), 2),

@@ -38,7 +38,7 @@ _RAISED, _PARKED, _LOWERED, _BACK = _topic("raised", 2), _topic("parked", 2), _t
 CASES: list[Case] = [
     _without_3(
         "raised",
-        "above the in-sync replicas: the next one with acks=-1 is refused, one with acks=1 is not",
+        "min.insync.replicas is raised above the ISR: then acks=-1 is refused, acks=1 is not",
         _RAISED,
         *_altered(_RAISED, 3),
         Send(tuple(produce(_RAISED.name, batch(b"x"), acks=acks, correlation_id=5 + acks) for acks in (-1, 1))),
@@ -46,8 +46,8 @@ CASES: list[Case] = [
     ),
     _without_3(
         "raised-while-it-waits",
-        "appended while there were enough; replicated to all in sync when there are too few (Partition."
-        "checkEnoughReplicasReachOffset, and the watermark that stands still below the minimum)",
+        "appended with enough in-sync replicas, replicated when there are too few "
+        "(Partition.checkEnoughReplicasReachOffset); the high watermark does not advance",
         _PARKED,
         Freeze(2),
         Send((produce(_PARKED.name, batch(b"parked"), timeout_ms=900, correlation_id=1),)),
@@ -57,7 +57,7 @@ CASES: list[Case] = [
     ),
     _without_3(
         "lowered",
-        "to the in-sync replicas: refused before, appended after",
+        "min.insync.replicas is lowered to the size of the ISR: refused before, appended after",
         _LOWERED,
         Send((produce(_LOWERED.name, batch(b"no"), correlation_id=1),)),
         Settle(),
@@ -67,7 +67,7 @@ CASES: list[Case] = [
     ),
     _without_3(
         "raised-and-lowered-while-it-waits",
-        "the watermark stands still below the minimum, and goes on with the next record",
+        "the high watermark does not advance below the minimum; then the next record advances it",
         _BACK,
         Freeze(2),
         Send((produce(_BACK.name, batch(b"parked"), timeout_ms=20_000, correlation_id=1),)),

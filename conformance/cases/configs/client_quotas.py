@@ -155,7 +155,7 @@ def _bad(what: str, entity: Entity, ops: Sequence[tuple[str, float | None]]) -> 
     if [kind for kind, _ in entity] == ["ip"]:
         frames.append(_altered((entity, [("connection_creation_rate", _REMOVE)]), correlation_id=4))
     frames.append(_described(correlation_id=5))
-    return _case(f"alter-{what}", "what an entity and a quota may be (ClientQuotaControlManager)", *frames)
+    return _case(f"alter-{what}", "valid and invalid entities and quotas (ClientQuotaControlManager)", *frames)
 
 
 def _orders() -> tuple[bytes, ...]:
@@ -188,15 +188,12 @@ def _orders() -> tuple[bytes, ...]:
 
 
 CASES: list[Case] = [
-    *(
-        _case(f"v{version}", "each kind of entity, found by each kind of filter", *_all(version))
-        for version in range(2)
-    ),
+    *(_case(f"v{version}", "each entity type, found by each kind of filter", *_all(version)) for version in range(2)),
     *(_bad(what, entity, ops) for what, (entity, ops) in _BAD.items()),
     *(
         _case(
             f"filter-{what}",
-            "filters that cannot be (KafkaApis.handleDescribeClientQuotas, ClientQuotasImage.describe)",
+            "invalid filters (KafkaApis.handleDescribeClientQuotas, ClientQuotasImage.describe)",
             _described(*components),
             _described(*components, version=0, strict=True, correlation_id=2),
         )
@@ -213,10 +210,12 @@ CASES: list[Case] = [
             "ip-and-client": (("client-id", _EXACT, "a"), ("ip", _EXACT, "b")),
         }.items()
     ),
-    _case("orders", "entities and quotas are told in the order of hash tables (ClientQuotasDelta.apply)", *_orders()),
+    _case(
+        "orders", "entities and quotas are returned in the order of hash tables (ClientQuotasDelta.apply)", *_orders()
+    ),
     _case(
         "several",
-        "entities of one request are altered each on its own; one of them twice; none",
+        "each entity of a request is altered on its own; one entity twice; no entity",
         _altered(
             ([("user", "a")], {"producer_byte_rate": 5.0}),
             ([("user", "b")], {"producer_byte_rate": -5.0}),

@@ -31,7 +31,7 @@ def _topic_v(version: int) -> Case:
     )
     return _case(
         f"topic-v{version}",
-        "all settings of a topic; those that it sets; synonyms; documentation; some names only",
+        "all settings of a topic; those that it sets; synonyms; documentation; only some names",
         describe((TOPIC, plain.name, None), version=version),
         describe((TOPIC, set_.name, None), version=version, correlation_id=2, include_synonyms=True),
         describe((TOPIC, set_.name, ["retention.ms", "nobody", "segment.ms"]), version=version, correlation_id=3),
@@ -49,7 +49,7 @@ def _topic_v(version: int) -> Case:
 def _broker_v(version: int) -> Case:
     return _case(
         f"broker-v{version}",
-        "all settings of a broker; what all brokers share; synonyms; some names only",
+        "all settings of a broker; cluster defaults; synonyms; only some names",
         describe((BROKER, "1", None), version=version),
         describe((BROKER, "1", None), version=version, correlation_id=2, include_synonyms=True),
         describe((BROKER, "", None), version=version, correlation_id=3, include_synonyms=True),
@@ -78,7 +78,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"group-v{version}",
-            "settings of a group that nobody has seen; some names only; no name",
+            "settings of an unknown group; only some names; no name",
             describe((GROUP, "nobody", None), version=version, include_synonyms=True),
             describe((GROUP, "nobody", ["consumer.session.timeout.ms", "x"]), version=version, correlation_id=2),
             describe((GROUP, "", None), version=version, correlation_id=3),
@@ -89,7 +89,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"client-metrics-v{version}",
-            "a subscription that nobody has made, all or some names; no name",
+            "an unknown client metrics subscription, all or some names; no name",
             describe((CLIENT_METRICS, "nobody", None), version=version, include_synonyms=True),
             describe((CLIENT_METRICS, "nobody", ["interval.ms"]), version=version, correlation_id=2),
             describe((CLIENT_METRICS, "", None), version=version, correlation_id=3),
@@ -99,7 +99,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"logger-v{version}",
-            "levels of loggers: of this broker only, by its id",
+            "log levels: only of this broker, by its id",
             describe((BROKER_LOGGER, "1", ["root"]), version=version, include_synonyms=True),
             describe((BROKER_LOGGER, "1", ["nobody"]), version=version, correlation_id=2),
             describe((BROKER_LOGGER, "", None), version=version, correlation_id=3),
@@ -111,7 +111,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"unknown-topic-v{version}",
-            "a topic that is not there, and names that none can have (Topic.validate)",
+            "an unknown topic, and invalid names (Topic.validate)",
             *(
                 describe((TOPIC, name, None), version=version, correlation_id=number)
                 for number, name in enumerate(("nobody", "", "a/b", "..", "x" * 250), 1)
@@ -122,7 +122,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"broker-name-{what}",
-            "the name of a broker is its id, as Java reads numbers; empty for what all share",
+            "the name of a broker is its id, as Java parses numbers; the empty name is the cluster default",
             describe((BROKER, name, ["log.retention.ms"])),
             describe((BROKER, name, ["log.retention.ms"]), version=1, correlation_id=2),
             describe((BROKER_LOGGER, name, ["root"]), correlation_id=3),
@@ -132,7 +132,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"type-{kind}",
-            "a kind of resource that is none (ConfigResource.Type.forId); nothing else of the request is answered",
+            "an unknown resource type (ConfigResource.Type.forId): the other resources of the request get no result",
             describe((kind, "x", None)),
             describe((BROKER, "", None), (kind, "", None), correlation_id=2),
             describe((kind, "x", None), (kind, "y", None), version=1, correlation_id=3),
@@ -141,7 +141,7 @@ CASES: list[Case] = [
     ),
     _case(
         "several",
-        "resources of several kinds, in the order of the request; one of them twice",
+        "resources of several types, in the order of the request; one of them twice",
         describe(
             (BROKER, "", ["min.insync.replicas"]),
             (TOPIC, _THERE.name, ["min.insync.replicas"]),
@@ -155,26 +155,26 @@ CASES: list[Case] = [
     ),
     _case(
         "another-broker",
-        "each broker tells of itself only",
+        "each broker describes only itself",
         describe((BROKER, "2", ["log.retention.ms"]), (BROKER, "1", ["log.retention.ms"])),
         describe((BROKER_LOGGER, "2", ["root"]), correlation_id=2),
         box="three",
     ),
     _case(
         "rack",
-        "a broker tells the rack in which it stands",
+        "a broker describes its rack",
         describe((BROKER, "1", ["broker.rack"]), include_synonyms=True),
         box="racks",
     ),
     _case(
         "replication-factors",
-        "replication factors that were given",
+        "configured replication factors",
         describe((BROKER, "1", _FACTORS)),
         box="transactions-three",
     ),
     Case(
         "describe-configs/altered",
-        "what was altered for all brokers and for this one: values, sources, synonyms in their order",
+        "altered settings of all brokers and of this one: values, sources, synonyms in their order",
         one_by_one(
             incremental((BROKER, "", [("log.retention.ms", SET, " 5 "), ("num.io.threads", SET, "9")])),
             incremental(

@@ -26,7 +26,8 @@ def _metadata() -> Case:
     group = "larger-metadata"
     return _case(
         "metadata",
-        "nothing is written at a join; the leader's sync fails, and all join again (classicGroupSyncToClassicGroup)",
+        "JoinGroup writes nothing; the leader's SyncGroup fails, and all members rejoin "
+        "(classicGroupSyncToClassicGroup)",
         *alone(group, sync=False, protocols=_PROTOCOLS),
         *ask(describe_groups([group])),
         *ask(sync_group(group, nth(1), 1, {nth(1): b"all"})),
@@ -42,7 +43,7 @@ def _assignment() -> Case:
     group = "larger-assignment"
     return _case(
         "assignment",
-        "who waits for an assignment that is too large is told so as well",
+        "members that wait for an assignment that is too large get the error too",
         *two(group, sync=False),
         Send((sync_group(group, nth(2), 2),), "b"),
         Pause(100),
@@ -58,7 +59,7 @@ def _second() -> Case:
     group = "larger-second"
     return _case(
         "second",
-        "the first member is stable, and the second one's metadata are too large",
+        "the first member is stable, and the metadata of the second one are too large",
         *alone(group),
         *second_joins(group, protocols=(("range", _LARGE),)),
         *synced(group, 2, {nth(1): b"of the first", nth(2): b"of the second"}),
@@ -71,7 +72,7 @@ def _static() -> Case:
     group = "larger-static"
     return _case(
         "static",
-        "a static member that comes back writes the group anew",
+        "a static member that returns writes the group again",
         *join_anew(group, 1, protocols=_PROTOCOLS, version=3),
         Settle(),
         *ask(describe_groups([group])),
@@ -85,7 +86,7 @@ def _commits() -> Case:
     one = [(topic.name, 0, (9, -1, "x" * 900))]
     return _case(
         "commits",
-        "a commit is one batch, however many offsets it has",
+        "a commit is one batch, with any number of offsets",
         *ask(offset_commit("larger-commits", few)),
         *ask(offset_commit("larger-commits", many)),
         *ask(offset_commit("larger-commits", one)),
@@ -100,7 +101,7 @@ def _consumer() -> Case:
     names = [f"{topic}-{'x' * 100}-{number}" for number in range(10)]
     return _case(
         "consumer",
-        "a member of KIP-848 whose subscription is too large, at first and later; from then on Kafka lists it twice",
+        "a KIP-848 member with a subscription that is too large, at first and later; after that Kafka lists it twice",
         *one_by_one(
             join(group, "m", *names),
             describe(group),
@@ -141,7 +142,7 @@ def _transaction() -> Case:
     )
     return Case(
         "transactions-larger-than-a-batch/partitions",
-        "a transaction with more partitions than a batch has room for",
+        "a transaction with more partitions than fit into a batch",
         steps,
         topics,
         box=_BOX,

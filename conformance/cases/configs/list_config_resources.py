@@ -23,7 +23,7 @@ _SET = (
 CASES: list[Case] = [
     Case(
         "list-config-resources/kinds",
-        "subscriptions in v0; in v1 the kinds that are asked for, or all of them; those that are none",
+        "client metrics in v0; in v1 the requested types, or all of them; unknown types",
         one_by_one(
             listed(version=0),
             incremental(*((kind, name, [(key, SET, value)]) for kind, name, key, value in _SET), correlation_id=2),
@@ -45,7 +45,7 @@ CASES: list[Case] = [
     ),
     Case(
         "list-config-resources/three",
-        "brokers that run",
+        "the running brokers",
         one_by_one(
             listed(BROKER), listed(BROKER_LOGGER, correlation_id=2), listed(BROKER, BROKER_LOGGER, correlation_id=3)
         ),

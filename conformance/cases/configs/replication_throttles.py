@@ -18,7 +18,7 @@ def _rates(what: str, text: str, name: str) -> Case:
     undo = [(rate, DELETE, None) for rate in _RATES]
     return Case(
         f"throttles/rates-{what}-{'all' if not name else 'one'}",
-        "the rates can be set while a broker runs only, and are told where they are set (DynamicConfig.Broker)",
+        "throttle rates are dynamic settings only, and are described where they are set (DynamicConfig.Broker)",
         one_by_one(
             describe((BROKER, "1", list(_RATES))),
             incremental((BROKER, name, operations), correlation_id=2, validate_only=True),
@@ -38,7 +38,7 @@ def _replicas(what: str, text: str) -> Case:
     topic = Topic(f"throttles-replicas-{what}")
     return Case(
         f"throttles/replicas-{what}",
-        "which replicas are throttled: all, or partition:broker (ThrottledReplicaListValidator)",
+        "lists of throttled replicas: all, or partition:broker (ThrottledReplicaListValidator)",
         one_by_one(
             incremental((TOPIC, topic.name, [(name, SET, text) for name in _REPLICAS])),
             describe((TOPIC, topic.name, list(_REPLICAS)), correlation_id=2, include_synonyms=True),

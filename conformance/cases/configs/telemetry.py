@@ -82,7 +82,8 @@ def _mine(name: str) -> str:
 CASES: list[Case] = [
     _case(
         "nothing",
-        "without a subscription there is nothing to push; again and again is too early, but for one push and the end",
+        "without a subscription there is nothing to push; repeated requests are too early, except one push and "
+        "the terminating one",
         *_each(
             _get(1, _id(1), "telemetry"),
             _get(2, _id(1), "telemetry"),
@@ -96,7 +97,7 @@ CASES: list[Case] = [
     ),
     _case(
         "unknown-subscription",
-        "a push by another number; then it may ask at once",
+        "a push with another subscription id; then the client may get a subscription at once",
         *_each(
             _push(1, _id(2), "telemetry", 5),
             _get(2, _id(2), "telemetry"),
@@ -107,7 +108,8 @@ CASES: list[Case] = [
     ),
     _case(
         "compression",
-        "codecs that there are, and those that there are not, after which it may ask at once; nobody looks inside",
+        "supported codecs, and unsupported ones, after which the client may get a subscription at once; the "
+        "content is not read",
         *_each(
             *(
                 _push(
@@ -139,17 +141,17 @@ CASES: list[Case] = [
     ),
     _case(
         "reserved",
-        "ids that are nobody's",
+        "reserved client instance ids",
         *_each(
             _push(1, None, "telemetry"),
             _push(2, UUID(int=1), "telemetry"),
             _get(3, UUID(int=1), "telemetry"),
         ),
     ),
-    _case("new-id", "who has no id is given one", *_each(_get(1, None, "telemetry"))),
+    _case("new-id", "a client without an instance id gets one", *_each(_get(1, None, "telemetry"))),
     _case(
         "too-large",
-        "more than telemetry.max.bytes, and just so many",
+        "more than telemetry.max.bytes, and exactly as many",
         *_each(
             _push(1, _id(3), "telemetry", _nothing(_id(3)), metrics=bytes((1 << 20) + 1)),
             _push(2, _id(4), "telemetry", _nothing(_id(4)), metrics=bytes(1 << 20)),
@@ -157,7 +159,7 @@ CASES: list[Case] = [
     ),
     _case(
         "connections",
-        "an instance is the same by another connection; with its own connection it is forgotten",
+        "a client instance is known on another connection; it is forgotten when its own connection closes",
         *_each(_get(1, _id(5), "telemetry")),
         *_each(_get(2, _id(5), "telemetry"), conn="b"),
         Disconnect(),
@@ -167,7 +169,7 @@ CASES: list[Case] = [
     ),
     _case(
         "two-instances",
-        "of two instances by one connection the one that came last goes with it",
+        "two instances on one connection: the last one is forgotten when it closes",
         *_each(_get(1, _id(6), "telemetry"), _get(2, _id(7), "telemetry")),
         Disconnect(),
         Pause(_KNOWN_MS),
@@ -175,7 +177,7 @@ CASES: list[Case] = [
     ),
     _case(
         "altered",
-        "when a subscription was altered the client may ask at once, and its number is another",
+        "after a subscription has changed the client may get it at once, and its id is another",
         *_each(_get(1, _id(8), "telemetry-altered")),
         *_subscribed("telemetry-altered", metrics="a.", match=_mine("altered"), interval_ms="5000"),
         *_each(
@@ -188,7 +190,7 @@ CASES: list[Case] = [
     ),
     _case(
         "interval",
-        "when the interval is over it may push again, and ask",
+        "after the interval the client may push again, and get the subscription",
         *_subscribed("telemetry-interval", metrics="a.", match=_mine("interval"), interval_ms="300"),
         *_each(_get(1, _id(9), "telemetry-interval")),
         Pause(400),
@@ -200,21 +202,21 @@ CASES: list[Case] = [
     ),
     _matching(
         "two",
-        "two subscriptions: what both ask for, at the shorter interval",
+        "two subscriptions: the metrics of both, at the shorter interval",
         30,
         {"metrics": "org.apache.kafka.producer.,b,c", "interval_ms": "60000", "match": _mine("two")},
         {"metrics": "c,d.e,org.apache.kafka.consumer.", "interval_ms": "70000", "match": _mine("two")},
     ),
     _matching(
         "all",
-        "who is to push all is to push nothing else",
+        "a subscription to all metrics replaces the others",
         31,
         {"metrics": "a,b", "match": _mine("all")},
         {"metrics": "*", "interval_ms": "400000", "match": _mine("all")},
     ),
     _matching(
         "software",
-        "by the name and version of the client's software, which it tells in ApiVersions",
+        "a match by the client's software name and version, from ApiVersions",
         32,
         {"metrics": "yes", "match": f"{_mine('software')},client_software_name=apache-.*"},
         {"metrics": "no", "match": f"{_mine('software')},client_software_version=4"},
@@ -222,7 +224,7 @@ CASES: list[Case] = [
     ),
     _matching(
         "address",
-        "by where the client is, and by its id",
+        "a match by the client's address, and by its client id",
         33,
         {"metrics": "address", "match": f"{_mine('address')},client_source_address=127.0.0.1"},
         {"metrics": "id", "match": f"{_mine('address')},client_instance_id=[A-Za-z0-9_-]{{22}}"},
@@ -230,13 +232,13 @@ CASES: list[Case] = [
     ),
     _matching(
         "interval-alone",
-        "no metrics, but an interval",
+        "a subscription without metrics, but with an interval",
         34,
         {"interval_ms": "1000", "match": _mine("interval-alone")},
     ),
     _case(
         "unknown-software",
-        "who has not told its software is unknown",
+        "a client without ApiVersions has an unknown software name",
         *_subscribed("telemetry-unknown", metrics="m", match=f"{_mine('unknown')},client_software_name=unknown"),
         *_each(_get(1, _id(35), "telemetry-unknown")),
         *_forgotten("telemetry-unknown"),

@@ -54,26 +54,64 @@ _SPLIT = Topic("frames-split")
 _TRAILING = Topic("frames-trailing")
 
 CASES = [
-    _answered("size-negative", "a negative size closes at once (NetworkReceive)", _GOOD, struct.pack(">i", -1)),
-    _answered("size-smallest", "so does the smallest number", struct.pack(">i", -(1 << 31))),
+    _answered(
+        "size-negative",
+        "a negative frame size: the connection is closed at once (NetworkReceive)",
+        _GOOD,
+        struct.pack(">i", -1),
+    ),
+    _answered(
+        "size-smallest", "the lowest frame size: the connection is closed at once", struct.pack(">i", -(1 << 31))
+    ),
     _answered("size-zero", "an empty frame has no header", _GOOD, struct.pack(">i", 0)),
-    _swallowed("size-limit", "100 MiB are waited for", _GOOD, struct.pack(">i", 104857600)),
-    _answered("size-over-limit", "one byte more closes at once", _GOOD, struct.pack(">i", 104857601)),
-    _answered("size-largest", "and so does 2 GiB - 1", struct.pack(">i", (1 << 31) - 1)),
-    _answered("http", "an HTTP request claims a frame of 1.2 GB", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    _answered("tls-hello", "so does the hello of TLS", bytes.fromhex("16030100a5010000a10303") + b"\0" * 160),
+    _swallowed(
+        "size-limit", "a frame size of 100 MiB: the broker waits for the bytes", _GOOD, struct.pack(">i", 104857600)
+    ),
+    _answered(
+        "size-over-limit",
+        "a frame size of one byte more: the connection is closed at once",
+        _GOOD,
+        struct.pack(">i", 104857601),
+    ),
+    _answered(
+        "size-largest", "a frame size of 2 GiB - 1: the connection is closed at once", struct.pack(">i", (1 << 31) - 1)
+    ),
+    _answered(
+        "http",
+        "an HTTP request: its first bytes are a frame size of 1.2 GB",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ),
+    _answered(
+        "tls-hello",
+        "a TLS ClientHello: its first bytes are too large a frame size",
+        bytes.fromhex("16030100a5010000a10303") + b"\0" * 160,
+    ),
     *(
         _answered(f"header-of-{size}-bytes", "a header that ends too early", _GOOD, _framed(_V12[:size]))
         for size in (1, 2, 4, 7, 8, 9)
     ),
-    _answered("client-id-null", "is an empty one", _framed(_header(None, METADATA, 1) + _METADATA_V1)),
-    _answered("client-id-empty", "is fine", _framed(_header(b"", METADATA, 1) + _METADATA_V1)),
-    _answered("client-id-long", "of 32,767 bytes", _framed(_header(b"c" * 32767, METADATA, 1) + _METADATA_V1)),
-    _answered("client-id-overruns", "claims more than there is", _framed(_header(b"c", METADATA, 1, size=500))),
-    _answered("client-id-minus-2", "a length below -1", _framed(_header(None, METADATA, 1, size=-2) + _METADATA_V1)),
-    _answered("client-id-no-utf8", "bytes that are no text", _framed(_header(b"\xff\xfe", METADATA, 1) + _METADATA_V1)),
     _answered(
-        "client-id-null-flexible", "the same in header v2", _framed(_header(None, METADATA, 12, b"\0") + _METADATA_V12)
+        "client-id-null",
+        "a null client id is the same as an empty one",
+        _framed(_header(None, METADATA, 1) + _METADATA_V1),
+    ),
+    _answered("client-id-empty", "an empty client id", _framed(_header(b"", METADATA, 1) + _METADATA_V1)),
+    _answered(
+        "client-id-long", "a client id of 32,767 bytes", _framed(_header(b"c" * 32767, METADATA, 1) + _METADATA_V1)
+    ),
+    _answered("client-id-overruns", "a client id longer than the frame", _framed(_header(b"c", METADATA, 1, size=500))),
+    _answered(
+        "client-id-minus-2", "a client id of length -2", _framed(_header(None, METADATA, 1, size=-2) + _METADATA_V1)
+    ),
+    _answered(
+        "client-id-no-utf8",
+        "a client id that is not valid UTF-8",
+        _framed(_header(b"\xff\xfe", METADATA, 1) + _METADATA_V1),
+    ),
+    _answered(
+        "client-id-null-flexible",
+        "a null client id in header v2",
+        _framed(_header(None, METADATA, 12, b"\0") + _METADATA_V12),
     ),
     _answered(
         "header-tags",
@@ -82,7 +120,7 @@ CASES = [
     ),
     _answered(
         "header-tags-out-of-order",
-        "tags that do not rise",
+        "tags that are not in ascending order",
         _framed(_header(b"c", METADATA, 12, b"\x02\x64\x00\x07\x03abc") + _METADATA_V12),
     ),
     _answered(
@@ -90,40 +128,40 @@ CASES = [
         "a tagged field longer than the frame",
         _framed(_header(b"c", METADATA, 12, b"\x01\x07\x7fabc") + _METADATA_V12),
     ),
-    _answered("header-tags-missing", "header v2 without its tags", _framed(_header(b"c", METADATA, 12))),
+    _answered("header-tags-missing", "header v2 without tagged fields", _framed(_header(b"c", METADATA, 12))),
     _answered(
         "body-tags",
         "unknown tagged fields of the body are skipped",
         _framed(_header(b"c", METADATA, 12, b"\0") + _METADATA_V12[:-1] + b"\x01\x20\x02xy"),
     ),
-    _answered("body-empty", "a header and nothing behind it", _framed(_header(b"c", METADATA, 1))),
-    _answered("body-truncated", "a body that ends too early", _GOOD, _framed(_V12[:-2])),
-    _answered("body-trailing", "bytes behind the body are ignored", _framed(_V12 + b"behind"), _GOOD),
-    _answered("produce-truncated", "Produce cut in the middle", _GOOD, _framed(produce("frames-none")[4:-7])),
+    _answered("body-empty", "a header without a body", _framed(_header(b"c", METADATA, 1))),
+    _answered("body-truncated", "a truncated body", _GOOD, _framed(_V12[:-2])),
+    _answered("body-trailing", "bytes after the body are ignored", _framed(_V12 + b"behind"), _GOOD),
+    _answered("produce-truncated", "a truncated Produce", _GOOD, _framed(produce("frames-none")[4:-7])),
     _answered(
         "array-too-long",
-        "more elements than bytes",
+        "an array length above the number of bytes",
         _framed(_header(b"c", METADATA, 1) + struct.pack(">i", 1 << 30)),
     ),
     _answered(
         "array-minus-2",
-        "an array of length -2, where null may not be",
+        "an array of length -2 that is not nullable",
         _framed(_header(b"c", METADATA, 0) + struct.pack(">i", -2)),
         _GOOD,
     ),
     _answered(
         "array-null",
-        "null for an array that has no null",
+        "null for an array that is not nullable",
         _framed(_header(b"c", PRODUCE, 7) + struct.pack(">hhii", -1, -1, 1000, -1)),
     ),
     _answered(
         "array-null-flexible",
-        "the same in a flexible version",
+        "null for an array that is not nullable, in a flexible version",
         _framed(_header(b"c", PRODUCE, 9, b"\0") + b"\0" + struct.pack(">hi", -1, 1000) + b"\0\0"),
     ),
     _answered(
         "string-null",
-        "null for a name that has no null",
+        "null for a name that is not nullable",
         _framed(_header(b"c", METADATA, 1) + struct.pack(">ih", 1, -1)),
     ),
     _answered(
@@ -148,29 +186,29 @@ CASES = [
     ),
     _answered(
         "varint-above-32-bits",
-        "a compact length with bits above the 32nd",
+        "a compact length with bits above the lowest 32",
         _framed(_header(b"c", METADATA, 12, b"\0") + b"\x81\x80\x80\x80\x70" + _METADATA_V12[1:]),
     ),
     _answered(
         "compact-array-negative",
-        "a compact length that is a negative int is null, which topics to be made may not be",
+        "a compact length that is a negative int is null, which the topics of CreateTopics may not be",
         _framed(_header(b"c", CREATE_TOPICS, 7, b"\0") + b"\xff\xff\xff\xff\x0f" + b"\0" * 6),
         _GOOD,
     ),
     _answered(
         "compact-array-null",
-        "the same for topics to be deleted",
+        "a compact length that is a negative int, in DeleteTopics",
         _framed(_header(b"c", DELETE_TOPICS, 4, b"\0") + b"\xff\xff\xff\xff\x0f" + b"\0" * 6),
         _GOOD,
     ),
     _answered(
         "compact-string-no-utf8",
-        "a name that is no text, and one behind it",
+        "a name that is not valid UTF-8, and a valid one after it",
         _framed(_header(b"c", METADATA, 9, b"\0") + b"\x03\x04a\xffb\0\x03\xc3\x28\0\0\0\0\0"),
     ),
     _answered(
         "tag-count-negative",
-        "a negative number of tagged fields is none",
+        "a negative number of tagged fields counts as 0",
         _framed(_header(b"c", METADATA, 12, b"\0") + _METADATA_V12[:-1] + b"\xff\xff\xff\xff\x0f"),
     ),
     _answered(
@@ -181,20 +219,20 @@ CASES = [
     ),
     _answered(
         "transactional-id-minus-2",
-        "a nullable text of length -2 is null",
+        "a nullable string of length -2 is null",
         _framed(_header(b"c", PRODUCE, 7) + struct.pack(">hhii", -2, -1, 1000, 0)),
     ),
-    _answered("garbage", "bytes of no meaning", _GOOD, _framed(bytes(range(7, 250, 3)))),
+    _answered("garbage", "random bytes", _GOOD, _framed(bytes(range(7, 250, 3)))),
     _answered("zeros", "a frame of zeros is Produce v0", _framed(b"\0" * 40)),
     _answered(
         "topic-no-utf8",
-        "a topic name that is no text is looked up as it is read",
+        "a topic name that is not valid UTF-8 is looked up as decoded",
         _framed(_header(CLIENT_ID.encode(), METADATA, 1) + struct.pack(">ih", 1, 3) + b"a\xffb"),
         _GOOD,
     ),
     _case(
         "produce-topic-no-utf8",
-        "the same in Produce",
+        "a topic name in Produce that is not valid UTF-8",
         Send(
             (
                 _framed(
@@ -210,7 +248,7 @@ CASES = [
     ),
     _case(
         "two-in-one-segment",
-        "frames that come together are answered in order",
+        "frames that arrive together get their responses in order",
         Send((produce(_NO_NAME.name, batch(b"1")), produce(_NO_NAME.name, batch(b"2"), correlation_id=2), _GOOD)),
         Settle(),
         ReadLog(_NO_NAME.name),
@@ -218,7 +256,7 @@ CASES = [
     ),
     _case(
         "split-into-bytes",
-        "a frame that comes byte by byte is one frame",
+        "a frame that arrives byte by byte",
         *(Send((bytes([byte]),)) for byte in produce(_SPLIT.name, batch(b"split"))),
         Settle(),
         ReadLog(_SPLIT.name),
@@ -226,7 +264,7 @@ CASES = [
     ),
     _case(
         "produce-trailing",
-        "bytes behind the body of Produce are ignored",
+        "bytes after the body of Produce are ignored",
         Send((_framed(produce(_TRAILING.name, batch(b"v"))[4:] + b"\0\1\2"),)),
         Settle(),
         ReadLog(_TRAILING.name),
@@ -234,19 +272,19 @@ CASES = [
     ),
     _case(
         "half-a-frame-behind",
-        "an unfinished frame holds up nothing that came before it",
+        "an incomplete frame does not delay the frames before it",
         Send((_GOOD, metadata([])[:9])),
         Listen(_LISTEN_MS),
     ),
     _case(
         "good-behind-bad",
-        "what comes behind a bad frame is not answered",
+        "a frame after an invalid frame gets no response",
         Send((_GOOD, _framed(b"\x7f\xff\0\0\0\0\0\1\0\0"), api_versions(0, correlation_id=101))),
         Settle(),
     ),
     _answered(
         "api-versions-v3-empty-body",
-        "ApiVersions v3 without its software names",
+        "ApiVersions v3 without the software name and version",
         _framed(_header(b"c", API_VERSIONS, 3, b"\0")),
     ),
     _answered(
@@ -255,5 +293,7 @@ CASES = [
         _framed(_header(b"c", API_VERSIONS, 3)),
         _GOOD,
     ),
-    _answered("correlation-ids", "any number is given back", *(request(18, 0, {}, n) for n in (0, -1, -(1 << 31)))),
+    _answered(
+        "correlation-ids", "any correlation id is returned", *(request(18, 0, {}, n) for n in (0, -1, -(1 << 31)))
+    ),
 ]

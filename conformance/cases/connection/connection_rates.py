@@ -32,7 +32,7 @@ def _asks(conn: str, number: int) -> tuple[Step, ...]:
 CASES: list[Case] = [
     Case(
         "connection-rate/address",
-        "an address that connects too often is left unread and closed (ConnectionQuotas); then it may come again",
+        "connections above an address's rate are not read, and closed (ConnectionQuotas); later ones are accepted",
         (
             *_of_address("127.0.0.1", 1.0, 1),
             *(step for number in range(_AT_ONCE) for step in _asks(f"early-{number}", 10 + number)),
@@ -46,7 +46,7 @@ CASES: list[Case] = [
     ),
     Case(
         "connection-rate/broker",
-        "connections that come too soon after others wait, at most a window each, and are served",
+        "connections above the broker's rate are delayed, by one window at most, and then served",
         (
             *_of_broker("1", 1),
             *(step for number in range(_AT_ONCE + 3) for step in _asks(f"conn-{number}", 10 + number)),

@@ -47,13 +47,14 @@ def _closed(name: str, why: str, *frames: bytes) -> Case:
 
 CASES = [
     *(
-        _closed(f"api-versions-v{version}", "what is served, in this version's layout", api_versions(version))
+        _closed(f"api-versions-v{version}", "the served APIs, in the layout of this version", api_versions(version))
         for version in range(6)
     ),
     *(
         _closed(
             f"api-versions-unknown-{version}",
-            "answered in v0 with 35 and the range of ApiVersions, the body unread (KIP-511)",
+            "the response is in v0 with UNSUPPORTED_VERSION and the range of ApiVersions; the body is not "
+            "read (KIP-511)",
             header(API_VERSIONS, version, version > 2, b"\xff" * 7),
             api_versions(0, correlation_id=2),
         )
@@ -62,7 +63,7 @@ CASES = [
     *(
         _closed(
             f"api-versions-meant-{name}",
-            "who means another cluster or broker is told so; the one without the other is bad (KIP-1242)",
+            "a request for another cluster id or node id gets an error; one id without the other is invalid (KIP-1242)",
             api_versions(5, cluster_id=cluster, node_id=node),
             api_versions(4, correlation_id=2),
         )
@@ -76,20 +77,20 @@ CASES = [
     ),
     _closed(
         "api-versions-meant-and-bad-name",
-        "the form of the software's name is looked at first",
+        "the format of the software name is checked first",
         api_versions(5, name="a b", cluster_id="another", node_id=1),
     ),
     *(
         _closed(
             f"software-{name}",
-            "who names his software in another form than Kafka's gets 42 (ApiVersionsRequest.isValid)",
+            "a software name or version with an invalid format gets INVALID_REQUEST (ApiVersionsRequest.isValid)",
             *(api_versions(version, version, *software) for version in (3, 4, 5)),
         )
         for name, software in _SOFTWARE.items()
     ),
     _closed(
         "api-versions-again",
-        "ApiVersions may be asked for at any time and any number of times",
+        "ApiVersions can be sent at any time and any number of times",
         api_versions(3),
         metadata([], correlation_id=2),
         api_versions(0, correlation_id=3),
@@ -98,7 +99,7 @@ CASES = [
     *(
         _closed(
             f"unknown-api-{key}",
-            "an unknown API key closes the connection; what came before is answered",
+            "an unknown API key closes the connection; requests before it get their responses",
             api_versions(0),
             header(key, 0, False, correlation_id=2),
         )
@@ -107,7 +108,7 @@ CASES = [
     *(
         _closed(
             f"{name}-v{version}",
-            "a version that is not served closes the connection (RequestContext.parseRequest)",
+            "an unsupported version closes the connection (RequestContext.parseRequest)",
             api_versions(0),
             header(key, version, version >= flexible, b"\0" * 8, 2),
         )
@@ -117,7 +118,7 @@ CASES = [
     *(
         _closed(
             f"produce-v{version}",
-            "advertised for old librdkafka, and closed when sent (KAFKA-18659)",
+            "a version that is advertised for old librdkafka closes the connection (KAFKA-18659)",
             header(0, version, False, struct.pack(">hii", -1, 1000, 0)),
         )
         for version in (0, 1)

@@ -18,7 +18,7 @@ def _described(version: int) -> Case:
     frame = group_frames.describe_groups([group], version=version)
     return _case(
         f"described-v{version}",
-        "DescribeGroups knows no consumer groups: dead up to v5, then an error (KIP-1043)",
+        "DescribeGroups returns a consumer group as dead up to v5, then with an error (KIP-1043)",
         *one_by_one(join(group, "m"), frame, heartbeat(group, "m", -1), frame),
     )
 
@@ -28,7 +28,7 @@ def _deleted(version: int) -> Case:
     frame = group_frames.delete_groups([group], version=version)
     return _case(
         f"deleted-v{version}",
-        "a group goes when nobody is in it",
+        "a group can be deleted when it has no members",
         *one_by_one(join(group, "m"), frame, heartbeat(group, "m", -1), frame, describe(group), frame),
     )
 
@@ -37,7 +37,7 @@ def _classic_requests() -> Case:
     group = topic = "cga-classic"
     return _case(
         "classic-requests",
-        "requests of the classic protocol for members of the other one",
+        "requests of the classic protocol for members of the consumer protocol",
         *one_by_one(
             join(group, "m", topic, instance_id="i"),
             group_frames.heartbeat(group, "m", 2),

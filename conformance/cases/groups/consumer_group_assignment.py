@@ -26,7 +26,7 @@ def _three() -> Case:
 
     return _case(
         "three",
-        "who is given what follows the order of a hash table; who has one more keeps it",
+        "the order of a hash table decides which member gets what; a member with one partition more keeps it",
         *one_by_one(
             *(join(group, name, topic) for name in names),
             *beats(a=2, b=3, c=4),
@@ -49,7 +49,7 @@ def _many() -> Case:
     names = [f"member-{number}" for number in range(10)]
     return _case(
         "many",
-        "ten members and 16 partitions, and then two less: everybody has what Kafka gives him",
+        "ten members and 16 partitions, then two members less: each member gets the same partitions as in Kafka",
         *one_by_one(*(join(group, name, topic) for name in names)),
         *one_by_one(describe(group)),
         *one_by_one(heartbeat(group, names[3], -1), heartbeat(group, names[8], -1)),
@@ -62,7 +62,7 @@ def _assignors(version: int) -> Case:
     group = topic = f"chb-assignor-v{version}"
     return _case(
         f"assignors-v{version}",
-        "that which most members ask for; of two alike the order of a hash table decides",
+        "the assignor that most members name is used; the order of a hash table decides between equal ones",
         *one_by_one(
             join(group, "a", topic, version=version, assignor="range"),
             describe(group, version=version),
@@ -86,7 +86,7 @@ def _range() -> Case:
     topics = ("chb-range-1", "chb-range-2")
     return _case(
         "range",
-        "stretches of each topic, static members first, by their instance",
+        "the range assignor: ranges of each topic, static members first, by instance id",
         *one_by_one(
             join(group, "z", *topics, assignor="range"),
             join(group, "y", *topics, assignor="range", instance_id="j"),
@@ -119,7 +119,7 @@ def _subscriptions() -> Case:
     group, first, second = "chb-subscribes", "chb-subscribes-1", "chb-subscribes-2"
     return _case(
         "subscribes",
-        "what a member is not subscribed to any more it must give up at once",
+        "a member gives up partitions at once when it unsubscribes from their topic",
         *one_by_one(
             join(group, "a", first),
             heartbeat(group, "a", 2, topics=[second]),
@@ -140,7 +140,7 @@ def _nothing_to_subscribe_to() -> Case:
     group = "chb-nothing"
     return _case(
         "nothing",
-        "topics that are not there, none at all, and one named twice",
+        "unknown topics, no topics, and one topic twice",
         *one_by_one(
             join(group, "a", "chb-not-there"),
             heartbeat(group, "a", 2),
@@ -161,7 +161,7 @@ def _topic_goes() -> Case:
     group, first, second = "chb-goes", "chb-goes-1", "chb-goes-2"
     return _case(
         "topic-goes",
-        "a topic that is deleted bumps the epoch of groups that are subscribed to it",
+        "a deleted topic bumps the epoch of the groups that subscribe to it",
         *one_by_one(join(group, "a", first, second), heartbeat(group, "a", 2), describe(group)),
         DeleteTopic(first),
         Pause(500),
@@ -184,7 +184,7 @@ def _two(version: int) -> Case:
 
     return _case(
         f"two-v{version}",
-        "revocation before assignment: what one is to have waits until the other has given it up",
+        "partitions are revoked before they are assigned: a new owner waits until the old one has given them up",
         *one_by_one(
             join(group, "a", topic, version=version),
             join(group, "b", topic, version=version),

@@ -18,7 +18,7 @@ def _errors(version: int) -> Case:
     classic, consumer = f"cgd-classic-v{version}", f"cgd-consumer-v{version}"
     return _case(
         f"errors-v{version}",
-        "no group, no id, a classic group, one asked for twice; none at all",
+        "an unknown group, no id, a classic group, one group twice; an empty request",
         *alone(classic),
         *one_by_one(
             join(consumer, "m"),
@@ -37,7 +37,7 @@ def _all_of_it(version: int) -> Case:
     group = topic = f"cgd-all-v{version}"
     return _case(
         f"all-v{version}",
-        "every field of a member",
+        "all fields of a member",
         *one_by_one(
             join(group, "m", topic, "cgd-not-there", version=1, instance_id="i", rack_id="r", assignor="range"),
             describe(group, version=version, operations=True),

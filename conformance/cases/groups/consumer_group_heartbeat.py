@@ -25,7 +25,8 @@ def _alone(version: int) -> Case:
     group = topic = f"chb-alone-v{version}"
     return _case(
         f"alone-v{version}",
-        "a member joins, calls, says it all again, and leaves: its epoch, and when it is told its assignment",
+        "a member joins, sends a heartbeat, repeats all fields, and leaves: its epoch, and responses with its "
+        "assignment",
         *one_by_one(
             join(group, "m", topic, version=version),
             heartbeat(group, "m", 2, version=version),
@@ -57,7 +58,7 @@ def _refused(version: int) -> Case:
     first: dict[str, Any] = {"rebalance_ms": 1000, "topics": [topic], "owned": {}}
     return _case(
         f"refused-v{version}",
-        "bad input, one after the other (GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid)",
+        "invalid requests (GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid)",
         *one_by_one(
             beat("", 1),
             beat("", -1),
@@ -96,7 +97,7 @@ def _random_member_id() -> Case:
     group = topic = "chb-random"
     return _case(
         "random-id",
-        "in version 0 the coordinator may make the id (KIP-1082)",
+        "in version 0 the coordinator may generate the member id (KIP-1082)",
         *one_by_one(
             join(group, "", topic, version=0),
             heartbeat(group, random_id(1), 2, version=0),
@@ -116,7 +117,7 @@ def _epochs(version: int) -> Case:
     all_of_it = {topic: [0, 1, 2]}
     return _case(
         f"epochs-v{version}",
-        "an epoch too high, too low, and the one before with what the member has",
+        "an epoch that is too high or too low, and the previous epoch with the member's partitions",
         *one_by_one(
             join(group, "m", topic, version=version),
             beat(3),
@@ -148,7 +149,7 @@ def _static(version: int) -> Case:
 
     return _case(
         f"static-v{version}",
-        "a static member comes back under another id, and has what it had; before it has left it may not",
+        "a static member returns with another member id and gets its partitions; it may not return before it has left",
         *one_by_one(
             join(group, "a", topic, version=version, instance_id="i"),
             join(group, "b", topic, version=version, instance_id="i"),
@@ -178,7 +179,7 @@ def _static_leaves() -> Case:
     group = topic = "chb-static-leaves"
     return _case(
         "static-leaves",
-        "with -1 it is gone; its place in the group is free, and others are given what it had",
+        "a static member leaves with epoch -1: its instance id is free, and other members get its partitions",
         *one_by_one(
             join(group, "a", topic, instance_id="i"),
             join(group, "b", topic, instance_id="j"),
@@ -197,7 +198,7 @@ def _full() -> Case:
     group = topic = "chb-full"
     return _case(
         "full",
-        "group.consumer.max.size holds for new members; known ones, and instances, come in",
+        "group.consumer.max.size limits new members; known members and instances can join",
         *one_by_one(*(join(group, f"m{number}", topic) for number in range(9))),
         *one_by_one(join(group, "s", topic, instance_id="i")),
         *one_by_one(join(group, "t", topic), join(group, "", topic, version=0), join(group, "m3", topic)),
@@ -211,7 +212,7 @@ def _client(what: str, client_id: str | None) -> Case:
     group = topic = f"chb-client-{what}"
     return _case(
         f"client-{what}",
-        "what is remembered of who asks",
+        "the client id of a member, as ConsumerGroupDescribe returns it",
         *one_by_one(join(group, "m", topic, client_id=client_id), describe(group)),
         topics=(_topic(topic),),
     )
@@ -221,7 +222,7 @@ def _never_answered() -> Case:
     group = topic = "chb-groups"
     return _case(
         "other-groups",
-        "groups that are not there, and what is said when nobody has joined",
+        "unknown groups, and the responses while no member has joined",
         *one_by_one(
             heartbeat("chb-no-group", "m", 1),
             heartbeat("chb-no-group", "m", -1),

@@ -29,7 +29,8 @@ def _committed(version: int) -> Case:
 
     return _case(
         f"commit-v{version}",
-        "at the member's epoch, and late for what it held then (KIP-1251); before v9 not at all",
+        "a commit with the member's epoch, and with an older one for partitions that it owned (KIP-1251); "
+        "before v9 refused",
         *one_by_one(
             join(group, "m", topic, instance_id="i"),
             commit(0, 2),
@@ -66,7 +67,7 @@ def _fetched(version: int) -> Case:
 
     return _case(
         f"fetch-v{version}",
-        "a member says who it is from v9 on, and must be that",
+        "from v9 on, a member names its member id and epoch, which must be valid",
         *one_by_one(
             join(group, "m", topic),
             offset_commit(group, [(topic, 0, 5)], version=9, generation=2, member_id="m"),
@@ -81,7 +82,7 @@ def _deleted() -> Case:
     group, used, unused = "cgo-delete", "cgo-delete-used", "cgo-delete-unused"
     return _case(
         "delete",
-        "not of topics to which somebody is subscribed",
+        "offsets of topics with a subscription cannot be deleted",
         *one_by_one(
             offset_commit(group, [(used, 0, 1), (unused, 0, 2)], version=9),
             join(group, "m", used),

@@ -26,7 +26,7 @@ def _case(what: str, why: str, *steps: Step, topics: tuple[Topic, ...] = ()) -> 
 def _languages() -> Case:
     return _case(
         "language",
-        "what RE2J takes, and what it says where it does not",
+        "patterns that RE2/J accepts, and its messages for others",
         *one_by_one(*(join(f"cgp-language-{number}", "m", regex=regex) for number, regex in enumerate(_WRONG))),
     )
 
@@ -35,7 +35,7 @@ def _matches(number: int, regex: str) -> Case:
     group = f"cgp-matches-{number}"
     return _case(
         f"matches-{number}",
-        "whole names match, and nobody is told before the names were looked up",
+        "patterns match whole names; members get topics only after the pattern is resolved",
         *one_by_one(join(group, "m", regex=regex)),
         _LOOKED_UP,
         *one_by_one(heartbeat(group, "m", 1), heartbeat(group, "m", 2), describe(group)),
@@ -47,7 +47,7 @@ def _changes() -> Case:
     group, first, second = "cgp-changes", "cgp-changes-1", "cgp-changes-2"
     return _case(
         "changes",
-        "from a pattern to another, to names, and to nothing",
+        "a subscription changes from a pattern to another, to names, and to nothing",
         *one_by_one(join(group, "a", regex="cgp-changes-1")),
         _LOOKED_UP,
         *one_by_one(
@@ -70,7 +70,7 @@ def _shared() -> Case:
     group, topic = "cgp-shared", "cgp-shared-topic"
     return _case(
         "shared",
-        "the second member with a pattern is told at once; with the last one it goes",
+        "the second member with a pattern gets its topics at once; the pattern is removed with its last member",
         *one_by_one(join(group, "a", regex="cgp-shared-.*")),
         _LOOKED_UP,
         *one_by_one(
@@ -94,7 +94,7 @@ def _beside_names() -> Case:
     group, first, second = "cgp-beside", "cgp-beside-1", "cgp-beside-2"
     return _case(
         "beside-names",
-        "names and a pattern at once",
+        "names and a pattern in one subscription",
         *one_by_one(join(group, "a", first, regex="cgp-beside-2")),
         _LOOKED_UP,
         *one_by_one(
@@ -112,7 +112,7 @@ def _nothing_said() -> Case:
     group, topic = "cgp-nothing", "cgp-nothing-topic"
     return _case(
         "with-nothing",
-        "who joins with nothing at all beside a pattern is taken for subscribed alike",
+        "a member without a subscription next to a member with a pattern counts as subscribed in the same way",
         *one_by_one(join(group, "a", regex="cgp-nothing-.*")),
         _LOOKED_UP,
         *one_by_one(

@@ -24,7 +24,7 @@ def _session() -> Case:
     group = topic = "cgt-session"
     return _case(
         "session",
-        "a member that is silent for longer than its group allows is out, and others have what it had",
+        "a member without heartbeats for the session timeout is removed, and others get its partitions",
         *_set(group, **_SESSION),
         *one_by_one(join(group, "a", topic), join(group, "b", topic), heartbeat(group, "a", 2, owned={topic: [0]})),
         Pause(400),
@@ -41,7 +41,7 @@ def _away() -> Case:
     group = topic = "cgt-away"
     return _case(
         "away",
-        "a static member that has left for a while is out when its session ends",
+        "a static member that has left temporarily is removed when its session ends",
         *_set(group, **_SESSION),
         *one_by_one(
             join(group, "a", topic, instance_id="i"),
@@ -58,7 +58,7 @@ def _revocation() -> Case:
     group = topic = "cgt-revocation"
     return _case(
         "revocation",
-        "who does not give up in its rebalance timeout what it is told to is out",
+        "a member that does not give up revoked partitions within its rebalance timeout is removed",
         *one_by_one(
             join(group, "a", topic, rebalance_ms=500),
             join(group, "b", topic),
@@ -77,7 +77,7 @@ def _assignment_interval() -> Case:
     group = topic = "cgt-interval"
     return _case(
         "assignment-interval",
-        "the next target is not made before the interval is over; until then the last one holds (KIP-1263)",
+        "the next target assignment is computed only after the interval; until then the last one is used (KIP-1263)",
         *_set(group, consumer_assignment_interval_ms="3000"),
         *one_by_one(
             join(group, "a", topic),
@@ -97,7 +97,7 @@ def _heartbeat_interval() -> Case:
     group = topic = "cgt-beats"
     return _case(
         "heartbeat-interval",
-        "a group's own interval is told from the next heartbeat on",
+        "a group's own heartbeat interval is returned from the next heartbeat on",
         *one_by_one(join(group, "a", topic)),
         *_set(group, consumer_heartbeat_interval_ms="7000"),
         *one_by_one(heartbeat(group, "a", 2), join(f"{group}-other", "a", topic)),

@@ -18,7 +18,7 @@ def _group(version: int) -> Case:
     keys = ["g", "", "nobody", "g"] if version >= 4 else ["g"]
     return _case(
         f"group-v{version}",
-        "of a group that nobody knows, of none, and of the same one twice (KafkaApis.getCoordinator)",
+        "an unknown group, no group, and one group twice (KafkaApis.getCoordinator)",
         *ask(find_coordinators(keys, version=version)),
         *ask(find_coordinators([""], version=version)),
         *(ask(find_coordinators([], version=version)) if version >= 4 else ()),
@@ -28,7 +28,7 @@ def _group(version: int) -> Case:
 def _types(version: int) -> Case:
     return _case(
         f"types-v{version}",
-        "key types that nobody has, and share groups where there are none (CoordinatorType.forId, SharePartitionKey)",
+        "unknown key types, and share groups on a cluster without them (CoordinatorType.forId, SharePartitionKey)",
         *ask(find_coordinators(["g"], key_type=3, version=version)),
         *ask(find_coordinators(["g", "h"], key_type=-1, version=version)),
         *ask(find_coordinators([_SHARE_KEY if version < 6 else "group"], key_type=2, version=version)),
@@ -49,14 +49,14 @@ def _share_keys() -> Case:
         "g:AAAAAAAAAAAAAAAAAAAAAQ:99999999999",
         "g:AAAAAAAAAAAAAAAAAAAAAQ:0:1",
     ]
-    why = "what is no partition of a share group (SharePartitionKey.validate)"
+    why = "invalid partitions of share groups (SharePartitionKey.validate)"
     return _case("share-keys", why, *ask(find_coordinators(keys, key_type=2)))
 
 
 def _moves() -> Case:
     return _case(
         "moves",
-        "the coordinator is whoever leads the partition, and every broker knows it",
+        "the coordinator is the leader of the partition, and every broker returns it",
         AwaitIsr(_OFFSETS, (1, 2, 3)),
         MoveLeader(_OFFSETS, 2),
         *ask(find_coordinators(["g"])),

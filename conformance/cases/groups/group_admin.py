@@ -46,7 +46,7 @@ def _listed(version: int) -> Case:
     asked = filters[: {4: 6, 5: None}.get(version, 1)]
     return _case(
         f"list-groups/filters-v{version}",
-        "by states (v4 and later, KIP-518) and types (v5, KIP-848), whatever their case; unknown ones match nothing",
+        "filters by states (v4 and later, KIP-518) and types (v5, KIP-848), in any case; unknown values match nothing",
         *two(group),
         *ask(join_group(f"{group}-pending", protocols=RANGE), conn="c"),
         *ask(join_group(f"{group}-joined", protocols=RANGE, version=0), conn="d"),
@@ -64,7 +64,8 @@ def _described(version: int) -> Case:
 
     return _case(
         f"describe-groups/states-v{version}",
-        "in each state: metadata of members only while it is stable; a group that nobody has is dead (404 from v6)",
+        "each state: metadata of members only while the group is stable; an unknown group is dead "
+        "(GROUP_ID_NOT_FOUND from v6)",
         *describe(group),
         *describe(),
         *describe(""),
@@ -90,7 +91,7 @@ def _deleted(version: int) -> Case:
 
     return _case(
         f"delete-groups/states-v{version}",
-        "only an empty group can be deleted; one of that name begins anew with generation 1",
+        "only an empty group can be deleted; a new group with the name starts with generation 1",
         *delete(group),
         *delete(),
         *delete(""),
@@ -116,7 +117,7 @@ CASES = [
     *map(_deleted, range(4)),
     _case(
         "delete-groups/rebalancing",
-        "while members join the group is not empty",
+        "a group is not empty while members join",
         *alone("delete-rebalancing"),
         *join_anew("delete-rebalancing", 2, conn="b"),
         AwaitGroup("delete-rebalancing", "PreparingRebalance", 2),
@@ -127,7 +128,7 @@ CASES = [
     ),
     _case(
         "delete-groups/first-rebalance",
-        "a group whose first members have left before its first generation is none of the empty ones",
+        "the only member of a group leaves in the first generation: then the group can be deleted",
         *_left("delete-first"),
         *ask(delete_groups(["delete-first"]), conn="c"),
     ),

@@ -18,7 +18,7 @@ def _case(what: str, why: str, *steps: Step, timed: tuple[At, ...] = (), box: st
 CASES = [
     _case(
         "session",
-        "a member that is not heard of is out; the group is empty, in a new generation",
+        "a member without heartbeats is removed; the group is empty, in a new generation",
         *alone("timeouts-session", session_ms=_SHORT_MS),
         AwaitGroup("timeouts-session", "Empty", 0),
         *ask(heartbeat("timeouts-session", nth(1), 1)),
@@ -29,14 +29,14 @@ CASES = [
     ),
     _case(
         "session-of-leader",
-        "the leader is gone: the other one joins again, and leads",
+        "the leader is removed: the other member rejoins and leads",
         *two("timeouts-leader", session_ms=_SHORT_MS),
         *ask(join_group("timeouts-leader", nth(2), protocols=RANGE, session_ms=30_000), conn="b"),
         AwaitGroup("timeouts-leader", "Stable", 2),
     ),
     _case(
         "rebalance",
-        "who does not join again in time is out, and the rest is the next generation",
+        "a member that does not rejoin in time is removed, and the others form the next generation",
         *two("timeouts-rebalance", rebalance_ms=_REBALANCE_MS),
         *ask(join_group("timeouts-rebalance", nth(2), protocols=RANGE), conn="b"),
         Send((join_group("timeouts-rebalance", nth(1), protocols=RANGE, rebalance_ms=_REBALANCE_MS),)),
@@ -46,7 +46,7 @@ CASES = [
     ),
     _case(
         "rebalance-of-leader",
-        "if that is the leader another one leads",
+        "the leader does not rejoin in time: another member leads",
         *alone("timeouts-leads", rebalance_ms=_REBALANCE_MS),
         *ask(join_group("timeouts-leads", protocols=RANGE), conn="b"),
         *ask(
@@ -58,7 +58,7 @@ CASES = [
     ),
     _case(
         "pending",
-        "who was told an id has his session timeout to use it",
+        "a pending member has its session timeout to join with its member id",
         *alone("timeouts-pending"),
         *ask(join_group("timeouts-pending", protocols=RANGE, session_ms=400), conn="b"),
         Send((join_group("timeouts-pending", nth(1), protocols=RANGE),)),
@@ -67,7 +67,7 @@ CASES = [
     ),
     _case(
         "sync",
-        "who does not sync within the rebalance timeout is out",
+        "a member that does not sync within the rebalance timeout is removed",
         *two("timeouts-sync", sync=False, rebalance_ms=_REBALANCE_MS),
         Send((sync_group("timeouts-sync", nth(1), 2, {nth(1): b"all"}),)),
         Settle(),
@@ -78,14 +78,14 @@ CASES = [
     ),
     _case(
         "sync-of-leader",
-        "if that is the leader, who waits for him has to join again",
+        "the leader does not sync: members that wait for its assignment must rejoin",
         *two("timeouts-sync-leader", sync=False, rebalance_ms=_REBALANCE_MS),
         *ask(sync_group("timeouts-sync-leader", nth(2), 2), conn="b"),
         *ask(join_group("timeouts-sync-leader", nth(2), protocols=RANGE), conn="b"),
     ),
     _case(
         "waiting-counts",
-        "who waits to join again need not send heartbeats",
+        "a member with a parked JoinGroup needs no heartbeats",
         *alone("timeouts-waits", session_ms=_SHORT_MS, rebalance_ms=2_500),
         *ask(join_group("timeouts-waits", protocols=RANGE), conn="b"),
         Send((join_group("timeouts-waits", nth(1), protocols=RANGE, session_ms=_SHORT_MS, correlation_id=9),)),
@@ -96,7 +96,7 @@ CASES = [
     ),
     _case(
         "static",
-        "a static member that does not join again stays, until its session ends",
+        "a static member that does not rejoin stays until its session ends",
         *ask(join_group("timeouts-static", instance_id="one", protocols=RANGE, rebalance_ms=_REBALANCE_MS)),
         *ask(sync_group("timeouts-static", nth_static(1, "one"), 1, instance_id="one", version=3)),
         *ask(join_group("timeouts-static", instance_id="other", protocols=RANGE, rebalance_ms=_REBALANCE_MS), conn="b"),
@@ -106,7 +106,7 @@ CASES = [
     ),
     _case(
         "first-generation",
-        "the first generation waits for the initial delay",
+        "the first generation waits for group.initial.rebalance.delay.ms",
         *ask(join_group("small-first", protocols=RANGE)),
         *ask(join_group("small-first", nth(1), protocols=RANGE, correlation_id=9)),
         timed=(At(9, 400, _LATE_MS),),
@@ -114,7 +114,7 @@ CASES = [
     ),
     _case(
         "first-generation-of-two",
-        "and as long again if somebody has come meanwhile",
+        "the initial delay starts again if another member has joined",
         *ask(join_group("small-two", protocols=RANGE)),
         Send((join_group("small-two", nth(1), protocols=RANGE, correlation_id=9),)),
         Pause(100),
@@ -126,7 +126,7 @@ CASES = [
     ),
     _case(
         "first-generation-hurries",
-        "but no longer than a member may take to join",
+        "the initial delay is at most the rebalance timeout",
         *ask(join_group("small-hurries", protocols=RANGE, rebalance_ms=600)),
         Send((join_group("small-hurries", nth(1), protocols=RANGE, rebalance_ms=600, correlation_id=9),)),
         Pause(100),
@@ -138,7 +138,7 @@ CASES = [
     ),
     _case(
         "first-generation-left",
-        "who leaves before it is told that he is unknown; the group is empty when the delay is over",
+        "a member joins, and another connection sends its LeaveGroup: the group is empty",
         *ask(join_group("small-left", protocols=RANGE)),
         Send((join_group("small-left", nth(1), protocols=RANGE),)),
         Pause(100),
@@ -149,7 +149,7 @@ CASES = [
     ),
     _case(
         "full-first",
-        "group.max.size: of three that join at first the last has no place",
+        "group.max.size: of three members that join a new group, the last one is refused",
         *ask(join_group("small-full", protocols=RANGE)),
         Send((join_group("small-full", nth(1), protocols=RANGE),)),
         *join_anew("small-full", 2, conn="b"),
@@ -169,7 +169,7 @@ CASES = [
     ),
     _case(
         "full-again",
-        "of three that are pending two find a place, and who comes last is out",
+        "group.max.size: of three pending members two can join, and the last one is refused",
         *alone("small-again", rebalance_ms=_REBALANCE_MS),
         *ask(join_group("small-again", protocols=RANGE), conn="b"),
         *ask(join_group("small-again", protocols=RANGE), conn="c"),
@@ -187,7 +187,7 @@ CASES = [
     ),
     _case(
         "no-rebalance-timeout",
-        "a rebalance timeout of nothing, or less, is over at once",
+        "a rebalance timeout of 0 or less expires at once",
         *alone("timeouts-nothing", rebalance_ms=-1),
         *join_anew("timeouts-nothing", 2, conn="b", rebalance_ms=0),
         Settle("b"),

@@ -23,7 +23,7 @@ def _refused(version: int) -> Case:
 
     return _case(
         f"refused-v{version}",
-        "bad input, one after the other (GroupCoordinatorService.heartbeat, validateClassicGroupHeartbeat)",
+        "invalid requests (GroupCoordinatorService.heartbeat, validateClassicGroupHeartbeat)",
         *beat("heartbeat-nowhere", "nobody"),
         *alone(group),
         *beat("", "nobody"),
@@ -45,7 +45,7 @@ def _states(version: int) -> Case:
     group = f"heartbeat-states-v{version}"
     return _case(
         f"states-v{version}",
-        "in each state of a group: only while members join again they are told so",
+        "each state of a group: REBALANCE_IN_PROGRESS only while members rejoin",
         *two(group, sync=False),
         *ask(heartbeat(group, nth(1), 2, version=version)),
         *ask(heartbeat(group, nth(2), 2, version=version), conn="b"),

@@ -29,7 +29,7 @@ def _alone(version: int) -> Case:
     sync, beat, leave = min(version, 5), min(version, 4), min(version, 5)
     return _case(
         f"alone-v{version}",
-        "the first member leads generation 1; from v4 on it is told its id first (KIP-394)",
+        "the first member leads generation 1; from v4 on it gets its member id first (KIP-394)",
         *join_anew(group, 1, version=version),
         Settle(),
         *ask(describe_groups([group], version=min(version, 6))),
@@ -49,7 +49,7 @@ def _refused(version: int) -> Case:
 
     return _case(
         f"refused-v{version}",
-        "bad input, one after the other (GroupCoordinatorService.joinGroup, classicGroupJoinToClassicGroup)",
+        "invalid requests (GroupCoordinatorService.joinGroup, classicGroupJoinToClassicGroup)",
         *ask(join("")),
         *ask(join("", session_ms=1)),
         *ask(join("", "nobody")),
@@ -71,7 +71,7 @@ def _inconsistent(version: int) -> Case:
     group = f"join-inconsistent-v{version}"
     return _case(
         f"inconsistent-v{version}",
-        "a member must be of the group's type, and know a protocol that all others know",
+        "a member must have the group's protocol type, and a protocol that all others have",
         *alone(group, version=version),
         *ask(join_group(group, version=version, protocols=RANGE, protocol_type="connect"), conn="b"),
         *ask(join_group(group, version=version, protocols=RANGE, protocol_type=""), conn="b"),
@@ -92,7 +92,8 @@ def _says(what: str, metadata: bytes, protocol_type: str = "consumer") -> Case:
     again = join_group(group, nth(1), protocol_type=protocol_type, protocols=[("range", metadata)])
     return _case(
         f"says-{what}",
-        "of consumers the topics are read (computeSubscribedTopics); what cannot be read is forgiven",
+        "the coordinator parses subscribed topics of consumers (computeSubscribedTopics); invalid metadata "
+        "are accepted",
         *ask(join),
         Send((again,)),
         Listen(500),
@@ -106,7 +107,7 @@ def _votes(what: str, first: list[str], second: list[str]) -> Case:
     ours, theirs = [(name, said) for name in first], [(name, said) for name in second]
     return _case(
         f"votes-{what}",
-        "each member votes for the first protocol that all know; a tie is decided by the order of a hash table",
+        "each member votes for the first protocol that all have; the order of a hash table decides a tie",
         *alone(group, sync=False, protocols=ours),
         *join_anew(group, 2, conn="b", protocols=theirs),
         AwaitGroup(group, "PreparingRebalance", 2),
@@ -119,7 +120,7 @@ def _client(what: str, client_id: str | None, name: str) -> Case:
     group = f"join-client-{what}"
     return _case(
         f"client-{what}",
-        "a member's id begins with its client id (generateMemberId), which DescribeGroups tells",
+        "a member id starts with the client id (generateMemberId), which DescribeGroups returns",
         *ask(join_group(group, protocols=RANGE, client_id=client_id)),
         *ask(join_group(group, member(random_uuid(1), name), protocols=RANGE, client_id=client_id)),
         *ask(sync_group(group, member(random_uuid(1), name), 1)),
@@ -131,7 +132,7 @@ _OTHER = (("range", subscription("another-topic")),)
 _REJOINS = [
     _case(
         "leader-again",
-        "in a stable group the leader begins a rebalance by joining again, a follower does not",
+        "in a stable group a rejoin of the leader starts a rebalance, a rejoin of a follower does not",
         *two("join-leader-again"),
         *ask(join_group("join-leader-again", nth(2), protocols=RANGE), conn="b"),
         *ask(heartbeat("join-leader-again", nth(1), 2)),
@@ -146,7 +147,7 @@ _REJOINS = [
     ),
     _case(
         "follower-changed",
-        "a follower that says something else begins one too",
+        "a follower with changed metadata starts a rebalance",
         *two("join-follower-changed"),
         Send((join_group("join-follower-changed", nth(2), protocols=_OTHER),), "b"),
         AwaitGroup("join-follower-changed", "PreparingRebalance", 2),
@@ -156,7 +157,7 @@ _REJOINS = [
     ),
     _case(
         "completing-same",
-        "before the leader has synced, who joins again with nothing new is told the same again",
+        "before SyncGroup of the leader, a rejoin without changes gets the same response again",
         *two("join-completing-same", sync=False),
         *ask(join_group("join-completing-same", nth(1), protocols=RANGE)),
         *ask(join_group("join-completing-same", nth(2), protocols=RANGE), conn="b"),
@@ -166,7 +167,8 @@ _REJOINS = [
     ),
     _case(
         "completing-changed",
-        "with something new a rebalance begins, and who waits for his assignment is told so",
+        "before SyncGroup of the leader, a rejoin with changes starts a rebalance; a parked SyncGroup gets "
+        "REBALANCE_IN_PROGRESS",
         *two("join-completing-changed", sync=False),
         Send((sync_group("join-completing-changed", nth(2), 2),), "b"),
         Send((join_group("join-completing-changed", nth(1), protocols=_OTHER),)),
@@ -176,7 +178,7 @@ _REJOINS = [
     ),
     _case(
         "completing-third",
-        "so does a third member",
+        "before SyncGroup of the leader, a third member starts a rebalance",
         *two("join-completing-third", sync=False),
         Send((sync_group("join-completing-third", nth(2), 2),), "b"),
         *join_anew("join-completing-third", 3, conn="c"),
@@ -190,7 +192,7 @@ _REJOINS = [
     ),
     _case(
         "twice",
-        "who joins again while he waits is answered where he asked last",
+        "a second JoinGroup of a parked member replaces the first: the response goes to the last connection",
         *alone("join-twice"),
         *join_anew("join-twice", 2, conn="b"),
         AwaitGroup("join-twice", "PreparingRebalance", 2),
@@ -202,7 +204,7 @@ _REJOINS = [
     ),
     _case(
         "pending",
-        "who was told an id is waited for; it may be used from anywhere",
+        "the group waits for a pending member, which may join from any connection",
         *alone("join-pending"),
         *ask(join_group("join-pending", protocols=RANGE), conn="b"),
         *ask(describe_groups(["join-pending"])),
@@ -215,20 +217,20 @@ _REJOINS = [
     ),
     _case(
         "pending-static",
-        "who was told an id cannot be static",
+        "a pending member cannot become static",
         *ask(join_group("join-pending-static", protocols=RANGE)),
         *ask(join_group("join-pending-static", nth(1), protocols=RANGE, instance_id="one")),
         *ask(join_group("join-pending-static", nth(1), protocols=RANGE)),
     ),
     _case(
         "both-old",
-        "of two of v3 each waits for the other in its next generation",
+        "two members with v3: each waits for the other one in its next generation",
         *alone("join-both-old", version=3),
         *second_joins("join-both-old", version=3),
     ),
     _case(
         "repeated-protocol",
-        "a protocol that is named twice is known to nobody: the rebalance cannot end",
+        "a protocol that a member names twice is not common to all: the rebalance cannot complete",
         *ask(join_group("join-repeated", protocols=[*RANGE, *RANGE])),
         Send((join_group("join-repeated", nth(1), protocols=[*RANGE, *RANGE]),)),
         Listen(500),

@@ -31,7 +31,7 @@ def _refused(version: int) -> Case:
     )
     return _case(
         f"refused-v{version}",
-        "bad input, one after the other; in batches (v3 and later) each member has an error of its own",
+        "invalid requests; in batches (v3 and later) each member has its own error",
         *leave("leave-nowhere", "nobody"),
         *alone(group),
         *leave("", "nobody"),
@@ -48,7 +48,7 @@ def _two(version: int) -> Case:
     group = f"leave-two-v{version}"
     return _case(
         f"two-v{version}",
-        "when the leader leaves, the other one joins again and leads; then the group is empty",
+        "when the leader leaves, the other member rejoins and leads; then the group is empty",
         *two(group),
         *ask(leave_group(group, nth(1), version=version)),
         *ask(heartbeat(group, nth(2), 2), conn="b"),
@@ -65,7 +65,7 @@ def _static(version: int) -> Case:
     one, other = nth_static(1, "one"), nth_static(2, "other")
     return _case(
         f"static-v{version}",
-        "static members leave by their ids, or an operator names their instance ids",
+        "static members leave by member id, or an operator removes them by instance id",
         *ask(join_group(group, instance_id="one", protocols=RANGE)),
         Send((join_group(group, instance_id="other", protocols=RANGE),), "b"),
         AwaitGroup(group, "PreparingRebalance", 2),
@@ -86,7 +86,7 @@ CASES = [
     *map(_static, (3, 4, 5)),
     _case(
         "pending",
-        "who was told an id and has not joined with it can leave, and is waited for no more",
+        "a pending member can leave, and the group does not wait for it any more",
         *alone("leave-pending"),
         *ask(join_group("leave-pending", protocols=RANGE), conn="b"),
         Send((join_group("leave-pending", nth(1), protocols=RANGE),)),
@@ -97,7 +97,7 @@ CASES = [
     ),
     _case(
         "waiting",
-        "who waits to join is told that he is unknown, when somebody says that he leaves",
+        "a member with a parked JoinGroup gets UNKNOWN_MEMBER_ID when another connection sends its LeaveGroup",
         *two("leave-waiting"),
         *join_anew("leave-waiting", 3, conn="c"),
         AwaitGroup("leave-waiting", "PreparingRebalance", 3),
@@ -110,7 +110,7 @@ CASES = [
     ),
     _case(
         "waiting-for-assignment",
-        "who waits for his assignment is never told anything, when somebody says that he leaves",
+        "a member with a parked SyncGroup never gets a response when another connection sends its LeaveGroup",
         *two("leave-syncs", sync=False),
         Send((sync_group("leave-syncs", nth(2), 2),), "b"),
         Pause(100),
@@ -122,7 +122,7 @@ CASES = [
     ),
     _case(
         "all",
-        "all at once: the group is empty, in a new generation",
+        "all members leave at once: the group is empty, in a new generation",
         *two("leave-all"),
         *ask(leave_group("leave-all", nth(1), nth(2), reason="all of us")),
         *ask(describe_groups(["leave-all"])),

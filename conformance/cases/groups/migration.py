@@ -74,7 +74,7 @@ def _upgrade() -> Case:
     topic = "mig-up"
     return _case(
         "upgrade",
-        "who joins with the consumer protocol takes the group with him; classic members are told by their heartbeats",
+        "a member of the consumer protocol converts the group; classic members learn it by their heartbeats",
         *_classic(topic),
         *one_by_one(
             join(topic, "m", topic),
@@ -104,7 +104,7 @@ def _there_and_back() -> Case:
     topic = "mig-back"
     return _case(
         "downgrade",
-        "when the last member that speaks the consumer protocol leaves, the group is a classic one, and rebalances",
+        "when the last member of the consumer protocol leaves, the group becomes classic, and rebalances",
         *_classic(topic),
         *one_by_one(
             join(topic, "m", topic),
@@ -132,7 +132,7 @@ def _replaced() -> Case:
     topic = "mig-replaced"
     return _case(
         "static-replaced",
-        "the instance of the last member with the consumer protocol joins with the classic one",
+        "the instance id of the last member of the consumer protocol joins with the classic one",
         *_classic(topic),
         *one_by_one(
             join(topic, "m", topic, instance_id="i"),
@@ -155,7 +155,7 @@ def _classic_joins(version: int) -> Case:
     first = () if version < 4 else one_by_one(join_group(topic, protocols=_says(topic), version=version), conn="b")
     return _case(
         f"classic-joins-v{version}",
-        "a classic member joins a consumer group: nobody is waited for, the broker assigns",
+        "a classic member joins a consumer group: no rebalance barrier, and the coordinator assigns",
         *one_by_one(join(topic, "m", topic)),
         *first,
         *one_by_one(join_group(topic, "" if version < 4 else named, protocols=_says(topic), version=version), conn="b"),
@@ -179,7 +179,7 @@ def _refused() -> Case:
     topic = "mig-refused"
     return _case(
         "classic-refused",
-        "classic members that a consumer group does not take",
+        "classic members that a consumer group refuses",
         *one_by_one(
             join(topic, "m", topic),
             join_group(topic, "n", protocols=_says(topic), protocol_type="connect"),
@@ -200,7 +200,7 @@ def _custom() -> Case:
     topic = "mig-custom"
     return _case(
         "custom-assignor",
-        "what a client's assignor keeps for itself would be lost",
+        "a group with the user data of a client's assignor, which a conversion would lose, is not converted",
         *_classic(topic, user_data=b"mine"),
         *one_by_one(join(topic, "m", topic), describe(topic), describe_groups([topic])),
         topic=topic,
@@ -211,7 +211,7 @@ def _malformed() -> Case:
     topic = "mig-malformed"
     return _case(
         "malformed",
-        "what members say to each other must be what consumers say",
+        "a group with metadata that are not those of consumers is not converted",
         *join_anew(topic, 1, protocols=[("range", b"\0\0")]),
         Settle(),
         *one_by_one(sync_group(topic, nth(1), 1, {nth(1): b"all"}), join(topic, "m", topic), describe_groups([topic])),
@@ -223,7 +223,7 @@ def _other_type() -> Case:
     topic = "mig-type"
     return _case(
         "other-type",
-        "a group of another protocol type stays what it is",
+        "a group of another protocol type is not converted",
         *join_anew(topic, 1, protocol_type="connect"),
         Settle(),
         *one_by_one(
@@ -240,7 +240,7 @@ def _empty() -> Case:
     topic = "mig-empty"
     return _case(
         "empty",
-        "an empty group changes its kind at once, there and back",
+        "an empty group changes its type at once, in both directions",
         *_classic(topic),
         *one_by_one(
             leave_group(topic, nth(1)),
@@ -260,7 +260,7 @@ def _listed() -> Case:
     topic = "mig-listed"
     return _case(
         "listed",
-        "ListGroups tells the type of a group",
+        "ListGroups returns the type of a group",
         *one_by_one(join(topic, "m", topic), list_groups(["Stable"], ["nothing"], version=5)),
         topic=topic,
     )

@@ -37,7 +37,7 @@ def _without_members(version: int) -> Case:
     name = topic.name
     return _case(
         f"nobody-v{version}",
-        "a group without members is made for who commits (OffsetMetadataManager.commitOffset)",
+        "a commit without a member creates a group without members (OffsetMetadataManager.commitOffset)",
         *ask(offset_commit(group, [(name, 0, (5, 1, "here")), (name, 2, (7, -1, None))], version=version)),
         *ask(offset_fetch({group: None})),
         *ask(offset_commit(group, [(name, 0, 4), (name, 1, (0, 0, ""))], version=version)),
@@ -55,7 +55,7 @@ def _refused(version: int) -> Case:
     one = [(name, 0, 5)]
     return _case(
         f"refused-v{version}",
-        "bad input, one after the other: partitions one by one, then the group as a whole (handleOffsetCommitRequest)",
+        "invalid requests: errors of partitions first, then of the group (handleOffsetCommitRequest)",
         *ask(offset_commit(group, [], version=version)),
         *ask(offset_commit(group, [("nowhere", 0, 5)], version=version)),
         *ask(offset_commit(group, [("nowhere", 0, 5), (name, 0, 5), ("nowhere", 1, 5), (name, 7, 5)], version=version)),
@@ -87,7 +87,7 @@ def _instance(version: int) -> Case:
 
     return _case(
         f"static-v{version}",
-        "a static member, and who only says so (ClassicGroup.validateOffsetCommit)",
+        "a static member, and a member that only claims to be one (ClassicGroup.validateOffsetCommit)",
         *commit(instance_id="i"),
         *commit(instance_id="i", generation=0),
         *ask(join_group(group, protocols=RANGE, instance_id="i")),
@@ -109,7 +109,7 @@ def _generations(version: int) -> Case:
 
     return _case(
         f"generations-v{version}",
-        "members while the group is stable and while it rebalances, and nobody (ClassicGroup.validateOffsetCommit)",
+        "members of a stable and of a rebalancing group, and no member (ClassicGroup.validateOffsetCommit)",
         *two(group),
         *commit(nth(1), 2),
         *commit(nth(1), 1),
@@ -137,7 +137,7 @@ def _retention(version: int) -> Case:
     topic = Topic(f"offsets-retention-v{version}")
     return _case(
         f"retention-v{version}",
-        "how long an offset is kept, from its client (KIP-211)",
+        "the retention time of an offset, set by its client (KIP-211)",
         *ask(offset_commit(group, [(topic.name, 0, 5)], version=version, retention_ms=60_000)),
         *ask(offset_commit(group, [(topic.name, 0, 6)], version=version, retention_ms=0)),
         *ask(offset_commit(group, [(topic.name, 0, 7)], version=version, retention_ms=-2)),
@@ -153,7 +153,7 @@ def _frozen() -> Case:
     stable = offset_fetch({"frozen": [(topic.name, [0])]}, correlation_id=3, require_stable=True)
     return Case(
         "offset-commit/frozen-follower",
-        "a commit waits for all replicas in sync; meanwhile it is not read, and who wants what is stable waits too",
+        "a commit waits for all in-sync replicas; until then it is not read, and OffsetFetch with require_stable waits",
         (
             AwaitCoordinator("warm"),
             AwaitIsr(_OFFSETS, (1, 2, 3)),
@@ -182,7 +182,8 @@ def _late() -> Case:
     stable = offset_fetch({"late": [(topic.name, [0])]}, correlation_id=3, require_stable=True)
     return Case(
         "offset-commit/frozen-too-long",
-        "offsets.commit.timeout.ms: COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR for who reads; it was written though",
+        "offsets.commit.timeout.ms: COORDINATOR_NOT_AVAILABLE, and NOT_COORDINATOR for reads; the offset is "
+        "written anyway",
         (
             AwaitCoordinator("warm"),
             AwaitIsr(_OFFSETS, (1, 2, 3)),
@@ -208,7 +209,7 @@ def _moves() -> Case:
     topic = Topic("offsets-commit-moves")
     return Case(
         "offset-commit/moves",
-        "what is committed is there at the next coordinator, and the last one says that it is none",
+        "committed offsets are at the next coordinator, and the previous one returns NOT_COORDINATOR",
         (
             AwaitCoordinator("warm"),
             AwaitIsr(_OFFSETS, (1, 2, 3)),

@@ -17,7 +17,7 @@ def _without_members() -> Case:
     name, group = topic.name, "delete-nobody"
     return _case(
         "nobody",
-        "of a group without members: what is there, what is not, and twice (OffsetMetadataManager.deleteOffsets)",
+        "a group without members: existing offsets, unknown ones, and one twice (OffsetMetadataManager.deleteOffsets)",
         *ask(offset_delete(group, [(name, [0])])),
         *ask(offset_commit(group, [(name, 0, 5), (name, 1, 6), (name, 2, 7)])),
         *ask(offset_delete(group, [(name, [0, 0]), ("nowhere", [1]), (name, [7, 1])])),
@@ -43,7 +43,7 @@ def _members() -> Case:
     commit = offset_commit(group, [(read, 0, 5), (unread, 0, 6)], member_id=nth(1), generation=1)
     return _case(
         "members",
-        "of a group of consumers: not for topics that they read (ClassicGroup.isSubscribedToTopic)",
+        "a group of consumers: offsets of subscribed topics are kept (ClassicGroup.isSubscribedToTopic)",
         *alone(group, protocols=(("range", subscription(read)),)),
         *ask(commit),
         *ask(offset_delete(group, [(read, [0]), (unread, [0]), ("nowhere", [0])])),
@@ -57,7 +57,7 @@ def _others() -> Case:
     group = "delete-others"
     return _case(
         "others",
-        "of a group whose members are no consumers: NON_EMPTY_GROUP (ClassicGroup.validateOffsetDelete)",
+        "a group with members that are not consumers: NON_EMPTY_GROUP (ClassicGroup.validateOffsetDelete)",
         *alone(group, sync=False, protocol_type="connect"),
         *ask(offset_delete(group, [(topic.name, [0])])),
         topics=(topic,),

@@ -23,7 +23,7 @@ def _some(version: int) -> Case:
 
     return _case(
         f"some-v{version}",
-        "partitions with and without an offset, and those that are not there (OffsetMetadataManager.fetchOffsets)",
+        "partitions with and without an offset, and unknown ones (OffsetMetadataManager.fetchOffsets)",
         *fetch((one, [0])),
         *ask(offset_commit(group, committed)),
         *fetch((one, [0, 1, 2]), (two, [0])),
@@ -43,7 +43,7 @@ def _all(version: int) -> Case:
     committed: Offsets = [(topics[0].name, 2, (7, 3, "x")), (topics[0].name, 0, 5), (topics[1].name, 0, 8)]
     return _case(
         f"all-v{version}",
-        "topics null: all that a group has (OffsetMetadataManager.fetchAllOffsets)",
+        "null topics: all offsets of the group (OffsetMetadataManager.fetchAllOffsets)",
         *ask(offset_fetch({group: None}, version=version)),
         *ask(offset_commit(group, committed)),
         *ask(offset_fetch({group: None}, version=version)),
@@ -57,7 +57,7 @@ def _many(version: int) -> Case:
     topic = Topic(f"offsets-many-v{version}", 2)
     return _case(
         f"groups-v{version}",
-        "many groups at once, each by itself (KIP-709)",
+        "several groups, each with its own result (KIP-709)",
         *ask(offset_commit(f"{group}-a", [(topic.name, 0, 5)])),
         *ask(offset_commit(f"{group}-b", [(topic.name, 1, 6)])),
         *ask(
@@ -81,7 +81,7 @@ def _member(version: int) -> Case:
 
     return _case(
         f"member-v{version}",
-        "member and epoch mean nothing to a classic group (ClassicGroup.validateOffsetFetch)",
+        "a classic group ignores member id and epoch (ClassicGroup.validateOffsetFetch)",
         *alone(group),
         *ask(offset_commit(group, [(topic.name, 0, 5)], member_id=nth(1), generation=1)),
         *fetch(nth(1), 1),
@@ -97,7 +97,7 @@ def _deleted(version: int) -> Case:
     gone, kept = (topic.name for topic in topics)
     return _case(
         f"deleted-topic-v{version}",
-        "with a topic its offsets go (GroupCoordinatorShard.onTopicsDeleted)",
+        "the offsets of a deleted topic are removed (GroupCoordinatorShard.onTopicsDeleted)",
         *ask(offset_commit(group, [(gone, 0, 5), (kept, 0, 6)])),
         *ask(delete_topics([gone]), conn="b"),
         CatchUp(),

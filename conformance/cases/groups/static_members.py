@@ -50,8 +50,8 @@ def _replaced(version: int, instance: str, number: int) -> Case:
     old, new = nth_static(number, instance), nth_static(3, instance)
     return _case(
         f"replaced-{instance}-v{version}",
-        "in a stable group nothing is rebalanced: a leader is told to skip the assignment (v9, KIP-814) or that his old"
-        " self leads; whoever has the old id is fenced",
+        "a replaced member in a stable group causes no rebalance: a leader gets skip_assignment (v9, KIP-814) "
+        "or its old member id as leader; the old id is fenced",
         *_two(group, version=version),
         *ask(_join(group, instance, version=version), conn="c"),
         *ask(heartbeat(group, new, 2, instance_id=instance), conn="c"),
@@ -72,7 +72,7 @@ def _refused(version: int) -> Case:
     one = nth_static(1, "one")
     return _case(
         f"refused-v{version}",
-        "an instance id that nobody has, one of somebody else, and one of a member that is not static",
+        "an unknown instance id, an instance id of another member, and one of a dynamic member",
         *_two(group, version=version),
         *ask(_join(group, "nobody", one, version=version), conn="c"),
         *ask(_join(group, "other", one, version=version), conn="c"),
@@ -101,7 +101,7 @@ CASES = [
     *map(_refused, (5, 9)),
     _case(
         "replaced-changed",
-        "what he says of himself may change without a rebalance, if the protocol stays",
+        "a replacement may change its metadata without a rebalance, if the protocol stays",
         *_two(_CHANGED),
         *ask(_join(_CHANGED, "other", protocols=_OTHER), conn="c"),
         *ask(heartbeat(_CHANGED, nth_static(1, "one"), 2, instance_id="one")),
@@ -111,7 +111,7 @@ CASES = [
     ),
     _case(
         "replaced-other-protocol",
-        "if another protocol would win the group is rebalanced",
+        "a replacement that changes the chosen protocol causes a rebalance",
         *_two(_OTHER_PROTOCOL, protocols=_BOTH),
         *ask(_join(_OTHER_PROTOCOL, "one", protocols=_PREFERS_THE_OTHER), conn="c"),
         Send((_join(_OTHER_PROTOCOL, "other", protocols=_PREFERS_THE_OTHER),), "d"),
@@ -123,7 +123,7 @@ CASES = [
     ),
     _case(
         "replaced-while-completing",
-        "before the leader has assigned the group is rebalanced, since he may know the old id",
+        "a replacement before the leader's assignment causes a rebalance, since the leader may know the old id",
         *_two(_COMPLETING, sync=False),
         Send((sync_group(_COMPLETING, nth_static(2, "other"), 2, instance_id="other"),), "b"),
         Pause(100),
@@ -136,7 +136,7 @@ CASES = [
     ),
     _case(
         "replaced-while-preparing",
-        "who waits under the old id is fenced",
+        "a parked JoinGroup with the old member id is fenced",
         *_two(_PREPARING),
         Send((_join(_PREPARING, "third"),), "c"),
         AwaitGroup(_PREPARING, "PreparingRebalance", 3),
@@ -151,7 +151,7 @@ CASES = [
     ),
     _case(
         "first-generation",
-        "two join at once under one instance id: the first one is fenced",
+        "two members join at once with one instance id: the first one is fenced",
         Send((_join(_FIRST, "one", version=5),)),
         Pause(100),
         *ask(_join(_FIRST, "one", version=5), conn="b"),

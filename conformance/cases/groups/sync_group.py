@@ -23,7 +23,7 @@ def _refused(version: int) -> Case:
 
     return _case(
         f"refused-v{version}",
-        "bad input, one after the other (areMandatoryProtocolTypeAndNamePresent, validateSyncGroup)",
+        "invalid requests (areMandatoryProtocolTypeAndNamePresent, validateSyncGroup)",
         *alone(group),
         *sync("", "nobody"),
         *sync("sync-nowhere", "nobody"),
@@ -52,7 +52,7 @@ def _two(version: int) -> Case:
     of_both = {nth(1): b"of the first", nth(2): b"of the second"}
     return _case(
         f"two-v{version}",
-        "who asks before the leader waits; then everybody is told his own, as often as he asks",
+        "a SyncGroup before the leader's is parked; then each member gets its assignment, any number of times",
         *two(group, sync=False),
         Send((sync_group(group, nth(2), 2, version=version),), "b"),
         Pause(100),
@@ -76,14 +76,16 @@ def _assignments(what: str, why: str, assignments: dict[str, bytes]) -> Case:
 CASES = [
     *map(_refused, range(6)),
     *map(_two, range(6)),
-    _assignments("one", "who is not in the leader's assignment is assigned nothing", {nth(1): b"all"}),
-    _assignments("none", "nobody is", {}),
+    _assignments("one", "a member without an entry in the leader's assignment gets an empty one", {nth(1): b"all"}),
+    _assignments("none", "the leader's assignment has no member", {}),
     _assignments(
-        "strangers", "who is not in the group does not count", {nth(2): b"all", "nobody": b"this", "": b"that"}
+        "strangers",
+        "the leader's assignment has unknown members: they are ignored",
+        {nth(2): b"all", "nobody": b"this", "": b"that"},
     ),
     _case(
         "while-preparing",
-        "while members join again nobody is assigned anything",
+        "SyncGroup while members join: no member gets an assignment",
         *two("sync-preparing"),
         *join_anew("sync-preparing", 3, conn="c"),
         AwaitGroup("sync-preparing", "PreparingRebalance", 3),
@@ -96,7 +98,7 @@ CASES = [
     ),
     _case(
         "twice",
-        "who asks again while he waits is answered where he asked last",
+        "a second SyncGroup of a parked member: the response goes to the last connection",
         *two("sync-twice", sync=False),
         Send((sync_group("sync-twice", nth(2), 2),), "b"),
         Pause(100),
@@ -108,7 +110,7 @@ CASES = [
     ),
     _case(
         "leader-leaves",
-        "if the leader leaves before he has assigned, who waits has to join again, and leads",
+        "the leader leaves before its SyncGroup: a member with a parked SyncGroup rejoins and leads",
         *two("sync-leader-leaves", sync=False),
         Send((sync_group("sync-leader-leaves", nth(2), 2),), "b"),
         Pause(100),

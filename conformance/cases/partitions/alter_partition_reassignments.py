@@ -91,7 +91,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"v{version}",
-            "as it is, nothing to cancel, unknown, nothing",
+            "the current assignment, nothing to cancel, an unknown partition, an empty request",
             Send(
                 (
                     reassigned((f"reassign-v{version}", 0, [1, 2]), version=version),
@@ -115,7 +115,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"bad-{what}",
-            "replicas that cannot be (validateManualPartitionAssignment)",
+            "invalid replicas (validateManualPartitionAssignment)",
             *(
                 step
                 for version in (0, 1)
@@ -128,25 +128,32 @@ CASES: list[Case] = [
     *(
         _case(
             f"factor-{what}",
-            "the number of replicas may not change (KIP-860)",
+            "the replication factor may not change (KIP-860)",
             Send((reassigned((f"reassign-factor-{what}", 0, wanted), may_change_factor=False),)),
             Settle(),
             topics=(Topic(f"reassign-factor-{what}", 1, 2),),
         )
         for what, wanted in {"same": [1, 2], "order": [1, 2], "fewer": [1], "more": [1, 2, 3], "bad": [1, 9]}.items()
     ),
-    _goes_over("order", "the same in another order: the leader stays, done at once", 3, [2, 3, 1]),
-    _goes_over("one-more", "one more replica: it is there when it is in the ISR", 1, [1, 2]),
-    _goes_over("two-more", "two more, and another preferred leader", 1, [3, 1, 2]),
-    _goes_over("one-less", "one less: a new leader epoch, at once", 3, [1, 2]),
-    _goes_over("leader-less", "the leader goes: the next one leads", 3, [2, 3]),
-    _goes_over("moves", "to another broker altogether", 1, [2]),
-    _goes_over("swaps", "one goes and one comes", 2, [1, 3]),
-    _goes_over("swaps-leader", "the leader goes and another comes", 2, [3, 2]),
-    _goes_over("swaps-factor", "one goes and one comes, and their number stays", 2, [3, 1], False),
+    _goes_over(
+        "order",
+        "the same replicas in another order: the leader stays, and the reassignment completes at once",
+        3,
+        [2, 3, 1],
+    ),
+    _goes_over("one-more", "one more replica: the reassignment completes when it is in the ISR", 1, [1, 2]),
+    _goes_over("two-more", "two more replicas, and another preferred leader", 1, [3, 1, 2]),
+    _goes_over("one-less", "one replica is removed: a new leader epoch, at once", 3, [1, 2]),
+    _goes_over("leader-less", "the leader is removed: the next replica leads", 3, [2, 3]),
+    _goes_over("moves", "the partition moves to another broker", 1, [2]),
+    _goes_over("swaps", "one replica is removed and one is added", 2, [1, 3]),
+    _goes_over("swaps-leader", "the leader is removed and another replica is added", 2, [3, 2]),
+    _goes_over(
+        "swaps-factor", "one replica is removed and one is added, with the same replication factor", 2, [3, 1], False
+    ),
     _frozen(
         "adding",
-        "a replica is added that does not fetch: adding, in the metadata, and cancelled",
+        "the added replica does not fetch: it is an adding replica in the metadata; then the reassignment is cancelled",
         2,
         Send((reassigned((("reassign-adding"), 0, [1, 2, 3])), listed([("reassign-adding", [0])], 2), listed(None, 3))),
         Settle(),
@@ -157,7 +164,7 @@ CASES: list[Case] = [
     ),
     _frozen(
         "swapping",
-        "one goes when the other is in the ISR, not before",
+        "a replica is removed only after the new one is in the ISR",
         2,
         Send((reassigned(("reassign-swapping", 0, [1, 3])), listed([("reassign-swapping", [0])], 2))),
         Settle(),
@@ -169,7 +176,7 @@ CASES: list[Case] = [
     ),
     _frozen(
         "produces",
-        "what is appended meanwhile waits for the old ISR alone, and is on the new replica in the end",
+        "records appended during the reassignment wait for the old ISR only, and reach the new replica",
         2,
         Send((reassigned(("reassign-produces", 0, [3, 1])),)),
         Settle(),
@@ -183,7 +190,7 @@ CASES: list[Case] = [
     ),
     _frozen(
         "again",
-        "another reassignment while one is under way",
+        "another reassignment while one is in progress",
         2,
         Send((reassigned(("reassign-again", 0, [1, 3])),)),
         Settle(),
@@ -208,7 +215,7 @@ CASES: list[Case] = [
     ),
     _frozen(
         "factor-under-way",
-        "how many there are does not count those that go (KIP-860)",
+        "removing replicas do not count for the replication factor (KIP-860)",
         2,
         Send((reassigned(("reassign-factor-under-way", 0, [1, 3])),)),
         Settle(),
@@ -223,7 +230,7 @@ CASES: list[Case] = [
     ),
     _frozen(
         "waits",
-        "who waits for a replica that goes is answered without it",
+        "a request that waits for a removed replica completes without it",
         3,
         Send((produce("reassign-waits", batch(b"waits"), timeout_ms=9_000, correlation_id=2),)),
         Pause(250),
@@ -234,7 +241,7 @@ CASES: list[Case] = [
     ),
     _case(
         "reads-away",
-        "a broker that has lost its replica says so",
+        "a broker that has lost its replica returns an error",
         *warm(_AWAY.name),
         Send((reassigned((_AWAY.name, 0, [2])),)),
         Settle(),
@@ -249,7 +256,7 @@ CASES: list[Case] = [
     ),
     _case(
         "to-stopped",
-        "to a broker that does not run: it waits for it",
+        "to a stopped broker: the reassignment waits for it",
         *warm(_DEAD.name),
         StopBroker(3),
         Send((reassigned((_DEAD.name, 0, [1, 3])),)),
@@ -264,7 +271,7 @@ CASES: list[Case] = [
     ),
     _case(
         "to-stopped-alone",
-        "to such a broker alone: the old one leads on; cancelled",
+        "to a stopped broker only: the old replica keeps leading; then the reassignment is cancelled",
         *warm(_ONLY_DEAD.name),
         StopBroker(3),
         Send((reassigned((_ONLY_DEAD.name, 0, [3])),)),
@@ -279,7 +286,7 @@ CASES: list[Case] = [
     ),
     _case(
         "leader-stops",
-        "who is to go stops: it goes all the same",
+        "the replica that is to be removed stops: the reassignment completes anyway",
         *warm(_DIES.name),
         StopBroker(2),
         Send((reassigned((_DIES.name, 0, [1, 3])),)),

@@ -22,7 +22,7 @@ CASES: list[Case] = [
     *(
         Case(
             f"alter-replica-log-dirs/v{version}",
-            "a directory that nobody has: 57 for all, before anything else is looked at",
+            "an unknown directory: LOG_DIR_NOT_FOUND, before most other checks",
             (
                 Send(
                     (

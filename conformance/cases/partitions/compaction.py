@@ -35,8 +35,8 @@ _LAST = _batch((b"last", b"v"), later_ms=10 * _ROLL_MS)
 CASES: list[Case] = [
     Case(
         "compaction/cleaned",
-        "the last of each key; the last batches of producers, empty; marks of deleted keys; the active segment"
-        " (Cleaner.cleanInto, MemoryRecords.filterTo)",
+        "kept are the last record of each key, empty last batches of producers, tombstones and the active "
+        "segment (Cleaner.cleanInto, MemoryRecords.filterTo)",
         (
             Send(
                 (

@@ -39,7 +39,8 @@ def _versions() -> list[Case]:
         cases.append(
             _case(
                 f"v{version}",
-                "only checked, more, as many, fewer, none, negative, an unknown topic, an impossible name, by hand",
+                "validateOnly, more, equal, fewer, zero, negative, an unknown topic, an invalid name, manual "
+                "assignments",
                 _asked(_more(topic.name, 2), version=version, validate_only=True),
                 _asked(_more(topic.name, 3), version=version, correlation_id=2),
                 _asked(_more(topic.name, 3), version=version, correlation_id=3),
@@ -78,7 +79,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"assigned-{what}",
-            "replicas by hand, one list for each new partition (validateManualPartitionAssignment)",
+            "manual assignments, one list for each new partition (validateManualPartitionAssignment)",
             _asked(_more(f"partitions-a-{what}", 3, lists)),
             topics=(_topic(f"a-{what}"),),
         )
@@ -96,7 +97,7 @@ CASES: list[Case] = [
     ),
     _case(
         "several",
-        "each topic on its own",
+        "each topic gets its own result",
         _asked(
             _more("partitions-s1", 2),
             _more("partitions-nobody", 2),
@@ -107,18 +108,17 @@ CASES: list[Case] = [
     ),
     _case(
         "duplicate",
-        "one name twice in one request: 42, and nothing is made of it",
+        "one name twice in one request: INVALID_REQUEST, and nothing is created",
         _asked(_more("partitions-d1", 2), _more("partitions-d1", 3), _more("partitions-d2", 2)),
         topics=(_topic("d1"), _topic("d2")),
     ),
     _case("nothing", "a request without topics", _asked()),
-    _case(
-        "empty-name", "the empty name, and the log of metadata", _asked(_more("", 2), _more("__cluster_metadata", 2))
-    ),
+    _case("empty-name", "the empty name, and the metadata log", _asked(_more("", 2), _more("__cluster_metadata", 2))),
     *(
         _case(
             f"many-{count}",
-            "more than one request may ask for: 44 for all (validateTotalNumberOfPartitions)",
+            "the number of partitions that one request may add; above it POLICY_VIOLATION for all "
+            "(validateTotalNumberOfPartitions)",
             _asked(_more(f"partitions-many-{count}", count), _more("partitions-nobody", 2), validate_only=True),
             topics=(_topic(f"many-{count}"),),
         )
@@ -126,7 +126,7 @@ CASES: list[Case] = [
     ),
     Case(
         "create-partitions/produce",
-        "a producer finds the new partition, and none behind it",
+        "a producer finds the new partition, and none after it",
         (
             Send((_asked(_more("partitions-produce", 3)),)),
             Settle(),
@@ -143,7 +143,7 @@ CASES: list[Case] = [
     ),
     _case(
         "checked-by-hand",
-        "nothing is made, whatever was asked",
+        "validateOnly with manual assignments creates nothing",
         _asked(_more("partitions-checked", 3, [[1], [1]]), validate_only=True),
         _asked(_more("partitions-checked", 3, [[1], [7]]), validate_only=True, correlation_id=2),
         topics=(_topic("checked"),),

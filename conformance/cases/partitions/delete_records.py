@@ -47,7 +47,8 @@ def _offset(what: str, offset: int) -> Case:
     name = f"delete-records-{what}"
     return Case(
         f"delete-records/offset-{what}",
-        "an offset: -1 is the watermark, beyond it and below 0 is 1 (Partition.deleteRecordsOnLeader)",
+        "an offset: -1 is the high watermark; above it and below 0 it is OFFSET_OUT_OF_RANGE "
+        "(Partition.deleteRecordsOnLeader)",
         (Send(_filled(name)), Settle(), Send((delete_records((name, 0, offset)), *_seen(name, 0, 1, 2, 3))), Settle()),
         (Topic(name),),
     )
@@ -60,7 +61,7 @@ def _versions() -> list[Case]:
         cases.append(
             Case(
                 f"delete-records/v{version}",
-                "some, the same again, fewer, all, too many, an unknown topic and partition, nothing",
+                "some records, the same again, fewer, all, too many, an unknown topic and partition, nothing",
                 (
                     Send(_filled(name, 4)),
                     Settle(),
@@ -92,7 +93,7 @@ def _policy(policy: str) -> Case:
     keyed = batch_of([Record(b"k", b"v")])
     return Case(
         f"delete-records/policy-{policy.replace(',', '-')}",
-        "a topic that is only compacted keeps its records: 44",
+        "a topic that is only compacted keeps its records: POLICY_VIOLATION",
         (Send((produce(name, keyed),)), Settle(), Send((delete_records((name, 0, 1)), *_seen(name))), Settle()),
         (Topic(name, configs={"cleanup.policy": policy}),),
     )
@@ -129,7 +130,7 @@ CASES: list[Case] = [
     *(_policy(policy) for policy in ("compact", "compact,delete", "delete")),
     Case(
         "delete-records/middle",
-        "the middle of a batch: it is read whole still, times are not found before the start",
+        "the middle of a batch: Fetch returns the whole batch, ListOffsets finds no time before the start",
         (
             Send((produce(_MIDDLE, batch(b"a", b"b", b"c")), produce(_MIDDLE, batch(b"d"), correlation_id=2))),
             Settle(),
@@ -140,7 +141,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/partitions",
-        "each partition on its own",
+        "each partition gets its own result",
         (
             Send((produce(_PARTS.name, {index: batch(b"x", b"y") for index in range(3)}),)),
             Settle(),
@@ -153,7 +154,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/empty",
-        "nothing is there to delete",
+        "an empty partition",
         (
             Send(tuple(delete_records((_EMPTY.name, 0, offset), correlation_id=offset + 3) for offset in (-1, 0, 1))),
             Settle(),
@@ -162,7 +163,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/twice",
-        "one partition twice in one request: the last counts",
+        "one partition twice in one request: the last one counts",
         (
             Send(_filled(_TWICE.name)),
             Settle(),
@@ -173,7 +174,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/bad-names",
-        "names that cannot be, and the log of metadata",
+        "invalid names, and the metadata log",
         (
             Send(
                 (delete_records(("a/b", 0, 0), ("", 0, 0), ("__cluster_metadata", 0, 0), ("delete-records-x", -1, 0)),)
@@ -183,14 +184,14 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/replicated",
-        "three replicas: answered when all have moved their log starts",
+        "three replicas: the response comes when all have advanced their log start offset",
         (*warm(_ALL_IN.name), Send((delete_records((_ALL_IN.name, 0, 1)), *_seen(_ALL_IN.name))), Settle()),
         (_ALL_IN,),
         "three",
     ),
     Case(
         "delete-records/frozen-follower",
-        "a follower that does not fetch holds it until its timeout: 7, and the low watermark from before",
+        "a follower that does not fetch: REQUEST_TIMED_OUT, and the previous low watermark",
         (
             *warm(_FROZEN.name),
             Freeze(3),
@@ -206,7 +207,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/no-time",
-        "a timeout of 0 is over at once",
+        "a timeout of 0 expires at once",
         (
             *warm(_ZERO.name),
             Freeze(3),
@@ -219,7 +220,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/thawed",
-        "it is answered once the follower fetches on",
+        "the request completes when the follower fetches again",
         (
             *warm(_THAWED.name),
             Freeze(3),
@@ -232,7 +233,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/beyond-watermark",
-        "what is not committed cannot be deleted: 1",
+        "records above the high watermark cannot be deleted: OFFSET_OUT_OF_RANGE",
         (
             *warm(_BEHIND.name),
             Freeze(3),
@@ -252,7 +253,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/follower-asked",
-        "a follower is asked, and a broker that has none: 6",
+        "the request goes to a follower, and to a broker without a replica: NOT_LEADER_OR_FOLLOWER",
         (
             *warm(_FOLLOWER.name),
             Send((delete_records((_FOLLOWER.name, 0, 1), (_ABSENT.name, 0, 0)),), "b", 2),
@@ -263,7 +264,7 @@ CASES: list[Case] = [
     ),
     Case(
         "delete-records/stopped-broker",
-        "a broker that does not run is not waited for",
+        "the request does not wait for a stopped broker",
         (
             *warm(_STOPPED.name),
             StopBroker(3),

@@ -25,7 +25,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"v{version}",
-            "a topic with and without records, what is not there, nothing, twice",
+            "a topic with and without records, unknown partitions, no topics, a topic twice",
             Send((produce(f"dirs-v{version}", batch(b"one", b"two")),)),
             Settle(),
             Send(
@@ -44,7 +44,7 @@ CASES: list[Case] = [
     ),
     _case(
         "follower",
-        "each broker tells what it has itself",
+        "each broker describes its own directories",
         *warm(_THREE.name),
         Send((_asked([(_THREE.name, [0, 1]), (_AWAY.name, [0])]),), "b", 2),
         Settle("b"),

@@ -32,7 +32,7 @@ _MOVED = Topic("producers-moved", 1, 3)
 CASES: list[Case] = [
     _case(
         "none",
-        "nobody, or nobody idempotent; partitions that are not there; twice",
+        "no producer, or no idempotent one; unknown partitions; a partition twice",
         Send((produce(_NONE.name, batch(b"x")),)),
         Settle(),
         Send((_asked((_NONE.name, [0, 1, 2, -1]), (_NONE.name, [0])),)),
@@ -41,7 +41,7 @@ CASES: list[Case] = [
     ),
     _case(
         "unknown",
-        "names that nobody has, and that cannot be: messages of their own",
+        "unknown and invalid names: they have their own messages",
         Send((_asked(("producers-nobody", [0, 1]), ("a/b", [0]), ("", [0]), ("x" * 250, [0]), ("..", [0])),)),
         Settle(),
     ),
@@ -69,7 +69,7 @@ CASES: list[Case] = [
     ),
     _case(
         "epoch",
-        "a new epoch begins anew, and what is refused changes nothing",
+        "a new epoch starts anew, and a refused batch changes nothing",
         Send(
             (
                 produce(_EPOCH.name, _by(7001, 0, 0, b"a", b"b")),
@@ -85,7 +85,7 @@ CASES: list[Case] = [
     ),
     _case(
         "follower-asked",
-        "a follower knows them as well, who has no replica does not: 6",
+        "a follower returns the producers too, a broker without a replica NOT_LEADER_OR_FOLLOWER",
         *warm(_THREE.name),
         Send((produce(_THREE.name, _by(7001, 0, 0)),)),
         Settle(),
@@ -96,7 +96,7 @@ CASES: list[Case] = [
     ),
     _case(
         "moved",
-        "the new leader knows them",
+        "a new leader returns the producers",
         *warm(_MOVED.name),
         Send((produce(_MOVED.name, _by(7001, 3, 0, b"a", b"b")),)),
         Settle(),

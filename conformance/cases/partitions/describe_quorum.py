@@ -27,7 +27,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"v{version}",
-            "the one partition that there is, and whatever else may be asked",
+            "the metadata partition, and other partitions",
             _asked((_METADATA, [0]), version=version),
             _asked((_METADATA, [1]), version=version, correlation_id=2),
             _asked(("other", [0]), version=version, correlation_id=3),
@@ -40,5 +40,5 @@ CASES: list[Case] = [
         )
         for version in range(3)
     ),
-    _case("three", "one voter, and the other brokers watch", _asked((_METADATA, [0])), box="three"),
+    _case("three", "one voter, and the other brokers are observers", _asked((_METADATA, [0])), box="three"),
 ]

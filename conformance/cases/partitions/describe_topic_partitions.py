@@ -34,18 +34,18 @@ _STOPPED = Topic("pages-stopped", 1, 3)
 CASES: list[Case] = [
     _case(
         "known",
-        "a topic, twice in one request, with others that are not",
+        "a topic, twice in one request, with unknown ones",
         _asked(_PLAIN.name),
         _asked(_PLAIN.name, _PLAIN.name, correlation_id=2),
         _asked("pages-nobody", _PLAIN.name, "a/b", "x" * 250, correlation_id=3),
         topics=(_PLAIN,),
     ),
-    _case("empty-name", "a topic without a name fails all: -1", _asked("pages-nobody", "")),
-    _case("three", "replicas and in-sync replicas", _asked(_THREE.name), topics=(_THREE,), box="three"),
+    _case("empty-name", "a topic without a name: UNKNOWN_SERVER_ERROR for all", _asked("pages-nobody", "")),
+    _case("three", "replicas and ISR", _asked(_THREE.name), topics=(_THREE,), box="three"),
     *(
         _case(
             f"limit-{limit}",
-            "so many partitions in one answer, but at least one, and no more than the broker allows",
+            "the limit of partitions in one response: at least one, and at most the broker's limit",
             _asked(*(topic.name for topic in _pages(f"limit-{limit}")), limit=limit),
             topics=_pages(f"limit-{limit}"),
         )
@@ -54,7 +54,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"cursor-{what}",
-            "where the answer begins",
+            "the cursor: where the response starts",
             _asked(*(topic.name for topic in _pages(what)), cursor=(cursor[0].format(what), cursor[1]), limit=limit),
             topics=_pages(what),
         )
@@ -74,24 +74,24 @@ CASES: list[Case] = [
     ),
     _case(
         "cursor-unknown",
-        "the topic of the cursor is asked for, and is not there",
+        "the topic of the cursor is requested and unknown",
         _asked("pages-nobody", "pages-someone", cursor=("pages-nobody", 2)),
     ),
     _case(
         "unknown-fill-no-page",
-        "unknown topics take no room",
+        "unknown topics do not count for the limit",
         _asked("pages-n1", "pages-n2", "pages-room", limit=1),
         topics=(Topic("pages-room", 2),),
     ),
     _case(
         "unknown-behind-a-full-page",
-        "but the cursor points to one behind a full page",
+        "the cursor points to an unknown topic after a full page",
         _asked("pages-full", "pages-zzz", limit=2),
         topics=(Topic("pages-full", 2),),
     ),
     Case(
         "describe-topic-partitions/stopped",
-        "a broker that does not run: out of the ISR, and offline",
+        "a stopped broker: not in the ISR, and offline",
         (StopBroker(3), Send((_asked(_STOPPED.name),)), Settle(), StartBroker(3)),
         (_STOPPED,),
         "stops",

@@ -46,7 +46,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"v{version}",
-            "not needed, unknown, nothing, other types of election",
+            "no election needed, unknown partitions, no partitions, other election types",
             Send(
                 (
                     _asked([(f"elect-v{version}", [0, 1])], version=version),
@@ -73,7 +73,7 @@ CASES: list[Case] = [
     ),
     _case(
         "leader-stops",
-        "the preferred replica does not run: 80; then it is in the ISR and elected",
+        "the preferred replica is stopped: PREFERRED_LEADER_NOT_AVAILABLE; then it is in the ISR and is elected",
         *warm(_BACK.name),
         Send((reassigned((_BACK.name, 0, [3, 1, 2])),)),
         Settle(),
@@ -92,7 +92,7 @@ CASES: list[Case] = [
     ),
     _case(
         "preferred",
-        "the first replica leads, once it is asked to",
+        "the first replica leads after the request",
         *warm(_FIRST.name),
         Send((reassigned((_FIRST.name, 0, [2, 1])), _asked([(_FIRST.name, [0])], correlation_id=2))),
         Settle(),

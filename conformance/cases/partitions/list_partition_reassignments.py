@@ -20,7 +20,7 @@ _TOPIC = Topic("reassignments-none", 2)
 CASES: list[Case] = [
     Case(
         "list-partition-reassignments/none",
-        "nothing is under way, of whatever is asked",
+        "no reassignment is in progress, for any request",
         (
             Send(
                 (

@@ -10,7 +10,7 @@ _KEY = 64
 CASES: list[Case] = [
     Case(
         "unregister-broker/unknown",
-        "a broker that is not registered: 102",
+        "a broker that is not registered: BROKER_ID_NOT_REGISTERED",
         (
             Send(
                 tuple(

@@ -15,32 +15,65 @@ def _batch(producer_id: int, epoch: int, sequence: int, count: int = 1, codec: i
 
 # name: (why, (epoch, sequence, count), ...)
 _SEQUENCES: dict[str, tuple[str, tuple[tuple[int, int, int], ...]]] = {
-    "in-order": ("sequences that follow each other", ((0, 0, 3), (0, 3, 2), (0, 5, 1))),
-    "first-odd": ("who is unknown may begin anywhere (KIP-360)", ((0, 17, 2), (0, 19, 1))),
-    "gap": ("a gap: 45, until what is missing comes", ((0, 0, 1), (0, 2, 1), (0, 3, 1), (0, 1, 1), (0, 2, 1))),
-    "duplicate-last": ("the last one again: its first answer", ((0, 0, 2), (0, 2, 2), (0, 2, 2))),
-    "duplicate-first": ("the first one again", ((0, 0, 2), (0, 2, 2), (0, 0, 2))),
-    "duplicate-oldest-of-five": ("the oldest of five again", (*((0, n, 1) for n in range(5)), (0, 0, 1))),
-    "duplicate-sixth": ("the sixth is forgotten: 45", (*((0, n, 1) for n in range(6)), (0, 0, 1), (0, 1, 1))),
-    "duplicate-twice": ("any number of times", ((0, 0, 1), (0, 0, 1), (0, 0, 1), (0, 1, 1))),
-    "overlap-longer": ("the same start and more: 45", ((0, 0, 2), (0, 0, 3))),
-    "overlap-shorter": ("the same start and less: 45", ((0, 0, 3), (0, 0, 2))),
-    "overlap-end": ("a part at the end: 45", ((0, 0, 3), (0, 1, 2))),
-    "overlap-beyond": ("half old, half new: 45", ((0, 0, 3), (0, 2, 3))),
-    "spans-two": ("two old ones in one: 45", ((0, 0, 2), (0, 2, 2), (0, 0, 4))),
-    "below": ("before the first one: 45", ((0, 10, 1), (0, 3, 1))),
-    "wrap": ("2^31 - 1 is followed by 0", ((0, _LARGEST, 1), (0, 0, 1))),
-    "wrap-inside": ("a batch over the end", ((0, _LARGEST - 1, 4), (0, 2, 1), (0, _LARGEST - 1, 4))),
-    "wrap-gap": ("0 before the end is reached: 45", ((0, _LARGEST - 1, 1), (0, 0, 1))),
+    "in-order": ("consecutive sequences", ((0, 0, 3), (0, 3, 2), (0, 5, 1))),
+    "first-odd": ("an unknown producer may start with any sequence (KIP-360)", ((0, 17, 2), (0, 19, 1))),
+    "gap": (
+        "a gap: OUT_OF_ORDER_SEQUENCE_NUMBER until the missing batch arrives",
+        ((0, 0, 1), (0, 2, 1), (0, 3, 1), (0, 1, 1), (0, 2, 1)),
+    ),
+    "duplicate-last": ("the last batch again: its first response", ((0, 0, 2), (0, 2, 2), (0, 2, 2))),
+    "duplicate-first": ("the first batch again", ((0, 0, 2), (0, 2, 2), (0, 0, 2))),
+    "duplicate-oldest-of-five": ("the oldest of five batches again", (*((0, n, 1) for n in range(5)), (0, 0, 1))),
+    "duplicate-sixth": (
+        "the sixth last batch is not remembered: OUT_OF_ORDER_SEQUENCE_NUMBER",
+        (*((0, n, 1) for n in range(6)), (0, 0, 1), (0, 1, 1)),
+    ),
+    "duplicate-twice": ("a duplicate can be sent any number of times", ((0, 0, 1), (0, 0, 1), (0, 0, 1), (0, 1, 1))),
+    "overlap-longer": (
+        "the same first sequence with more records: OUT_OF_ORDER_SEQUENCE_NUMBER",
+        ((0, 0, 2), (0, 0, 3)),
+    ),
+    "overlap-shorter": (
+        "the same first sequence with fewer records: OUT_OF_ORDER_SEQUENCE_NUMBER",
+        ((0, 0, 3), (0, 0, 2)),
+    ),
+    "overlap-end": ("the last part of a batch: OUT_OF_ORDER_SEQUENCE_NUMBER", ((0, 0, 3), (0, 1, 2))),
+    "overlap-beyond": ("half of a known batch and new records: OUT_OF_ORDER_SEQUENCE_NUMBER", ((0, 0, 3), (0, 2, 3))),
+    "spans-two": ("two known batches in one: OUT_OF_ORDER_SEQUENCE_NUMBER", ((0, 0, 2), (0, 2, 2), (0, 0, 4))),
+    "below": ("a sequence before the first one: OUT_OF_ORDER_SEQUENCE_NUMBER", ((0, 10, 1), (0, 3, 1))),
+    "wrap": ("sequence 0 follows 2^31 - 1", ((0, _LARGEST, 1), (0, 0, 1))),
+    "wrap-inside": (
+        "a batch with sequences on both sides of the wrap",
+        ((0, _LARGEST - 1, 4), (0, 2, 1), (0, _LARGEST - 1, 4)),
+    ),
+    "wrap-gap": (
+        "sequence 0 before 2^31 - 1 is reached: OUT_OF_ORDER_SEQUENCE_NUMBER",
+        ((0, _LARGEST - 1, 1), (0, 0, 1)),
+    ),
     "wrap-exact": ("a batch that ends at 2^31 - 1", ((0, _LARGEST - 2, 3), (0, 0, 2), (0, _LARGEST - 2, 3))),
-    "epoch-older": ("an older epoch: 47", ((3, 0, 1), (2, 1, 1), (2, 0, 1), (3, 1, 1))),
-    "epoch-older-duplicate": ("a batch of an older epoch again: 47", ((0, 0, 1), (1, 0, 1), (0, 0, 1))),
-    "epoch-newer-0": ("a newer epoch begins at 0", ((0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 1, 1))),
-    "epoch-newer-odd": ("a newer epoch that does not: 45, and nothing changes", ((0, 0, 1), (1, 1, 1), (0, 1, 1))),
-    "epoch-newer-same-sequence": ("a new epoch is no duplicate", ((0, 0, 2), (1, 0, 2), (1, 0, 2))),
-    "epoch-skips": ("epochs may skip", ((0, 0, 1), (9, 0, 1), (32767, 0, 1), (32767, 1, 1))),
-    "epoch-first-odd": ("an unknown producer with any epoch and sequence", ((5, 100, 1), (5, 101, 1), (4, 102, 1))),
-    "sequence-0-again": ("0 in the same epoch with another length: 45", ((0, 0, 1), (0, 1, 1), (0, 0, 2))),
+    "epoch-older": ("an older epoch: INVALID_PRODUCER_EPOCH", ((3, 0, 1), (2, 1, 1), (2, 0, 1), (3, 1, 1))),
+    "epoch-older-duplicate": (
+        "a known batch of an older epoch again: INVALID_PRODUCER_EPOCH",
+        ((0, 0, 1), (1, 0, 1), (0, 0, 1)),
+    ),
+    "epoch-newer-0": ("a newer epoch starts with sequence 0", ((0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 1, 1))),
+    "epoch-newer-odd": (
+        "a newer epoch with another sequence: OUT_OF_ORDER_SEQUENCE_NUMBER, and nothing changes",
+        ((0, 0, 1), (1, 1, 1), (0, 1, 1)),
+    ),
+    "epoch-newer-same-sequence": (
+        "the same sequence in a new epoch is not a duplicate",
+        ((0, 0, 2), (1, 0, 2), (1, 0, 2)),
+    ),
+    "epoch-skips": ("an epoch may skip numbers", ((0, 0, 1), (9, 0, 1), (32767, 0, 1), (32767, 1, 1))),
+    "epoch-first-odd": (
+        "an unknown producer may start with any epoch and sequence",
+        ((5, 100, 1), (5, 101, 1), (4, 102, 1)),
+    ),
+    "sequence-0-again": (
+        "sequence 0 again in the same epoch with another length: OUT_OF_ORDER_SEQUENCE_NUMBER",
+        ((0, 0, 1), (0, 1, 1), (0, 0, 2)),
+    ),
 }
 
 
@@ -77,7 +110,7 @@ CASES: list[Case] = [
     *(_sequences(number, name, why, sent) for number, (name, (why, sent)) in enumerate(_SEQUENCES.items())),
     _case(
         "partitions",
-        "one batch to two partitions: each partition remembers for itself",
+        "the same batch to two partitions: each partition has its own producer state",
         _PARTITIONS,
         *(
             produce(_PARTITIONS.name, {partition: _batch(5100, 0, 0)}, correlation_id=n)
@@ -86,7 +119,7 @@ CASES: list[Case] = [
     ),
     _case(
         "producers",
-        "two producers do not know of each other",
+        "two producers are independent of each other",
         _PRODUCERS,
         *(
             produce(_PRODUCERS.name, _batch(id_, 0, sequence), correlation_id=n)
@@ -95,13 +128,13 @@ CASES: list[Case] = [
     ),
     _case(
         "codecs",
-        "the same numbers compressed are the same batch",
+        "the same sequences with compression are a duplicate",
         _CODECS,
         *(produce(_CODECS.name, _batch(5120, 0, 0, 3, codec), correlation_id=codec) for codec in (0, 1, 2, 3, 4)),
     ),
     _case(
         "other-records",
-        "other records under the same numbers are a duplicate",
+        "other records with the same sequences are a duplicate",
         _OTHER,
         produce(_OTHER.name, _batch(5125, 0, 0)),
         produce(_OTHER.name, batch(b"other", producer_id=5125, producer_epoch=0, base_sequence=0), correlation_id=2),
@@ -117,7 +150,7 @@ CASES: list[Case] = [
     ),
     _case(
         "acks-0",
-        "a duplicate with acks=0 is fine",
+        "a duplicate with acks=0 is accepted",
         _ACKS_0,
         *(
             produce(_ACKS_0.name, _batch(5140, 0, sequence), acks=acks, correlation_id=n)
@@ -134,7 +167,7 @@ CASES: list[Case] = [
     ),
     _case(
         "append-time",
-        "a duplicate on a topic with LogAppendTime is told the time of the first",
+        "a duplicate on a topic with LogAppendTime gets the time of the first append",
         _APPEND_TIME,
         *(
             produce(_APPEND_TIME.name, _batch(5150, 0, sequence), correlation_id=n)
@@ -143,7 +176,7 @@ CASES: list[Case] = [
     ),
     _case(
         "versions",
-        "in every version the same codes: a gap and a duplicate",
+        "a gap and a duplicate have the same error codes in every version",
         _VERSIONS,
         produce(_VERSIONS.name, _batch(5160, 0, 0)),
         *(
@@ -159,7 +192,7 @@ CASES: list[Case] = [
     ),
     _case(
         "no-producer",
-        "batches without a producer come between",
+        "batches without a producer id between others",
         _MIXED,
         produce(_MIXED.name, _batch(5170, 0, 0)),
         produce(_MIXED.name, batch(b"nobody"), correlation_id=2),
@@ -169,13 +202,13 @@ CASES: list[Case] = [
     ),
     _case(
         "producer-0",
-        "0 is a producer id",
+        "0 is a valid producer id",
         _ZERO,
         *(produce(_ZERO.name, _batch(0, 0, sequence), correlation_id=n) for n, sequence in enumerate((0, 0, 2))),
     ),
     _case(
         "last-producer",
-        "and so is 2^63 - 1",
+        "2^63 - 1 is a valid producer id",
         _LAST,
         *(
             produce(_LAST.name, _batch((1 << 63) - 1, 0, sequence), correlation_id=n)
@@ -184,7 +217,7 @@ CASES: list[Case] = [
     ),
     _case(
         "refused",
-        "a batch that is refused takes no sequence",
+        "a refused batch does not use its sequences",
         _REFUSED,
         produce(_REFUSED.name, _batch(5180, 0, 0)),
         produce(
@@ -205,7 +238,7 @@ CASES: list[Case] = [
     ),
     _case(
         "no-epoch",
-        "a producer id and the epoch -1",
+        "a producer id with the epoch -1",
         _COMPACT,
         *(
             produce(_COMPACT.name, _batch(5200, epoch, sequence), correlation_id=n)

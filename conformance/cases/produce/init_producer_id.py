@@ -19,7 +19,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"v{version}",
-            "an id for whoever asks, of epoch 0",
+            "each request gets a new producer id, with epoch 0",
             init_producer_id(version=version),
             init_producer_id(version=version, correlation_id=2),
         )
@@ -27,17 +27,19 @@ CASES: list[Case] = [
     ),
     _case(
         "timeout",
-        "without a transactional id its timeout is not looked at",
+        "without a transactional id the transaction timeout is not checked",
         *(
             init_producer_id(transaction_timeout=timedelta(milliseconds=ms), correlation_id=n)
             for n, ms in enumerate((0, -1, 1, (1 << 31) - 1))
         ),
     ),
-    _case("empty-transactional-id", "an empty transactional id: 42", init_producer_id(transactional_id="")),
+    _case(
+        "empty-transactional-id", "an empty transactional id: INVALID_REQUEST", init_producer_id(transactional_id="")
+    ),
     *(
         _case(
             f"old-id-v{version}",
-            "who has an id already and no transactional id",
+            "a request with a producer id and without a transactional id",
             init_producer_id(version=version, producer_id=77, producer_epoch=3),
             init_producer_id(version=version, producer_id=77, producer_epoch=-1, correlation_id=2),
             init_producer_id(version=version, producer_id=-1, producer_epoch=3, correlation_id=3),
@@ -47,13 +49,13 @@ CASES: list[Case] = [
     ),
     _case(
         "epoch-lost",
-        "half of an id and epoch, with a transactional id: 42",
+        "a producer id without an epoch, or the reverse, with a transactional id: INVALID_REQUEST",
         init_producer_id(transactional_id="producer-id-half", producer_id=77, producer_epoch=-1),
         init_producer_id(transactional_id="producer-id-half", producer_id=-1, producer_epoch=7, correlation_id=2),
     ),
     _case(
         "produce",
-        "batches of an id that nobody was given are taken as well",
+        "batches with a producer id that was never assigned are accepted",
         produce(_USED.name, batch(b"v", producer_id=987_654, producer_epoch=7, base_sequence=0)),
         topics=(_USED,),
     ),

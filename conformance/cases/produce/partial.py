@@ -43,14 +43,14 @@ def _frozen_and(
 def _nothing_waits() -> Case:
     topic = Topic("partial-quick")
     frame = produce_many({"partial-nowhere": {0: batch(b"x")}, topic.name: {0: batch(b"ok"), 5: batch(b"x")}})
-    why = "healthy, unknown topic, unknown partition: decided at once, in one answer"
+    why = "healthy, unknown topic, unknown partition: one response at once"
     return Case("partial/nothing-waits", why, (Send((frame,)), Settle(), ReadLog(topic.name)), (topic,))
 
 
 def _all_fail() -> Case:
     topic = Topic("partial-none", partitions=2)
     frame = produce_many({"partial-nowhere": {0: batch(b"x")}, topic.name: {0: _BAD, 1: b""}})
-    why = "no partition is appended: nothing waits, whatever acks says"
+    why = "no partition is appended: the response comes at once, with any acks"
     return Case("partial/all-fail", why, (Send((frame,)), Settle(), ReadLog(topic.name)), (topic,))
 
 
@@ -87,39 +87,61 @@ def _other_followers() -> Case:
         ReadLog(frozen.name),
         ReadLog(healthy.name),
     )
-    why = "a partition whose only follower fetches is NONE in the answer that the frozen one holds up"
+    why = "a partition with a follower that fetches gets NONE, in the response that waits for the frozen one"
     return Case("partial/other-followers", why, steps, (frozen, healthy), "three", (At(1, 300),))
 
 
 def _null_records_nowhere() -> Case:
     topic = Topic("partial-twice")
     frame = produce(topic.name, {0: batch(b"a"), 3: None})
-    why = "null records of a partition that is not there are never looked at"
+    why = "null records of an unknown partition are never checked"
     return Case("partial/null-records-nowhere", why, (Send((frame,)), Settle(), ReadLog(topic.name)), (topic,))
 
 
 CASES = [
-    _frozen_and("healthy", "7 beside NONE, both after the timeout", {"healthy": {0: batch(b"ok")}}),
-    _frozen_and("unknown-topic", "7 beside 3: the topic is not there", {"nowhere": {0: batch(b"x")}}),
-    _frozen_and("unknown-partition", "7 beside NONE and 3", {"healthy": {0: batch(b"ok"), 9: batch(b"x")}}),
-    _frozen_and("bad-crc", "7 beside NONE and 2: refused by the log", {"healthy": {0: _BAD, 1: batch(b"ok")}}),
-    _frozen_and("no-records", "7 beside 87: refused before the log", {"healthy": {0: b"", 1: batch(b"ok")}}),
+    _frozen_and("healthy", "REQUEST_TIMED_OUT and NONE, both after the timeout", {"healthy": {0: batch(b"ok")}}),
+    _frozen_and(
+        "unknown-topic",
+        "REQUEST_TIMED_OUT, and UNKNOWN_TOPIC_OR_PARTITION for an unknown topic",
+        {"nowhere": {0: batch(b"x")}},
+    ),
+    _frozen_and(
+        "unknown-partition",
+        "REQUEST_TIMED_OUT, NONE and UNKNOWN_TOPIC_OR_PARTITION",
+        {"healthy": {0: batch(b"ok"), 9: batch(b"x")}},
+    ),
+    _frozen_and(
+        "bad-crc", "REQUEST_TIMED_OUT, NONE, and CORRUPT_MESSAGE from the log", {"healthy": {0: _BAD, 1: batch(b"ok")}}
+    ),
+    _frozen_and(
+        "no-records",
+        "REQUEST_TIMED_OUT, and INVALID_RECORD from checks before the log",
+        {"healthy": {0: b"", 1: batch(b"ok")}},
+    ),
     _frozen_and(
         "everything",
-        "7, NONE, 3 and 2 in one answer",
+        "REQUEST_TIMED_OUT, NONE, UNKNOWN_TOPIC_OR_PARTITION and CORRUPT_MESSAGE in one response",
         {"healthy": {1: _BAD, 0: batch(b"ok")}, "nowhere": {0: batch(b"x"), 1: b""}},
     ),
-    _frozen_and("acks-1", "acks=1 waits for none of them", {"healthy": {0: batch(b"ok"), 1: _BAD}}, acks=1, at_ms=0),
+    _frozen_and(
+        "acks-1",
+        "acks=1 does not wait for any of the partitions",
+        {"healthy": {0: batch(b"ok"), 1: _BAD}},
+        acks=1,
+        at_ms=0,
+    ),
     _frozen_and(
         "acks-2",
-        "acks=2 is refused for each, but a topic that is not there comes first",
+        "acks=2 is refused for each partition, after the check for unknown topics",
         {"healthy": {0: batch(b"ok"), 1: b""}, "nowhere": {0: batch(b"x")}},
         acks=2,
         at_ms=0,
     ),
-    _two_frozen("both-late", "both topics time out in one answer", 200, at=At(1, 200)),
-    _two_frozen("both-late-by-id", "both topics time out in one answer, by topic id", 200, at=At(1, 200), version=13),
-    _two_frozen("both-thawed", "both succeed when the follower is back", 5_000, Listen(100), Thaw(3), at=At(1, 100)),
+    _two_frozen("both-late", "two topics time out in one response", 200, at=At(1, 200)),
+    _two_frozen("both-late-by-id", "two topics time out in one response, by topic id", 200, at=At(1, 200), version=13),
+    _two_frozen(
+        "both-thawed", "both partitions succeed when the follower returns", 5_000, Listen(100), Thaw(3), at=At(1, 100)
+    ),
     _other_followers(),
     _nothing_waits(),
     _all_fail(),

@@ -20,7 +20,7 @@ def _every_version() -> list[Case]:
         cases.append(
             Case(
                 f"produce-good/v{version}",
-                "acks -1, 1, 0 and -1 on one connection: three answers in order, eight records stored",
+                "acks -1, 1, 0 and -1 on one connection: three responses in order, eight records stored",
                 (Send(frames), Settle(), ReadLog(topic.name)),
                 (topic,),
             )
@@ -36,7 +36,7 @@ def _every_codec() -> list[Case]:
         cases.append(
             Case(
                 f"produce-good/{codec}",
-                "a compressed batch is checked and stored as it came",
+                "a compressed batch is validated, and stored as sent",
                 (Send(frames), Settle(), ReadLog(topic.name)),
                 (topic,),
             )

@@ -55,7 +55,8 @@ def _acks(acks: int) -> Case:
     )
     return Case(
         f"request/acks-{acks}",
-        "acks other than 0, 1 and -1 are told after unknown topics and bad records (ReplicaManager.appendRecords)",
+        "acks other than 0, 1 and -1: the error comes after those of unknown topics and bad records "
+        "(ReplicaManager.appendRecords)",
         (Send(frames), Settle(), ReadLog(topic.name)),
         (topic,),
     )
@@ -70,7 +71,7 @@ def _unanswered(name: str, records: dict[int, bytes | None], version: int = 9) -
     )
     return Case(
         f"request/acks-0-{name}",
-        "a fault with acks=0 closes the connection; what was good is stored (KafkaApis.sendResponseCallback)",
+        "an error with acks=0 closes the connection; valid batches are stored (KafkaApis.sendResponseCallback)",
         (Send(frames), Settle(), ReadLog(topic.name), ReadLog(topic.name, 1)),
         (topic,),
     )
@@ -135,7 +136,7 @@ CASES = [
     _unanswered("magic-3", {0: batch(b"v")[:16] + b"\x03" + batch(b"v")[17:]}),
     _one(
         "mixed",
-        "each partition on its own: good, corrupt, good, bad count, unknown",
+        "each partition gets its own result: good, corrupt, good, bad count, unknown",
         produce_many(
             {
                 _MIXED.name: {
@@ -153,7 +154,7 @@ CASES = [
     ),
     _one(
         "corrupt-fails-all",
-        "a batch of which no header can be read fails all partitions",
+        "a batch with an unreadable header fails all partitions",
         produce(_CORRUPT.name, {0: batch(b"good"), 1: batch(b"v")[:16] + b"\x09" + batch(b"v")[17:]}, version=9),
         produce(_CORRUPT.name, {0: batch(b"good"), 1: batch(b"v")[:8] + b"\0" * 53}, version=3, correlation_id=2),
         topics=(_CORRUPT,),
@@ -174,16 +175,16 @@ CASES = [
         ),
         topics=(_TOPIC_TWICE,),
     ),
-    _one("no-topics", "a request without topics is answered at once", _raw_produce([])),
+    _one("no-topics", "a request without topics gets its response at once", _raw_produce([])),
     _one(
         "no-partitions",
-        "a topic without partitions is in no answer",
+        "a topic without partitions is not in the response",
         _raw_produce([{"name": "request-mixed", "partition_data": []}]),
     ),
     *(
         _one(
             f"name-{what}",
-            "a topic name that cannot be one is unknown",
+            "an invalid topic name is unknown",
             produce(name, batch(b"v")),
             produce(name, batch(b"v"), version=3, correlation_id=2),
         )
@@ -201,14 +202,14 @@ CASES = [
     ),
     _one(
         "null-records",
-        "null where records should be",
+        "null instead of records",
         produce(_NULL.name, {0: None}),
         topics=(_NULL,),
         within_ms=400,
     ),
     _one(
         "null-records-unknown-topic",
-        "an unknown topic is found before null records",
+        "an unknown topic is reported before null records",
         produce("request-nobody", {0: None}),
         within_ms=400,
     ),
@@ -221,14 +222,14 @@ CASES = [
     ),
     _one(
         "null-records-acks-0",
-        "null records that nobody asks about",
+        "null records with acks=0",
         produce(_NULL_ACKS_0.name, {0: None}, acks=0),
         topics=(_NULL_ACKS_0,),
         within_ms=400,
     ),
     _one(
         "short-batch",
-        "a batch without room for a producer id fails the whole request",
+        "a batch that is too short for a producer id fails the whole request",
         produce(_SHORT.name, {0: batch(b"v"), 1: resized(batch(b"v"), 50)}),
         produce(_SHORT.name, {0: batch(b"v"), 1: resized(batch(b"v"), 51)}, correlation_id=2),
         produce(_SHORT.name, {0: batch(b"v"), 7: resized(batch(b"v"), 50)}, correlation_id=3),
@@ -237,20 +238,21 @@ CASES = [
     ),
     _one(
         "v13-unknown-id",
-        "an id that nobody has: 100",
+        "an unknown topic id: UNKNOWN_TOPIC_ID",
         produce(_NOBODY, batch(b"v"), version=13),
         produce(_NOBODY, b"", version=13, correlation_id=2),
         produce(_NOBODY, batch(b"v"), version=13, acks=7, correlation_id=3),
     ),
     _one(
         "v13-zero-id",
-        "the id of zeros",
+        "the zero topic id",
         produce(UUID(int=0), batch(b"v"), version=13),
         topics=(_BY_NAME,),
     ),
     _one(
         "internal",
-        "who is not the admin client may not write to an internal topic: 17 (ReplicaManager.appendToLocalLog)",
+        "only the admin client may write to an internal topic: INVALID_TOPIC_EXCEPTION "
+        "(ReplicaManager.appendToLocalLog)",
         produce(_INTERNAL.name, batch(b"v")),
         produce(_INTERNAL.name, {0: flipped(batch(b"v"), -1), 5: batch(b"v")}, correlation_id=2),
         produce(_INTERNAL.name, batch(b"v"), correlation_id=3, client_id="__admin_client"),
@@ -258,14 +260,14 @@ CASES = [
     ),
     _one(
         "min-isr-above-replicas",
-        "min.insync.replicas counts up to the number of replicas (Partition.effectiveMinIsr)",
+        "min.insync.replicas counts at most as the number of replicas (Partition.effectiveMinIsr)",
         produce(_MIN_ISR.name, batch(b"v")),
         produce(_MIN_ISR.name, batch(b"v"), acks=1, correlation_id=2),
         topics=(_MIN_ISR,),
     ),
     _one(
         "timeouts",
-        "a timeout of 0 or less is no matter where nobody has to be waited for",
+        "a timeout of 0 or less has no effect if no follower is needed",
         *(
             produce(_TIMEOUT.name, batch(b"v"), timeout_ms=ms, correlation_id=n)
             for n, ms in enumerate((0, -1, -(1 << 31)))
@@ -274,7 +276,7 @@ CASES = [
     ),
     _one(
         "client-ids",
-        "no client id, an empty one and the admin client's",
+        "no client id, an empty one, and the admin client's",
         *(
             produce(name, batch_of([Record(None, b"v")]), client_id=client_id, correlation_id=n)
             for n, (name, client_id) in enumerate(

@@ -19,7 +19,7 @@ def _append_time_versions() -> list[Case]:
             produce(to, batch(b"a", b"b", codec=codec), version=version, acks=acks, correlation_id=number)
             for number, (acks, codec) in enumerate(((-1, 0), (1, 1), (0, 0), (-1, 3)), 1)
         )
-        why = "the answer tells the time of the append; the batch carries it, with attribute and CRC"
+        why = "the response has the time of the append; the batch has it too, with the attribute and CRC"
         cases.append(Case(f"append-time/v{version}", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,)))
     return cases
 
@@ -28,7 +28,7 @@ def _append_time_late() -> Case:
     topic = Topic("append-time-late", replicas=3, configs=_APPEND_TIME)
     other = Topic("append-time-beside", replicas=3)
     frame = produce_many({topic.name: {0: batch(b"a")}, other.name: {0: batch(b"b")}}, timeout_ms=200)
-    why = "error 7 tells the time of the append as well, and beside it -1 where the producer's time counts"
+    why = "REQUEST_TIMED_OUT has the append time too, and -1 for a topic with CreateTime"
     steps = (*warm(other.name), *while_frozen(topic.name, Send((frame,)), Settle()), ReadLog(other.name))
     return Case("append-time/late", why, steps, (topic, other), "three", (At(1, 200),))
 
@@ -41,7 +41,7 @@ def _append_time_refused() -> Case:
         produce(topic.name, batch(b"a", timestamp_ms=2**62), correlation_id=3),
         produce(topic.name, batch(b"a", timestamp_ms=0), correlation_id=4),
     )
-    why = "any timestamp of the producer will do, but not the bit that says it is the broker's"
+    why = "any timestamp of the producer is accepted, but not the LogAppendTime bit"
     return Case("append-time/timestamps", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 
@@ -49,7 +49,7 @@ def _append_time_duplicate() -> Case:
     topic = Topic("append-time-twice", configs=_APPEND_TIME)
     record = batch(b"once", producer_id=9_100, producer_epoch=0, base_sequence=0)
     frames = tuple(produce(topic.name, record, correlation_id=number) for number in (1, 2))
-    why = "a duplicate is answered with the time of the first append"
+    why = "a duplicate gets the time of the first append"
     return Case("append-time/duplicate", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 
@@ -57,7 +57,7 @@ def _create_time_duplicate() -> Case:
     topic = Topic("create-time-twice")
     record = batch(b"once", producer_id=9_101, producer_epoch=0, base_sequence=0)
     frames = tuple(produce(topic.name, record, correlation_id=number) for number in (1, 2))
-    why = "on a topic with the producer's time a duplicate's answer has its timestamp where the first has -1"
+    why = "on a topic with CreateTime a duplicate's response has its timestamp, and the first one -1"
     return Case("create-time/duplicate", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 
@@ -69,7 +69,7 @@ def _recompressed() -> list[Case]:
             produce(topic.name, batch(name.encode() * 100, b"x" * 400, codec=codec), correlation_id=number)
             for number, (name, codec) in enumerate(_CODECS.items(), 1)
         )
-        why = "batches of every codec on a topic with a codec of its own: stored under that codec, the same records"
+        why = "batches of every codec on a topic with compression.type: stored with that codec, the same records"
         cases.append(Case(f"recompress/{kept}", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,)))
     return cases
 
@@ -79,7 +79,7 @@ def _recompressed_append_time() -> Case:
     frames = tuple(
         produce(topic.name, batch(b"x" * 400, b"y", codec=codec), correlation_id=codec) for codec in _CODECS.values()
     )
-    why = "another codec and the broker's time"
+    why = "another codec and LogAppendTime"
     return Case("recompress/append-time", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 
@@ -104,14 +104,14 @@ def _zstd_for_old_consumers() -> Case:
             )
         ),
     )
-    why = "zstd for consumers that do not know it (v9 and older): they get it as it is"
+    why = "zstd for consumers without support for it (v9 and older): returned as it is"
     return Case("recompress/zstd-for-old-consumers", why, (Send(frames), Settle()), (kept, sent), timed=(At(2, 150),))
 
 
 def _recompressed_late() -> Case:
     topic = Topic("recompress-late", replicas=3, configs={"compression.type": "zstd"})
     frame = produce(topic.name, batch(b"x" * 400, codec=1), timeout_ms=150)
-    why = "what timed out is stored under the topic's codec"
+    why = "a batch that timed out is stored with the topic's codec"
     return Case(
         "recompress/late", why, while_frozen(topic.name, Send((frame,)), Settle()), (topic,), "three", (At(1, 150),)
     )
@@ -127,7 +127,10 @@ def _too_large() -> Case:
         produce(segment.name, batch(b"x" * ((1 << 20) - 1_000)), correlation_id=4),
         produce(small.name, batch(b"x" * 5_000, codec=1), correlation_id=5),
     )
-    why = "10 above max.message.bytes, 18 above segment.bytes: sizes of the batch as it came"
+    why = (
+        "above max.message.bytes MESSAGE_TOO_LARGE, above segment.bytes RECORD_LIST_TOO_LARGE: sizes of the "
+        "batch as sent"
+    )
     steps = (Send(frames), Settle(), ReadLog(small.name), ReadLog(segment.name))
     return Case("too-large/batch-and-segment", why, steps, (small, segment))
 
@@ -138,7 +141,7 @@ def _too_large_after_recompression() -> Case:
         produce(topic.name, batch(b"x" * 5_000, codec=1), correlation_id=1),
         produce(topic.name, batch(b"x" * 150, codec=1), correlation_id=2),
     )
-    why = "small as it came, too large as the topic would keep it: 10"
+    why = "small as sent, too large with the topic's codec: MESSAGE_TOO_LARGE"
     return Case("too-large/recompressed", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 
@@ -158,7 +161,7 @@ def _largest_timestamps() -> Case:
         list_offsets(topic.name, -3, 1, correlation_id=20),
         list_offsets(topic.name, 5, 1, correlation_id=21),
     )
-    why = "timestamps that go back: what the offsets by time are"
+    why = "descending timestamps: ListOffsets by time"
     return Case("create-time/out-of-order", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 

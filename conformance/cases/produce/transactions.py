@@ -24,7 +24,8 @@ _TXN_BATCH = batch(b"v", attributes=0x10, producer_id=4002, producer_epoch=0, ba
 CASES: list[Case] = [
     _case(
         "transactional-without-id",
-        "one transactional batch without a transactional id fails the whole request: 53",
+        "one transactional batch without a transactional id fails the whole request: "
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
         produce(_ONE_TXN.name, {0: batch(b"plain"), 1: _TXN_BATCH}),
         produce(_ONE_TXN.name, {0: batch(b"plain"), 1: _TXN_BATCH}, version=3, correlation_id=2),
         produce("request-nobody", _TXN_BATCH, correlation_id=3),
@@ -33,13 +34,13 @@ CASES: list[Case] = [
     ),
     _case(
         "transactional-v9",
-        "a transactional batch of a transaction that was never begun",
+        "a transactional batch of a transaction that was never started",
         produce(_TXN_V9.name, _TXN_BATCH, version=9, transactional_id="request-txn"),
         topics=(_TXN_V9,),
     ),
     _case(
         "transactional-v12",
-        "the same where the broker may add the partition itself (KIP-890)",
+        "a batch of a transaction that was never started, if the broker may add the partition itself (KIP-890)",
         produce(_TXN_V12.name, _TXN_BATCH, version=12, transactional_id="request-txn"),
         topics=(_TXN_V12,),
     ),
@@ -51,7 +52,7 @@ CASES: list[Case] = [
     ),
     _case(
         "transactional-two",
-        "two producers in one request: 49",
+        "two producers in one request: INVALID_PRODUCER_ID_MAPPING",
         *(
             produce(
                 _TXN_TWO.name,
@@ -70,14 +71,14 @@ CASES: list[Case] = [
     ),
     _case(
         "transactional-and-plain",
-        "plain batches beside a transactional one are appended",
+        "non-transactional batches next to a transactional one are appended",
         produce(_TXN_AND.name, {0: batch(b"v"), 1: _TXN_BATCH, 2: b""}, transactional_id="request-txn"),
         topics=(_TXN_AND,),
         logs=2,
     ),
     _case(
         "transactional-id-alone",
-        "a transactional id whose batches are not transactional is not looked at",
+        "a transactional id with only non-transactional batches is not checked",
         produce(_TXN_ID.name, batch(b"v"), transactional_id="request-txn"),
         topics=(_TXN_ID,),
     ),

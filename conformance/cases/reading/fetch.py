@@ -74,7 +74,9 @@ def _version(version: int) -> Case:
         _fetch({name: [_part()], nobody: [_part()]}, version, 9),
         _fetch({}, version, 10),
     )
-    why = "from 0, 2, the end, behind it, -1; an empty partition, an unknown one, an unknown topic, both, nothing"
+    why = (
+        "offsets 0, 2, the end, beyond it and -1; an empty partition, an unknown one, an unknown topic, both, no topics"
+    )
     return _case(f"v{version}", why, topic, (batch(b"1", b"2"), batch(b"3")), *frames)
 
 
@@ -106,7 +108,7 @@ CASES: list[Case] = [
     *(_version(version) for version in range(4, 19)),
     _case(
         "offsets",
-        "a read begins with the batch that holds the offset",
+        "a Fetch starts with the batch that contains the offset",
         _OFFSETS,
         (batch(b"1", b"2", b"3"), batch(b"4", b"5")),
         *(_fetch({_OFFSETS.name: [_part(0, offset)]}, correlation_id=offset + 100) for offset in range(-2, 8)),
@@ -115,7 +117,7 @@ CASES: list[Case] = [
     ),
     _case(
         "cut",
-        "partition_max_bytes cuts, but the first batch comes whole (KIP-74)",
+        "partition_max_bytes limits the response, but the first batch is complete (KIP-74)",
         _CUT,
         _THREE,
         *(
@@ -127,7 +129,7 @@ CASES: list[Case] = [
     ),
     _case(
         "cut-total",
-        "max_bytes cuts as well",
+        "max_bytes limits the response too",
         _CUT_OLD,
         _THREE,
         *(
@@ -137,7 +139,7 @@ CASES: list[Case] = [
     ),
     Case(
         "fetch/total",
-        "max_bytes is for all partitions together, in the order in which they are asked for",
+        "max_bytes is the limit of all partitions together, in the order of the request",
         (
             *_fill(_TOTAL, *_THREE),
             *_fill(_TOTAL, *_THREE, partition=1),
@@ -166,7 +168,7 @@ CASES: list[Case] = [
     ),
     _case(
         "wait",
-        "nothing to read: answered when max_wait is over",
+        "nothing to read: the response comes after max_wait",
         _WAIT,
         (batch(b"1"),),
         _fetch({_WAIT.name: [_part(0, 1)]}, wait_ms=200),
@@ -174,7 +176,7 @@ CASES: list[Case] = [
     ),
     _case(
         "min-bytes",
-        "less than min_bytes to read: answered when max_wait is over, with what there is",
+        "less than min_bytes to read: the response comes after max_wait, with the available records",
         _MIN,
         (batch(b"1"),),
         _fetch({_MIN.name: [_part()]}, wait_ms=150, min_bytes=100_000),
@@ -186,7 +188,7 @@ CASES: list[Case] = [
     ),
     Case(
         "fetch/wake",
-        "a fetch that waits is answered when enough has come",
+        "a parked Fetch completes when enough records have arrived",
         (
             Send((_fetch({_WAKE.name: [_part()]}, wait_ms=20_000, min_bytes=100),), conn="reader"),
             *_fill(_WAKE, batch(b"1"), batch(b"2")),
@@ -196,7 +198,7 @@ CASES: list[Case] = [
     ),
     _case(
         "waits-not",
-        "an error ends the wait for the other partitions, but a partition that nobody knows does not",
+        "an error of a partition completes the Fetch at once, but an unknown partition does not",
         _WAITS_NOT,
         (batch(b"1"),),
         _fetch({_WAITS_NOT.name: [_part(0, 1), _part(7)]}, wait_ms=200),
@@ -206,7 +208,7 @@ CASES: list[Case] = [
     ),
     _case(
         "epochs",
-        "the leader epoch that the client knows: 74 if it is older, 76 if it is newer",
+        "the leader epoch of the client: none, the current one, and a newer one (UNKNOWN_LEADER_EPOCH)",
         _EPOCHS,
         (batch(b"1"),),
         *(
@@ -229,7 +231,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"sessions-v{version}",
-            "who asks for a session, and who has one that nobody knows (KIP-227)",
+            "a request for a session, and a request with an unknown session (KIP-227)",
             topic,
             (batch(b"1"),),
             _fetch({topic.name: [_part()]}, version, 1, session_id=0, session_epoch=0),
@@ -242,7 +244,7 @@ CASES: list[Case] = [
     ),
     _case(
         "isolation",
-        "read committed without transactions; a level that nobody has",
+        "read_committed without transactions; an unknown isolation level",
         _ISOLATION,
         (batch(b"1"),),
         *(_fetch({_ISOLATION.name: [_part()]}, isolation_level=level, correlation_id=level) for level in (0, 1, 2)),
@@ -250,7 +252,7 @@ CASES: list[Case] = [
     ),
     _case(
         "names",
-        "names that cannot be, negative partitions",
+        "invalid names, negative partitions",
         _NAMES,
         (batch(b"1"),),
         *(
@@ -269,7 +271,7 @@ CASES: list[Case] = [
     ),
     _case(
         "compressed",
-        "compressed batches come whole, as they are stored",
+        "compressed batches are returned complete, as stored",
         _COMPRESSED,
         tuple(batch(b"x" * 100, b"y" * 100, codec=codec) for codec in (1, 2, 3, 4)),
         *(_fetch({_COMPRESSED.name: [_part(0, offset)]}, correlation_id=offset) for offset in range(8)),

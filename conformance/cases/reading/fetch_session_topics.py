@@ -29,7 +29,7 @@ def _create(name: str) -> tuple[Step, ...]:
 CASES: list[Case] = [
     session_case(
         "leader-epochs",
-        "errors of a partition are told each time, and what comes after them is told again",
+        "errors of a partition are returned each time, and what follows them is returned again",
         _EPOCH,
         *fill(_EPOCH),
         *asked(
@@ -44,7 +44,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "diverging",
-        "diverging epochs are told each time",
+        "diverging epochs are returned each time",
         _DIVERGING,
         *fill(_DIVERGING),
         *asked(
@@ -59,7 +59,7 @@ CASES: list[Case] = [
     *(
         session_case(
             f"deleted-v{version}",
-            "a topic of a session that is deleted: its name is remembered, so the error is 3",
+            "a topic of the session is deleted: the session keeps its name, so the error is UNKNOWN_TOPIC_OR_PARTITION",
             topic,
             *fill(topic),
             *asked(fetch(1, {name: {0: 0}}, version=version)),
@@ -78,7 +78,7 @@ CASES: list[Case] = [
     *(
         session_case(
             f"made-again-v{version}",
-            "a topic that is deleted and made again: by name it is the same, by id it is not (INCONSISTENT_TOPIC_ID)",
+            "a topic is deleted and created again: by name it is the same, by id it is not (INCONSISTENT_TOPIC_ID)",
             topic,
             *fill(topic),
             *asked(fetch(1, {name: {0: 0}}, version=version)),
@@ -95,7 +95,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "moved-v17",
-        "the leader moves away: told, with where it is, each time",
+        "the leader moves: each response has the error and the new leader",
         _MOVED,
         *fill(_MOVED),
         *asked(fetch(1, {_MOVED.placeholder: {0: 1}}, version=17, part={"current_leader_epoch": 0})),
@@ -110,7 +110,8 @@ CASES: list[Case] = [
     ),
     session_case(
         "zeros-v13",
-        "the id of zeros in a session: nobody's, and what comes behind it trips over it",
+        "the zero topic id in a session: UNKNOWN_TOPIC_ID; named again it gets UNKNOWN_SERVER_ERROR until it "
+        "is forgotten",
         _ZEROS,
         *fill(_ZEROS),
         *asked(
@@ -125,7 +126,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "many",
-        "one session after the other, in different shards",
+        "several sessions one after the other, in different shards",
         _SHARDS,
         *fill(_SHARDS),
         *asked(

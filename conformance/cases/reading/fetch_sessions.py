@@ -15,7 +15,7 @@ def _version(version: int) -> Case:
     nobody = NOBODY if version >= 13 else "fetch-session-nobody"
     return session_case(
         f"v{version}",
-        "a session from its beginning to its end: only what is new is told (FetchContext.java)",
+        "a session from start to end: responses have only changes (FetchContext.java)",
         topic,
         *fill(topic),
         *asked(
@@ -46,7 +46,7 @@ def _errors(version: int) -> Case:
     wanted: Partitions = {name: {0: 0}}
     return session_case(
         f"errors-v{version}",
-        "a session that is not there, another epoch, names for ids, ids out of all shards (FetchManager.java)",
+        "an unknown session, another epoch, names instead of ids, session ids of all shards (FetchManager.java)",
         topic,
         *fill(topic),
         *asked(
@@ -94,7 +94,7 @@ CASES: list[Case] = [
     *(_errors(version) for version in (7, 12, 13, 18)),
     session_case(
         "order",
-        "who was answered with records goes to the end (IncrementalFetchContext)",
+        "a partition with records in a response moves to the end (IncrementalFetchContext)",
         _ORDER,
         *(step for index in range(4) for step in fill(_ORDER, index, 3, 900 + 10 * index)),
         *asked(
@@ -123,7 +123,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "two-topics",
-        "neighbours of one topic stand together, in the order of the session",
+        "consecutive partitions of one topic share an entry, in the order of the session",
         _TWO_TOPICS,
         *(step for topic in _TWO_TOPICS for index in range(2) for step in fill(topic, index, 1, 900 + 10 * index)),
         *asked(
@@ -137,7 +137,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "forget",
-        "what is forgotten is not told any more; what is not there is forgotten silently",
+        "forgotten partitions are not returned any more; forgetting an unknown partition has no error",
         _FORGET,
         *fill(_FORGET),
         *asked(
@@ -152,7 +152,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "emptied",
-        "a session of which nothing is left ends; what is named in that request is answered all the same",
+        "a session without partitions ends; the partitions of that request get a response anyway",
         _EMPTIED,
         *fill(_EMPTIED),
         *asked(
@@ -167,7 +167,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "anew",
-        "a full fetch ends the session that it names",
+        "a full fetch request ends the session that it names",
         _ANEW,
         *fill(_ANEW),
         *asked(
@@ -181,7 +181,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "twice",
-        "a partition twice in a request: the last counts",
+        "one partition twice in one request: the last one counts",
         _TWICE,
         *fill(_TWICE, 0, 3),
         *asked(
@@ -210,7 +210,8 @@ CASES: list[Case] = [
     ),
     session_case(
         "wait",
-        "a session that waits: for nothing, and until records come; a change of the watermark alone does not wake",
+        "a parked session fetch: it times out, or completes with records; a new high watermark alone does not "
+        "complete it",
         _WAIT,
         *fill(_WAIT),
         *asked(
@@ -225,7 +226,8 @@ CASES: list[Case] = [
     ),
     session_case(
         "overtaken",
-        "who waits and is overtaken by the next request of its session is told 71, with the session",
+        "a parked fetch overtaken by the next request of its session gets INVALID_FETCH_SESSION_EPOCH, with "
+        "the session id",
         _OVERTAKEN,
         *asked(fetch(1, {_OVERTAKEN.name: {0: 0}})),
         Send((fetch(2, id=ONE, epoch=1, wait_ms=20_000),), conn="slow"),
@@ -238,7 +240,7 @@ CASES: list[Case] = [
     ),
     session_case(
         "early",
-        "a full fetch that waits: its session begins with what is told then",
+        "a parked full fetch: its session starts with the response",
         _EARLY,
         Send((fetch(1, {_EARLY.name: {0: 0}}, wait_ms=20_000),), conn="reader"),
         *fill(_EARLY),

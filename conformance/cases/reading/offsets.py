@@ -76,7 +76,11 @@ def _version(version: int) -> Case:
     frames.append(_asked("list-offsets-nobody", -1, version=version, correlation_id=20))
     frames.append(_asked(topic.name, -1, 7, version, 21))
     return _list_case(
-        f"v{version}", "every special timestamp, two real ones, what is unknown", topic, (batch(b"v"),), *frames
+        f"v{version}",
+        "all special timestamps, two timestamps of records, unknown partitions and topics",
+        topic,
+        (batch(b"v"),),
+        *frames,
     )
 
 
@@ -101,27 +105,31 @@ def _end(
 
 CASES: list[Case] = [
     *(_version(version) for version in range(1, 12)),
-    _by_time("rising", "timestamps that rise in one batch", _times(_T, _T + 1, _T + 5)),
-    _by_time("gaps", "between batches the next one is found", _times(_T), _times(_T + 4, _T + 5), _times(_T + 10)),
-    _by_time("falling", "timestamps that fall: the first that is late enough", _times(_T + 5, _T + 1, _T + 9, _T)),
-    _by_time("same", "of equal timestamps the first", _times(_T, _T), _times(_T)),
+    _by_time("rising", "ascending timestamps in one batch", _times(_T, _T + 1, _T + 5)),
+    _by_time(
+        "gaps", "a timestamp between two batches: the next record", _times(_T), _times(_T + 4, _T + 5), _times(_T + 10)
+    ),
+    _by_time(
+        "falling", "descending timestamps: the first record that is late enough", _times(_T + 5, _T + 1, _T + 9, _T)
+    ),
+    _by_time("same", "equal timestamps: the first record", _times(_T, _T), _times(_T)),
     *(
-        _by_time(f"codec-{codec}", "compressed records are looked into", _times(_T, _T + 4, _T + 2, codec=codec))
+        _by_time(f"codec-{codec}", "records of compressed batches are found", _times(_T, _T + 4, _T + 2, codec=codec))
         for codec in (1, 2, 3, 4)
     ),
     _by_time("untimed", "records without a timestamp are not found", _times(-1), _times(_T + 1)),
-    _by_time("all-untimed", "not one record with a timestamp", _times(-1)),
-    _by_time("compacted", "deltas of a record do not matter", _times(_T, _T + 3), cleanup_policy="compact"),
+    _by_time("all-untimed", "all records are without a timestamp", _times(-1)),
+    _by_time("compacted", "the offset deltas of records do not matter", _times(_T, _T + 3), cleanup_policy="compact"),
     _list_case(
         "empty",
-        "an empty log has an end and a start, and no times",
+        "an empty log has a start and an end offset, and no timestamps",
         _EMPTY,
         (),
         *(list_offsets(_EMPTY.name, at, correlation_id=n) for n, at in enumerate((-1, -2, -3, 0, _T))),
     ),
     _list_case(
         "odd",
-        "partitions that are not there, twice, negative; names that cannot be",
+        "unknown partitions, one twice, negative ones; invalid names",
         _ODD,
         (batch(b"v"),),
         list_offsets(_ODD.name, -1, 2, correlation_id=1),
@@ -151,7 +159,7 @@ CASES: list[Case] = [
     ),
     _list_case(
         "leader-epochs",
-        "the epoch that the client knows: 74 if it is older, 76 if it is newer",
+        "the leader epoch of the client: FENCED_LEADER_EPOCH if it is older, UNKNOWN_LEADER_EPOCH if it is newer",
         _EPOCHS,
         (batch(b"v"),),
         *(
@@ -163,7 +171,7 @@ CASES: list[Case] = [
     ),
     _list_case(
         "isolation",
-        "read committed without transactions",
+        "read_committed without transactions",
         _ISOLATION,
         (batch(b"v"),),
         *(
@@ -174,7 +182,7 @@ CASES: list[Case] = [
     ),
     Case(
         "epoch-end/epochs",
-        "where an epoch ends: the one that is, others, none",
+        "the end offset of an epoch: the current one, others, none",
         (
             *_fill(_END, batch(b"1", b"2")),
             Send(
@@ -199,7 +207,7 @@ CASES: list[Case] = [
     ),
     Case(
         "epoch-end/versions",
-        "every version that is served",
+        "all supported versions",
         (
             *_fill(_END_VERSIONS, batch(b"1", b"2")),
             Send(tuple(_end(_END_VERSIONS.name, [_part(0, 0)], version, version) for version in (2, 3, 4))),

@@ -34,7 +34,7 @@ def _version(version: int) -> Case:
 
     return _case(
         f"v{version}",
-        "who says in which rack it is is sent to the replica there, unless that is the leader or nobody",
+        "a consumer with a rack gets the replica there as the preferred one, unless it is the leader or there is none",
         (topic,),
         *_ready(topic),
         *asked(*(of(number, rack) for number, rack in enumerate(("", "a", "b", "c", "z", "B"), 1))),
@@ -66,14 +66,14 @@ CASES: list[Case] = [
     *(_version(version) for version in (11, 12, 13, 16, 18)),
     _case(
         "v10",
-        "before v11 nobody says where it is",
+        "before v11 a request has no rack",
         (_OLD,),
         *_ready(_OLD),
         *asked(fetch(1, {_OLD.name: {0: 0}}, version=10, epoch=-1, rack_id="b")),
     ),
     _case(
         "follower",
-        "a follower does not send on who asks it, and reads up to the watermark that it knows",
+        "a follower returns no preferred replica, and serves records up to the high watermark that it knows",
         (_FOLLOWER,),
         *_ready(_FOLLOWER),
         Send((fetch(1, {_FOLLOWER.name: {0: 0}}, epoch=-1, rack_id="b"),), conn="b", broker=2),
@@ -90,7 +90,7 @@ CASES: list[Case] = [
     ),
     _case(
         "session",
-        "in a session the preferred replica is told each time",
+        "in a session each response has the preferred replica",
         (_SESSION,),
         *_ready(_SESSION),
         *asked(
@@ -121,21 +121,21 @@ CASES: list[Case] = [
     ),
     _case(
         "alone",
-        "one replica only: nobody else can be preferred",
+        "one replica only: there is no other one to prefer",
         (_ALONE,),
         *warm(_ALONE.name),
         *asked(fetch(1, {_ALONE.name: {0: 0}}, epoch=-1, rack_id="b")),
     ),
     _case(
         "debug",
-        "the replica id -2 is sent on as well",
+        "the debugging replica id -2 gets a preferred replica too",
         (_DEBUG,),
         *_ready(_DEBUG),
         *asked(fetch(1, {_DEBUG.name: {0: 0}}, epoch=-1, rack_id="b", replica_id=-2)),
     ),
     _case(
         "moved",
-        "the new leader is told with its rack",
+        "the new leader is returned with its rack",
         (_MOVED,),
         *warm(_MOVED.name),
         MoveLeader(_MOVED.name, 2),

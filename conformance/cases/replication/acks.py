@@ -31,7 +31,7 @@ def _every_version() -> list[Case]:
         cases.append(
             Case(
                 f"acks/late-v{version}",
-                "error 7 keeps its base offset, append time and log start offset (DelayedProduce)",
+                "REQUEST_TIMED_OUT comes with base offset, append time and log start offset (DelayedProduce)",
                 while_frozen(topic.name, Send((frame,)), Settle()),
                 (topic,),
                 "three",
@@ -61,25 +61,42 @@ def _huge_timeout() -> Case:
     topic = Topic("acks-huge", replicas=3)
     frame = produce(topic.name, batch(b"late"), timeout_ms=_MAX)
     steps = (Send((frame,)), Listen(100), Thaw(3), Settle())
-    why = "a timeout of 25 days waits for the follower (the timing wheel's overflow wheels)"
+    why = (
+        "a timeout of 25 days: the request is parked until the follower has fetched (overflow wheels of the "
+        "timing wheel)"
+    )
     return Case("acks/frozen-timeout-max", why, while_frozen(topic.name, *steps), (topic,), "three", (At(1, 100),))
 
 
 CASES = [
-    _frozen("frozen-acks-1", "acks=1 is answered after the append, whatever followers do", 1, At(1, 0), At(2, 0)),
-    _frozen("frozen-acks-0", "acks=0 is not answered, and appended", 0),
-    _answered_late("frozen-timeout-0", "a timeout of 0 is over at once: 7, and appended", 0, 0),
-    _answered_late("frozen-timeout--1", "a timeout below 0 is over at once: 7, and appended", -1, 0),
-    _answered_late("frozen-timeout-min", "the lowest timeout there is is over at once", _MIN, 0),
+    _frozen(
+        "frozen-acks-1", "acks=1 gets its response after the append, whatever the followers do", 1, At(1, 0), At(2, 0)
+    ),
+    _frozen("frozen-acks-0", "acks=0 gets no response, and the batch is appended", 0),
+    _answered_late(
+        "frozen-timeout-0", "a timeout of 0 expires at once: REQUEST_TIMED_OUT, and the batch is appended", 0, 0
+    ),
+    _answered_late(
+        "frozen-timeout--1", "a negative timeout expires at once: REQUEST_TIMED_OUT, and the batch is appended", -1, 0
+    ),
+    _answered_late("frozen-timeout-min", "the lowest possible timeout expires at once", _MIN, 0),
     _answered_late("frozen-timeout-1", "the smallest timeout", 1, 1),
     _answered_late("frozen-timeout-50", "a short timeout", 50, 50),
     _huge_timeout(),
     _healthy(
-        "healthy-one", "one replica: acks=-1 is satisfied by the append, any timeout", 1, (0, -1, 1, 50, _MAX, _MIN)
+        "healthy-one",
+        "one replica: the append alone completes acks=-1, with any timeout",
+        1,
+        (0, -1, 1, 50, _MAX, _MIN),
     ),
-    _healthy("healthy-three", "three replicas that fetch: NONE, long before any timeout", 3, (5_000, 60_000, _MAX)),
-    _healthy("healthy-over-at-once", "three replicas, no time: 7 before any follower can fetch", 3, (0, -1, _MIN)),
-    _healthy("healthy-acks-1", "acks=1 does not look at the timeout", 3, (0, -1, _MAX), acks=1),
-    _healthy("healthy-acks-0", "acks=0 does not look at the timeout", 3, (0, -1, _MAX), acks=0),
+    _healthy("healthy-three", "three replicas that fetch: NONE, long before the timeout", 3, (5_000, 60_000, _MAX)),
+    _healthy(
+        "healthy-over-at-once",
+        "three replicas and a timeout of 0: REQUEST_TIMED_OUT before a follower can fetch",
+        3,
+        (0, -1, _MIN),
+    ),
+    _healthy("healthy-acks-1", "acks=1 ignores the timeout", 3, (0, -1, _MAX), acks=1),
+    _healthy("healthy-acks-0", "acks=0 ignores the timeout", 3, (0, -1, _MAX), acks=0),
     *_every_version(),
 ]

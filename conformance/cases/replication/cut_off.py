@@ -50,7 +50,8 @@ class _CutOff(DeathCases):
             ReadLog(topic.name),
         )
         why = (
-            "a leader that is cut off from the controller is deposed and does not know: acks=1 is lost, acks=all waits"
+            "a leader without connection to the controller is replaced and does not know it: acks=1 is lost, "
+            "acks=all waits"
         )
         return self._case("others-lead", why, steps, (topic,), (At(3, _TIMEOUT_MS, conn="c"),))
 
@@ -71,7 +72,10 @@ class _CutOff(DeathCases):
             *told(topic, correlation_id=70),
             ReadLog(topic.name),
         )
-        why = "a leader that is cut off, and nobody else may lead: it goes on, and nothing is lost"
+        why = (
+            "a leader without connection to the controller, and no other replica can lead: it stays the leader, "
+            "and nothing is lost"
+        )
         return self._case("nobody-else-leads", why, steps, (topic,))
 
     def _follower(self) -> Case:
@@ -93,7 +97,7 @@ class _CutOff(DeathCases):
             self._await(topic, 1, ALL),
             ReadLog(topic.name),
         )
-        why = "a follower that is cut off from the controller goes on fetching, out of the ISR"
+        why = "a follower without connection to the controller still fetches, outside the ISR"
         return self._case("a-follower", why, steps, (topic,))
 
 

@@ -59,7 +59,7 @@ class _Killed(DeathCases):
             ReadLog(led.name),
             ReadLog(followed.name),
         )
-        why = "the leader dies: it leads until its session is over, who waits there is cut off, others wait for it"
+        why = "the leader crashes: it leads until its session ends; parked requests are cut off, others wait for it"
         timed = (At(1, FENCED_MS, FENCED_SLACK_MS, "parked"),)
         return self._case("leader-killed", why, steps, (led, followed), timed)
 
@@ -85,7 +85,10 @@ class _Killed(DeathCases):
             *back(topic),
             ReadLog(topic.name),
         )
-        why = "a follower dies that min.insync.replicas needs: 7 at the timeout, then 19, and it is eligible (KIP-966)"
+        why = (
+            "a follower that min.insync.replicas needs crashes: REQUEST_TIMED_OUT, then NOT_ENOUGH_REPLICAS; it is "
+            "an eligible leader replica (KIP-966)"
+        )
         return self._case("too-few", why, steps, (topic,), (At(1, 5_000),))
 
     def _two_killed(self) -> Case:
@@ -116,7 +119,7 @@ class _Killed(DeathCases):
             *told(topic, correlation_id=80),
             ReadLog(topic.name),
         )
-        why = "two of three die: who leaves too few behind is eligible, until it registers again"
+        why = "two of three brokers crash: a replica that leaves too few in sync is eligible until it registers again"
         return self._case("two-killed", why, steps, (topic,))
 
     def _last_one_killed(self) -> Case:
@@ -151,7 +154,10 @@ class _Killed(DeathCases):
             Settle("c"),
             ReadLog(topic.name, broker=2),
         )
-        why = "the last one in sync dies: nobody leads, whoever else comes back, until it comes back itself"
+        why = (
+            "the last in-sync replica crashes: the partition has no leader until this replica returns, whichever "
+            "others return"
+        )
         return self._case("last", why, steps, (topic,))
 
 

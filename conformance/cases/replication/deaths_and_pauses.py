@@ -38,8 +38,10 @@ class _StoppedAndPaused(DeathCases):
             self._stopped_in_order(),
             self._paused_shortly(),
             self._paused_too_long(),
-            self.answered_in_the_socket("paused-follower", 0, "has the first one when it goes on, and leads with it"),
-            self.answered_in_the_socket("paused-follower-late", _WAIT_MS + 200, "had been told that there was nothing"),
+            self.answered_in_the_socket(
+                "paused-follower", 0, "has the first record when it resumes, and leads with it"
+            ),
+            self.answered_in_the_socket("paused-follower-late", _WAIT_MS + 200, "had an empty response before"),
             self._waits_for_a_paused_broker(),
         ]
 
@@ -67,7 +69,7 @@ class _StoppedAndPaused(DeathCases):
             ReadLog(led.name),
             ReadLog(needed.name),
         )
-        why = "a leader shuts down in order: others lead, who waits for a leader is told, and only then it closes"
+        why = "controlled shutdown: other brokers lead, parked requests get their responses, and then connections close"
         return self._case("stopped", why, steps, (led, needed))
 
     def _paused_shortly(self) -> Case:
@@ -82,7 +84,7 @@ class _StoppedAndPaused(DeathCases):
             *told(topic),
             ReadLog(topic.name, broker=2),
         )
-        why = "a leader stands still for less than its session: it is late, and nothing else"
+        why = "a leader pauses for less than its session: its responses are late, and nothing else happens"
         return self._case("paused-shortly", why, steps, (topic,), (At(1, 1_000, 1_500, "b"),))
 
     def _paused_too_long(self) -> Case:
@@ -108,7 +110,10 @@ class _StoppedAndPaused(DeathCases):
             Settle("c"),
             ReadLog(topic.name),
         )
-        why = "a leader stands still for too long: others lead, and what it was sent it refuses, or takes and drops"
+        why = (
+            "a leader pauses for longer than its session: others lead; it refuses pending requests, or drops "
+            "their records"
+        )
         timed = (At(1, FENCED_MS, FENCED_SLACK_MS, "parked"),)
         return self._case("paused-too-long", why, steps, (topic, followed), timed)
 
@@ -138,7 +143,7 @@ class _StoppedAndPaused(DeathCases):
             *back(topic),
             ReadLog(topic.name),
         )
-        why = f"its leader writes two records while a follower stands still, and dies: the follower {what_of_it}"
+        why = f"the leader writes two records while a follower is paused, and crashes: the follower {what_of_it}"
         return self._case(name, why, steps, (topic,))
 
     def _waits_for_a_paused_broker(self) -> Case:
@@ -153,11 +158,11 @@ class _StoppedAndPaused(DeathCases):
             *told(topic, correlation_id=60),
             *back(topic),
         )
-        why = "a leader that shuts down in order is gone only once who stands still has lost his session"
+        why = "the controlled shutdown of a leader completes only after the session of a paused broker has ended"
         return self._case("stop-waits", why, steps, (topic,))
 
 
 _HASTY = _StoppedAndPaused("deaths-hasty").answered_in_the_socket(
-    "given-up", 0, "has given its fetch up when it goes on, and leads without them", dead_ms=3_000
+    "given-up", 0, "has timed out its fetch when it resumes, and leads without the records", dead_ms=3_000
 )
 CASES = [*_StoppedAndPaused("deaths").all(), _HASTY]

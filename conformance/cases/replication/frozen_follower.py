@@ -10,7 +10,8 @@ _WARM = produce("frozen-basic", batch(b"before"), correlation_id=100)
 CASES = [
     Case(
         "frozen/times-out",
-        "error 7 with the real base offset, T after it was handled; the record stays in the log (DelayedProduce)",
+        "REQUEST_TIMED_OUT has the real base offset and comes T after the request; the record stays in the log "
+        "(DelayedProduce)",
         (
             Send((_WARM,)),
             Settle(),
@@ -26,7 +27,7 @@ CASES = [
     ),
     Case(
         "frozen/t-2t-3t",
-        "three pipelined requests on one connection are answered at T, 2T and 3T: one at a time (SocketServer)",
+        "three pipelined requests on one connection get responses at T, 2T and 3T: one at a time (SocketServer)",
         (
             Send((produce("frozen-three", batch(b"before"), correlation_id=100),)),
             Settle(),

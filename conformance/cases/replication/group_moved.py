@@ -31,34 +31,37 @@ def _case(what: str, why: str, *steps: Step, over_before: bool = False, waits: b
 
 CASES = [
     _case(
-        "alone", "a session goes on at the new coordinator, and ends there", *alone("moved-alone", session_ms=_SHORT_MS)
+        "alone",
+        "a session continues at the new coordinator, and expires there",
+        *alone("moved-alone", session_ms=_SHORT_MS),
     ),
     _case(
         "unsynced",
-        "a generation that nobody has synced is not known to the new one",
+        "the new coordinator does not know a generation without SyncGroup",
         *alone("moved-unsynced", sync=False, session_ms=_SHORT_MS),
     ),
     _case(
         "unsynced-over",
-        "but that its group is empty is, if the session ended before",
+        "the new coordinator knows that the group is empty, if the session ended before",
         *alone("moved-unsynced-over", sync=False, session_ms=_SHORT_MS),
         over_before=True,
     ),
     _case(
         "pending",
-        "who was only told an id is not known to the new one",
+        "the new coordinator does not know a member that only got its member id",
         AwaitCoordinator("moved-pending"),
         *ask(join_group("moved-pending", protocols=RANGE, session_ms=_SHORT_MS)),
     ),
-    _case("two", "two sessions end there", *two("moved-two", session_ms=_SHORT_MS)),
+    _case("two", "two sessions expire at the new coordinator", *two("moved-two", session_ms=_SHORT_MS)),
     _case(
         "two-unsynced",
-        "of two whose generation was not synced the one before is known, and its member is out in time",
+        "two members without SyncGroup: the new coordinator knows the previous generation, and its member's "
+        "session expires",
         *two("moved-two-unsynced", sync=False, session_ms=_SHORT_MS),
     ),
     _case(
         "rejoining",
-        "who waits to join hears that it moved; the group is as it was",
+        "a parked JoinGroup gets NOT_COORDINATOR; the group stays as it was",
         *alone("moved-rejoining", rebalance_ms=800),
         *join_anew("moved-rejoining", 2, conn="b", session_ms=_SHORT_MS),
         waits=True,

@@ -52,7 +52,7 @@ def _moved(version: int) -> Case:
         Thaw(3),
         ReadLog(topic.name, broker=2),
     )
-    why = "the leader moves away: 6 for what waits and for what comes next, from v10 on with the new leader"
+    why = "the leader moves: parked and later requests get NOT_LEADER_OR_FOLLOWER, from v10 on with the new leader"
     return Case(f"moved/v{version}", why, steps, (topic,), "three")
 
 
@@ -109,7 +109,7 @@ def _there_and_back() -> Case:
         Settle("b"),
         ReadLog(topic.name),
     )
-    why = "batches carry the epoch of the leader that took them"
+    why = "batches have the epoch of the leader that appended them"
     return Case("moved/there-and-back", why, steps, (topic,), "three")
 
 
@@ -129,7 +129,7 @@ def _one_of_two_moved() -> Case:
         ReadLog(stays.name),
         ReadLog(goes.name, broker=2),
     )
-    why = "one of two partitions moves: 6 for it, when the other has timed out"
+    why = "one of two partitions moves: it gets NOT_LEADER_OR_FOLLOWER, when the other one has timed out"
     return Case("moved/one-of-two", why, steps, (stays, goes), "three", (At(1, 1_000),))
 
 
@@ -144,7 +144,7 @@ def _fetch_waits() -> Case:
         Settle(),
         ReadLog(topic.name, broker=2),
     )
-    why = "a fetch that waits at a leader is told that it leads no more"
+    why = "a parked Fetch gets NOT_LEADER_OR_FOLLOWER when its leader moves"
     return Case("moved/fetch-waits", why, steps, (topic,), "three", (At(1, _FOLLOWED_MS, 2_000),))
 
 
@@ -159,7 +159,7 @@ def _fetch_waits_v12() -> Case:
         Settle(),
         ReadLog(topic.name, broker=2),
     )
-    why = "a fetch that may read from followers (v11 and later), when its leader becomes one"
+    why = "a parked Fetch that may read from followers (v11 and later) when its leader becomes one"
     return Case("moved/fetch-waits-v12", why, steps, (topic,), "three")
 
 
@@ -177,7 +177,11 @@ def _deleted(version: int) -> Case:
         Settle(),
     )
     return Case(
-        f"deleted/v{version}", "deleted while a request waits for it, and asked for again", steps, (topic,), "three"
+        f"deleted/v{version}",
+        "the topic is deleted while a request is parked, and then requested again",
+        steps,
+        (topic,),
+        "three",
     )
 
 
@@ -194,7 +198,7 @@ def _one_of_two_deleted() -> Case:
         Thaw(3),
         ReadLog(stays.name),
     )
-    why = "one of two topics is deleted: its code, when the other has timed out"
+    why = "one of two topics is deleted: it gets its error code when the other one has timed out"
     return Case("deleted/one-of-two", why, steps, (stays, goes), "three", (At(1, 1_000),))
 
 
@@ -207,7 +211,7 @@ def _fetch_waits_for_deleted(version: int) -> Case:
         DeleteTopic(topic.name),
         Settle(),
     )
-    why = "deleted while a fetch waits"
+    why = "the topic is deleted while a Fetch is parked"
     return Case(f"deleted/fetch-waits-v{version}", why, steps, (topic,), "three", (At(1, 100, 2_000),))
 
 
@@ -233,8 +237,8 @@ def _recreated(name: str, why: str, *steps: Step, make: Callable[[Topic], tuple[
 
 CASES = [
     *(_moved(version) for version in (3, 9, 10, 11, 12, 13)),
-    _asked_of_a_broker_that_does_not_lead("follower", "a follower refuses produce, and lets some consumers read", 3, 2),
-    _asked_of_a_broker_that_does_not_lead("no-replica", "a broker without a replica refuses everything", 1, 2),
+    _asked_of_a_broker_that_does_not_lead("follower", "a follower refuses Produce, and serves some consumers", 3, 2),
+    _asked_of_a_broker_that_does_not_lead("no-replica", "a broker without a replica refuses all requests", 1, 2),
     _acks_0_to_the_wrong_broker(),
     _there_and_back(),
     _one_of_two_moved(),
@@ -246,7 +250,7 @@ CASES = [
     _fetch_waits_for_deleted(12),
     _recreated(
         "recreated",
-        "the same name with a new id: the name works, the old id is 100",
+        "the same name with a new id: the name works, the old id gets UNKNOWN_TOPIC_ID",
         make=lambda topic: (
             _parked(topic, 9, value=b"by name"),
             _parked(topic, 13, number=2, value=b"by the old id"),

@@ -70,7 +70,10 @@ def _below_min_isr() -> Case:
         list_offsets(topic.name, -1, correlation_id=8),
         list_offsets(topic.name, -3, correlation_id=9),
     )
-    why = "acks=-1 is 19 and not appended; acks 1 and 0 are appended, and nobody sees them: the watermark is frozen"
+    why = (
+        "acks=-1 gets NOT_ENOUGH_REPLICAS; acks 1 and 0 are appended, but not readable: the high watermark does "
+        "not advance"
+    )
     return _shrunk("below-min", why, 3, Send(frames), Settle(), topic=topic)
 
 
@@ -82,7 +85,9 @@ def _every_version_below() -> Case:
         )
         for version in range(3, 14)
     )
-    return _shrunk("not-enough-replicas", "19 in every version", 3, Send(frames), Settle(), topic=topic)
+    return _shrunk(
+        "not-enough-replicas", "NOT_ENOUGH_REPLICAS in every version", 3, Send(frames), Settle(), topic=topic
+    )
 
 
 def _enough_is_left() -> Case:
@@ -91,14 +96,14 @@ def _enough_is_left() -> Case:
         produce(topic.name, batch(b"two are enough"), correlation_id=1),
         fetch(topic.name, 1, correlation_id=2),
     )
-    why = "an ISR as small as min.insync.replicas: acks=-1 needs only those two"
+    why = "an ISR as large as min.insync.replicas: acks=-1 needs only its two replicas"
     return _shrunk("equal-to-min", why, 2, Send(frames), Settle(), topic=topic, timed=(At(1, 0),))
 
 
 def _partial() -> Case:
     low, other = Topic("isr-partial-low"), Topic("isr-partial-other")
     frame = produce_many({low.name: {0: batch(b"refused")}, other.name: {0: batch(b"ok")}})
-    why = "19 for one partition, NONE for another in the same answer"
+    why = "NOT_ENOUGH_REPLICAS for one partition, NONE for another in the same response"
     case = _shrunk("partial", why, 3, Send((frame,)), Settle(), topic=low)
     return Case(case.name, why, (*case.steps, ReadLog(other.name)), (*case.topics, other), "lag")
 
@@ -134,7 +139,10 @@ def _leader_alone() -> Case:
         ReadLog(one.name),
         ReadLog(two.name),
     )
-    why = "both followers leave: min 1 goes on with the leader alone, min 2 is stuck at 7 and 19 until one is back"
+    why = (
+        "both followers leave: minimum 1 works with the leader alone; minimum 2 gets REQUEST_TIMED_OUT and "
+        "NOT_ENOUGH_REPLICAS until one returns"
+    )
     timed = (At(1, _SHRINK_MS, _SHRINK_SLACK_MS), At(1, 4_000, conn="b"))
     return Case("isr/leader-alone", why, steps, (one, two), "lag", timed)
 
@@ -142,7 +150,13 @@ def _leader_alone() -> Case:
 def _stays_with_nothing_to_fetch() -> Case:
     topic = Topic("isr-idle", replicas=3)
     steps = (*warm(topic.name), Freeze(3), Pause(2_600), AwaitIsr(topic.name, _ALL), Thaw(3), ReadLog(topic.name))
-    return Case("isr/idle", "who lacks nothing stays, however long it does not fetch", steps, (topic,), "lag")
+    return Case(
+        "isr/idle",
+        "a follower with all records stays in the ISR, however long it does not fetch",
+        steps,
+        (topic,),
+        "lag",
+    )
 
 
 def _parked_when_it_comes_back() -> Case:
@@ -159,25 +173,29 @@ def _parked_when_it_comes_back() -> Case:
         AwaitIsr(topic.name, _ALL),
         ReadLog(topic.name),
     )
-    why = "parked, the ISR shrinks below the minimum, the follower comes back: NONE, since the watermark moves again"
+    why = (
+        "a request is parked, the ISR shrinks below the minimum, the follower returns: NONE, since the high "
+        "watermark advances again"
+    )
     return Case("isr/parked-until-it-is-back", why, steps, (topic,), "lag", (At(1, _SHRINK_MS, 6_000),))
 
 
 CASES = [
-    _full_isr("above-replicas-1", "more than there are replicas counts as their number: one", 1, 3),
-    _full_isr("above-replicas-3", "more than there are replicas counts as their number: three", 3, 5),
-    _full_isr("equal-1", "one of one", 1, 1),
-    _full_isr("equal-3", "all three have to be there, and are", 3, 3),
+    _full_isr("above-replicas-1", "a minimum above the number of replicas counts as that number: one", 1, 3),
+    _full_isr("above-replicas-3", "a minimum above the number of replicas counts as that number: three", 3, 5),
+    _full_isr("equal-1", "a minimum of one with one replica", 1, 1),
+    _full_isr("equal-3", "a minimum of three with three replicas in sync", 3, 3),
     _parked_while_it_shrinks(
         "parked-succeeds",
-        "what waits for a follower that leaves the ISR succeeds then, if enough are left",
+        "a request that waits for a follower completes when this leaves the ISR, if enough replicas are left",
         2,
         9_000,
         At(1, _SHRINK_MS, _SHRINK_SLACK_MS),
     ),
     _parked_while_it_shrinks(
         "parked-times-out",
-        "too few are left: the watermark is frozen, 7 at the timeout and no 20 (3.7 and later)",
+        "too few in-sync replicas are left: the high watermark does not advance; REQUEST_TIMED_OUT, not "
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND (3.7 and later)",
         3,
         3_500,
         At(1, 3_500),

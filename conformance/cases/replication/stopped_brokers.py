@@ -45,7 +45,10 @@ def _min_isr_of_two() -> Case:
         Settle(),
         ReadLog(topic.name),
     )
-    why = "min.insync.replicas 2 of 3: one stopped broker is borne, two are 19, and one that is back is enough"
+    why = (
+        "min.insync.replicas 2 of 3: one stopped broker is tolerated, two are NOT_ENOUGH_REPLICAS, and one that "
+        "returns is enough"
+    )
     return Case("stopped/min-isr", why, steps, (topic,), "stops")
 
 
@@ -93,7 +96,7 @@ def _leader_stops() -> Case:
         ReadLog(parked.name),
         ReadLog(healthy.name),
     )
-    why = "the leader stops: what waits there, who leads then, and a partition that nobody leads until it is back"
+    why = "the leader stops: parked requests, the new leader, and a partition without a leader until it returns"
     return Case("stopped/leader", why, steps, (parked, healthy, lonely), "stops")
 
 

@@ -84,7 +84,7 @@ def _over_the_wire() -> Case:
     )
     return Case(
         "throttles/wire",
-        "a follower that is out of sync gets nothing from a leader that gave too much, and waits for nothing in vain",
+        "an out-of-sync follower gets nothing from a leader above its rate, and its parked Fetch expires",
         (
             *warm(topic.name, other.name),
             Pause(1_000),
@@ -129,9 +129,9 @@ def _over_the_wire() -> Case:
     )
 
 
-_AT_ONCE = "a leader notes empty answers too: of what one has given in eleven seconds there is room for two fetches"
-_FETCH_BY_FETCH = "a replica that comes takes a fetch at once and the next when the rate allows it"
-_NOT_LISTED = "a replica that comes is not held back by a list that names another one"
+_AT_ONCE = "a leader records empty responses too: the bytes of eleven seconds leave room for two fetches"
+_FETCH_BY_FETCH = "a new replica gets one fetch at once, and the next when the rate allows it"
+_NOT_LISTED = "a new replica is not throttled by a list that names another one"
 
 CASES: list[Case] = [
     _reassigned("leader-all", _AT_ONCE, "leader", "*"),

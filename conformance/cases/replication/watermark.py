@@ -36,7 +36,10 @@ def _expires() -> Case:
         fetch(topic.name, 1, max_wait_ms=9_000, min_bytes=0, correlation_id=6),
         fetch(topic.name, 1, partition=4, max_wait_ms=9_000, correlation_id=7),
     )
-    why = "nothing comes: an empty answer after max_wait_ms, or what there is; errors and min_bytes 0 at once"
+    why = (
+        "nothing arrives: after max_wait_ms the response is empty or has the available records; errors and "
+        "min_bytes 0 complete at once"
+    )
     timed = (At(1, 150), At(2, 300), At(3, 450), At(4, 450), At(5, 450), At(6, 450), At(7, 450))
     return Case("long-poll/expires", why, (*warm(topic.name), Send(frames), Settle()), (topic,), "one", timed)
 
@@ -54,7 +57,7 @@ def _min_bytes() -> Case:
         Settle("b"),
         Settle(),
     )
-    why = "the second produce brings what the first did not: min_bytes"
+    why = "min_bytes: the first Produce is not enough, the second one completes the Fetch"
     return Case("long-poll/min-bytes", why, steps, (topic,), "one", (At(1, 200, 1_000),))
 
 
@@ -77,7 +80,7 @@ def _frozen_watermark() -> Case:
         Send(after, "c"),
         Settle("c"),
     )
-    why = "nobody reads above the watermark while a follower is frozen, and everybody after the thaw"
+    why = "no consumer reads above the high watermark while a follower is frozen; after the thaw all do"
     return Case("watermark/frozen", why, steps, (topic,), "three", (At(2, 150), At(5, 150)))
 
 
@@ -91,7 +94,7 @@ def _waits_for_the_thaw() -> Case:
         Thaw(3),
         Settle(),
     )
-    why = "a fetch at the watermark waits, with records behind it, until the follower is back"
+    why = "a Fetch at the high watermark is parked until the follower returns, although there are records above it"
     return Case(
         "watermark/long-poll-until-thaw", why, while_frozen(topic.name, *steps), (topic,), "three", (At(2, 150, 1_000),)
     )
@@ -106,7 +109,7 @@ def _follower_reads() -> Case:
         Send((fetch(topic.name, 0, version=11), fetch(topic.name, 1, version=12, correlation_id=2)), "f", 2),
         Settle("f"),
     )
-    why = "a consumer at a follower that has more sees no more than the watermark either"
+    why = "a consumer at a follower with more records does not read above the high watermark either"
     return Case("watermark/at-a-follower", why, while_frozen(topic.name, *steps), (topic,), "three")
 
 
@@ -127,7 +130,7 @@ def _duplicate_while_parked() -> Case:
         Settle(),
         Settle("b"),
     )
-    why = "the duplicate of a batch that still waits, then the next one: the same base offset twice, one record each"
+    why = "a duplicate of a parked batch, then the next batch: the same base offset twice, each record once"
     return Case("duplicate/while-parked", why, while_frozen(topic.name, *steps), (topic,), "three", (At(1, 200),))
 
 
@@ -139,7 +142,7 @@ def _duplicate_times_out() -> Case:
         produce(topic.name, record, acks=1, correlation_id=3),
         produce(topic.name, record, acks=0, correlation_id=4),
     )
-    why = "a retry of what timed out times out as well, with the same base offset; acks=1 is answered with it at once"
+    why = "a retry of a timed-out batch times out too, with the same base offset; acks=1 gets it at once"
     timed = (At(1, 150), At(2, 300), At(3, 300))
     return Case("duplicate/times-out", why, while_frozen(topic.name, Send(frames), Settle()), (topic,), "three", timed)
 
@@ -161,7 +164,7 @@ def _gap_while_parked() -> Case:
         Thaw(3),
         Settle(),
     )
-    why = "sequences are judged against what waits: 45 for a gap and for a part, at once"
+    why = "sequences are checked against parked batches: OUT_OF_ORDER_SEQUENCE_NUMBER for a gap and for a part, at once"
     timed = (At(1, 0, conn="b"), At(2, 0, conn="b"))
     return Case("duplicate/gap-while-parked", why, while_frozen(topic.name, *steps), (topic,), "three", timed)
 
@@ -182,14 +185,21 @@ def _duplicate_at_the_new_leader() -> Case:
         Settle("b"),
         ReadLog(topic.name, broker=2),
     )
-    why = "told 6, the producer tries the new leader, which has the record from the old one: no second copy"
+    why = (
+        "after NOT_LEADER_OR_FOLLOWER the producer retries at the new leader, which has the record already: no "
+        "second copy"
+    )
     return Case("duplicate/new-leader", why, steps, (topic,), "three")
 
 
 CASES = [
     *(
         _woken(
-            f"acks-{acks}-v{version}", "a fetch that waits is woken when the watermark moves", acks, replicas, version
+            f"acks-{acks}-v{version}",
+            "a parked Fetch completes when the high watermark advances",
+            acks,
+            replicas,
+            version,
         )
         for acks, replicas, version in ((-1, 1, 11), (1, 1, 4), (0, 1, 12), (-1, 3, 17), (1, 3, 13), (0, 3, 11))
     ),

@@ -121,7 +121,7 @@ _MANAGED = [
     *(
         _managed(
             f"create-errors-v{version}",
-            "AclApis and AclControlManager.validateNewAcl",
+            "errors of AclApis and AclControlManager.validateNewAcl",
             create_acls(*_BAD, version=version),
             _describe(host_filter="acl-bad"),
             _delete(_filter(host_filter="acl-bad"), _filter(principal_filter="User:acl-bad")),
@@ -131,7 +131,7 @@ _MANAGED = [
     *(
         _managed(
             f"create-network-{number}",
-            "AclControlManager.validateHostPattern",
+            "valid and invalid hosts and networks (AclControlManager.validateHostPattern)",
             create_acls(_GOOD | {"principal": f"User:acl-network-{number}", "host": host}),
             _describe(principal_filter=f"User:acl-network-{number}"),
         )
@@ -140,7 +140,7 @@ _MANAGED = [
     *(
         _managed(
             f"create-any-{what}",
-            "the constructors of ResourcePattern and AccessControlEntry fail",
+            "the constructors of ResourcePattern and AccessControlEntry throw",
             create_acls(_GOOD, _GOOD | {field: code}),
             _describe(host_filter="acl-bad"),
         )
@@ -150,7 +150,7 @@ _MANAGED = [
     *(
         _managed(
             f"create-type-0-{field}",
-            "CreateAclsRequest.validate fails, which ends the connection",
+            "CreateAclsRequest.validate throws, and the connection is closed",
             create_acls(_GOOD, _GOOD | {field: 0}),
         )
         for field in ("resource_type", "operation")
@@ -158,7 +158,7 @@ _MANAGED = [
     *(
         _managed(
             f"describe-{what}",
-            "ResourcePatternFilter and AccessControlEntryFilter",
+            "filters of ACLs (ResourcePatternFilter, AccessControlEntryFilter)",
             create_acls(*_OF_FILTERS),
             *(_describe(version, **values) for version in _VERSIONS),
         )
@@ -167,7 +167,7 @@ _MANAGED = [
     *(
         _managed(
             f"delete-{what}",
-            "ResourcePatternFilter and AccessControlEntryFilter",
+            "filters of ACLs (ResourcePatternFilter, AccessControlEntryFilter)",
             create_acls(*_OF_FILTERS),
             _delete(_filter(**values), _filter(**values), version=1 + number % 3),
             _describe(principal_filter="User:acl-f"),
@@ -258,7 +258,7 @@ def _parked_fetch() -> Case:
     host = host_of(name)
     return acl_case(
         name,
-        "a Fetch that waits was allowed when it came; the next one is not (handleFetchRequest)",
+        "a parked Fetch keeps the permissions that it had; the next Fetch is denied (handleFetchRequest)",
         grants=f"TOPIC {topic.name} READ",
         topics=(topic,),
         before=(Send((fetch(topic.name, max_wait_ms=8_000, correlation_id=5),), CLIENT, host=host), Pause(300)),
@@ -277,7 +277,7 @@ def _session() -> Case:
     wanted: Partitions = {topic.name: {0: 0, 1: 0}}
     return acl_case(
         name,
-        "each request of a session is checked again (handleFetchRequest)",
+        "each request of a fetch session is authorized again (handleFetchRequest)",
         session_steps.fetch(1, wanted),
         session_steps.fetch(2, id=ONE, epoch=1),
         grants=f"TOPIC {topic.name} READ",
@@ -298,7 +298,7 @@ def _unauthorized_session() -> Case:
     host = host_of(name)
     return acl_case(
         name,
-        "a session may have partitions that may not be read yet",
+        "a fetch session may contain partitions that the client may not read yet",
         session_steps.fetch(1, {topic.name: {0: 0}}),
         session_steps.fetch(2, id=ONE, epoch=1),
         topics=(topic,),

@@ -44,7 +44,9 @@ def _case(denied: Denied, version: int) -> Case:
     values = _with_topic(shared, topic)
     grants = denied.grants.replace(THERE, topic.name)
     frame = request(denied.api_key, version, values)
-    why = f"the client may do {denied.grants or 'nothing'}; the error and its place are KafkaApis' or ControllerApis'"
+    why = (
+        f"permissions: {denied.grants or 'none'}; the same errors as in KafkaApis or ControllerApis, in the same places"
+    )
     topics = (topic,) if values != shared else ()
     looks: tuple[Step, ...] = (ReadLog(topic.name),) if denied.api_key == _PRODUCE else ()
     if denied.api_key in _LOOKS:

@@ -33,7 +33,7 @@ def _list_groups(what: str, grants: str) -> Case:
     groups = [f"acl-list-{what}-{number}" for number in (1, 2)]
     return acl_case(
         f"authorized-parts/list-groups-{what}",
-        "handleListGroupsRequest: groups that may not be described are left out",
+        "handleListGroupsRequest: groups without DESCRIBE permission are left out",
         *(list_groups(version=version) for version in (0, 4, 5)),
         grants=grants.format(groups[0]),
         topics=(topic,),
@@ -47,7 +47,7 @@ def _offset_fetch(what: str, grants: str) -> Case:
     named = [(topic.name, (0,)) for topic in topics]
     return acl_case(
         f"authorized-parts/offset-fetch-{what}",
-        "fetchAllOffsetsForGroup leaves topics out, fetchOffsetsForGroup has an error for them",
+        "fetchAllOffsetsForGroup leaves out topics, fetchOffsetsForGroup returns an error for them",
         *(offset_fetch({group: None}, version=version) for version in (2, 7, 8, 10)),
         *(offset_fetch({group: named}, version=version) for version in (2, 8, 10)),
         offset_fetch({group: None}, version=9, require_stable=True),
@@ -61,7 +61,7 @@ def _group_operations(what: str, grants: str) -> Case:
     topic, group = Topic(f"acl-operations-{what}"), f"acl-operations-{what}"
     return acl_case(
         f"authorized-parts/describe-groups-{what}",
-        "AuthHelper.authorizedOperations",
+        "authorized operations in the response (AuthHelper.authorizedOperations)",
         *(describe_groups([group], version=version, operations=True) for version in (3, 5, 6)),
         grants=grants.format(group),
         topics=(topic,),
@@ -73,7 +73,7 @@ def _consumers(what: str, grants: str) -> Case:
     topic, group = Topic(f"acl-consumers-{what}"), f"acl-consumers-{what}"
     return acl_case(
         f"authorized-parts/consumer-describe-{what}",
-        "handleConsumerGroupDescribe: a group with an assigned topic that may not be described",
+        "handleConsumerGroupDescribe: a group with an assigned topic that the client may not describe",
         *(describe(group, "acl-no-group", version=version, operations=True) for version in (0, 1)),
         grants=grants.format(group, topic.name),
         topics=(topic,),
@@ -88,7 +88,8 @@ def _pattern(what: str, grants: str) -> Case:
     beat = Send((heartbeat(group, _MEMBER, 1),), CLIENT, host=host_of(name)), Settle(CLIENT)
     return acl_case(
         name,
-        "TopicRegexResolver.filterTopicDescribeAuthorizedTopics: a pattern matches what may be described",
+        "TopicRegexResolver.filterTopicDescribeAuthorizedTopics: a pattern matches only topics that the client "
+        "may describe",
         join(group, _MEMBER, regex=f"acl-pattern-{what}-.*"),
         grants=grants.format(group, topics[1].name),
         topics=topics,
@@ -103,7 +104,7 @@ def _commit(what: str, grants: str) -> Case:
     offsets = [(topic.name, index, 7) for topic in topics for index in (0, 3)]
     return acl_case(
         f"authorized-parts/offset-commit-{what}",
-        "handleOffsetCommitRequest: what may be read is committed",
+        "handleOffsetCommitRequest: only offsets of topics that the client may read are committed",
         *(offset_commit(group, offsets, version=version) for version in (2, 8, 9, 10)),
         grants=grants.format(group, topics[0].name),
         topics=topics,
@@ -117,7 +118,7 @@ def _delete_groups() -> Case:
     groups = [f"acl-delete-groups-{number}" for number in (1, 2)]
     return acl_case(
         "authorized-parts/delete-groups",
-        "handleDeleteGroupsRequest: the one that may be deleted is",
+        "handleDeleteGroupsRequest: only the group that the client may delete is deleted",
         delete_groups([*groups, "acl-delete-groups-3"]),
         grants=f"GROUP {groups[1]} DELETE",
         topics=(topic,),
@@ -135,7 +136,7 @@ def _transactions(what: str, grants: str) -> Case:
         begun += (Send((frame,), ADMIN), Settle(ADMIN))
     return acl_case(
         f"transactions-acls/{what}",
-        "handleDescribeTransactionsRequest, handleListTransactionsRequest",
+        "transactions without permission (handleDescribeTransactionsRequest, handleListTransactionsRequest)",
         describe_transactions(*ids),
         list_transactions(version=1, states=("Ongoing",)),
         grants=grants.format(ids[0], topics[0].name),
@@ -150,7 +151,7 @@ def _allowed() -> Case:
     topic, group, transactional_id = Topic("acl-allowed"), "acl-allowed", "acl-allowed"
     return acl_case(
         "authorized-parts/all-allowed",
-        "what is granted by prefix and by name is done",
+        "all parts are allowed, by prefixed and literal ACLs",
         offset_commit(group, [(topic.name, 0, 3)]),
         offset_fetch({group: None}),
         describe_groups([group], operations=True),

@@ -98,7 +98,7 @@ _BAD_USERS = {
 CASES: list[Case] = [
     _case(
         "scram/kept",
-        "credentials are kept and described, without what is secret; deleted; deleted again",
+        "credentials are stored and described without secrets; deleted; deleted again",
         _scram(None),
         _scram("a", correlation_id=2),
         _alter_scram([_upsert("a"), _upsert("a", _SHA_512, 8192), _upsert("b", iterations=16384)], correlation_id=3),
@@ -122,7 +122,7 @@ CASES: list[Case] = [
     *(
         _case(
             f"scram/{what}",
-            "what a credential may be (ScramControlManager, KafkaApis)",
+            "valid and invalid credentials (ScramControlManager, KafkaApis)",
             _alter_scram(users),
             _scram(None, correlation_id=2),
             _alter_scram((), [("u", _SHA_256)], correlation_id=3),
@@ -133,7 +133,7 @@ CASES: list[Case] = [
     *(
         _sent(
             f"delegation-token/v{version}",
-            "over PLAINTEXT nobody can have a token; none is described",
+            "over PLAINTEXT a client cannot get a token, and none is described",
             request(
                 38,
                 version,
@@ -166,7 +166,7 @@ CASES: list[Case] = [
     *(
         _sent(
             f"acls/v{version}",
-            "no authorizer is configured",
+            "the broker has no authorizer",
             request(29, version, _FILTER, 1),
             request(30, version, {"creations": [_ACL, _ACL | {"resource_name": "u"}]}, 2),
             request(30, version, {"creations": []}, 3),
@@ -178,7 +178,7 @@ CASES: list[Case] = [
     *(
         _sent(
             f"acls/describe-{what}",
-            "filters that cannot be",
+            "invalid filters",
             request(29, 3, _FILTER | values, 1),
         )
         for what, values in {
@@ -192,7 +192,7 @@ CASES: list[Case] = [
     *(
         _sent(
             f"acls/create-{what}",
-            "entries that cannot be",
+            "invalid entries",
             request(30, 3, {"creations": [_ACL | values]}, 1),
         )
         for what, values in _BAD_ACLS.items()

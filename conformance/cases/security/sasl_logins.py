@@ -74,14 +74,28 @@ _PLAIN_BAD = {
 }
 _PLAIN = [
     *(
-        _good(f"plain/{what}-v{version}", "PlainSaslServer", "PLAIN", [token], version)
+        _good(
+            f"plain/{what}-v{version}", "PLAIN: valid and invalid logins (PlainSaslServer)", "PLAIN", [token], version
+        )
         for what, token in _PLAIN_GOOD.items()
         for version in range(3)
     ),
-    *(_good(f"plain/{what}-bare", "PlainSaslServer", "PLAIN", [token], _BARE) for what, token in _PLAIN_GOOD.items()),
-    *(_bad(f"plain/{what}", "PlainSaslServer", "PLAIN", [token]) for what, token in _PLAIN_BAD.items()),
     *(
-        _bad(f"plain/{what}-v{version}", "PlainSaslServer", "PLAIN", [_PLAIN_BAD[what]], version)
+        _good(f"plain/{what}-bare", "PLAIN: valid and invalid logins (PlainSaslServer)", "PLAIN", [token], _BARE)
+        for what, token in _PLAIN_GOOD.items()
+    ),
+    *(
+        _bad(f"plain/{what}", "PLAIN: valid and invalid logins (PlainSaslServer)", "PLAIN", [token])
+        for what, token in _PLAIN_BAD.items()
+    ),
+    *(
+        _bad(
+            f"plain/{what}-v{version}",
+            "PLAIN: valid and invalid logins (PlainSaslServer)",
+            "PLAIN",
+            [_PLAIN_BAD[what]],
+            version,
+        )
         for what in ("wrong-password", "empty")
         for version in (0, 1, _BARE)
     ),
@@ -117,7 +131,7 @@ def _scram(name: str, first: bytes, final: SaslFinal | bytes | None, mechanism: 
     if final is not None:
         steps += [Hear(1), _send(_token(final, version, 3)) if isinstance(final, bytes) else final]
     steps += [Hear(1), ends] if isinstance(ends, Settle) else [ends]
-    return Case(f"sasl-scram/{name}", "ScramSaslServer", tuple(steps), box="sasl")
+    return Case(f"sasl-scram/{name}", "SCRAM: valid and invalid logins (ScramSaslServer)", tuple(steps), box="sasl")
 
 
 def _scram_login(
@@ -256,36 +270,59 @@ _OAUTH_BAD = {
 }
 _ERROR_SEEN = b"\x01"
 _OAUTH = [
-    *(_good(f"oauth/{what}", "OAuthBearerSaslServer", "OAUTHBEARER", [token]) for what, token in _OAUTH_GOOD.items()),
     *(
-        _good(f"oauth/right-v{version}", "OAuthBearerSaslServer", "OAUTHBEARER", [_OAUTH_GOOD["right"]], version)
+        _good(f"oauth/{what}", "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)", "OAUTHBEARER", [token])
+        for what, token in _OAUTH_GOOD.items()
+    ),
+    *(
+        _good(
+            f"oauth/right-v{version}",
+            "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)",
+            "OAUTHBEARER",
+            [_OAUTH_GOOD["right"]],
+            version,
+        )
         for version in (0, 1)
     ),
-    _good("oauth/right-bare", "OAuthBearerSaslServer", "OAUTHBEARER", [_OAUTH_GOOD["right"]], _BARE),
+    _good(
+        "oauth/right-bare",
+        "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)",
+        "OAUTHBEARER",
+        [_OAUTH_GOOD["right"]],
+        _BARE,
+    ),
     *(
-        _bad(f"oauth/{what}", "OAuthBearerUnsecuredJws", "OAUTHBEARER", [_bearer(token), _ERROR_SEEN])
+        _bad(
+            f"oauth/{what}",
+            "OAUTHBEARER: unsigned tokens (OAuthBearerUnsecuredJws)",
+            "OAUTHBEARER",
+            [_bearer(token), _ERROR_SEEN],
+        )
         for what, token in _OAUTH_REFUSED.items()
     ),
     *(
         _bad(
             f"oauth/expired-v{version}",
-            "OAuthBearerSaslServer",
+            "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)",
             "OAUTHBEARER",
             [_bearer(_OAUTH_REFUSED["expired"]), _ERROR_SEEN],
             version,
         )
         for version in (0, 1, _BARE)
     ),
-    *(_bad(f"oauth/{what}", "OAuthBearerSaslServer", "OAUTHBEARER", [token]) for what, token in _OAUTH_BAD.items()),
+    *(
+        _bad(f"oauth/{what}", "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)", "OAUTHBEARER", [token])
+        for what, token in _OAUTH_BAD.items()
+    ),
     _good(
         "oauth/right-after-expired",
-        "OAuthBearerSaslServer",
+        "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)",
         "OAUTHBEARER",
         [_bearer(_OAUTH_REFUSED["expired"]), _OAUTH_GOOD["right"]],
     ),
     _bad(
         "oauth/garbage-after-expired",
-        "OAuthBearerSaslServer",
+        "OAUTHBEARER: valid and invalid logins (OAuthBearerSaslServer)",
         "OAUTHBEARER",
         [_bearer(_OAUTH_REFUSED["expired"]), b"\x02"],
     ),
@@ -294,7 +331,7 @@ _OAUTH = [
 # What may come when.
 
 _LOGIN = (_handshake("PLAIN"), _token(b"\0alice\0secret"))
-_SASL_STATE = "SaslServerAuthenticator: what may come when"
+_SASL_STATE = "which requests are allowed in which SASL state (SaslServerAuthenticator)"
 
 
 def _ends(name: str, *sends: Sequence[bytes]) -> Case:
@@ -366,7 +403,12 @@ _OTHER_LOGIN = (_handshake("PLAIN"), _token(b"\0bob\0word"))
 
 def _session(name: str, *steps: Step) -> Case:
     begin = (_send(*_LOGIN[:1]), Hear(1), _send(*_LOGIN[1:]), Hear(1))
-    return Case(f"sasl-sessions/{name}", "KIP-368: KafkaChannel, ReauthInfo", (*begin, *steps), box="sasl-sessions")
+    return Case(
+        f"sasl-sessions/{name}",
+        "sessions and re-authentication (KIP-368: KafkaChannel, ReauthInfo)",
+        (*begin, *steps),
+        box="sasl-sessions",
+    )
 
 
 _AGAIN = (_send(_LOGIN[0]), Hear(1), _send(_LOGIN[1]), Hear(1))

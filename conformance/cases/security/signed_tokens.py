@@ -13,7 +13,7 @@ _HANDSHAKE, _AUTHENTICATE = 17, 36
 _LISTENER = "SASL_PLAINTEXT"
 _NO_LIFETIME, _WITH_LIFETIME = 0, 1  # versions of SaslAuthenticate
 _ERROR_SEEN = b"\x01"  # is sent after a refusal; after a login it is a request that may not come
-_WHY = "BrokerJwtValidator, JwksFileVerificationKeyResolver, jose4j"
+_WHY = "OAUTHBEARER: signed tokens (BrokerJwtValidator, JwksFileVerificationKeyResolver, jose4j)"
 
 
 def _case(name: str, token: str, version: int = _NO_LIFETIME, box: str = "signed") -> Case:

@@ -46,27 +46,34 @@ _OWNER: dict[str, Any] = {"owner_principal_type": "User", "owner_principal_name"
 
 CASES: list[Case] = [
     *(
-        _case(f"create-v{version}", "a token of a day", _create(version), _create(version, 4, renewers=[_RENEWER]))
+        _case(
+            f"create-v{version}",
+            "a token with a lifetime of one day",
+            _create(version),
+            _create(version, 4, renewers=[_RENEWER]),
+        )
         for version in range(1, 4)
     ),
-    _case("create-for-another", "without an authorizer for every owner", _create(3, **_OWNER)),
+    _case("create-for-another", "without an authorizer: a token for any owner", _create(3, **_OWNER)),
     _case(
         "create-for-a-group",
-        "the type of an owner is not checked",
+        "the principal type of an owner is not checked",
         _create(3, owner_principal_type="Group", owner_principal_name="g"),
     ),
-    _case("create-longest", "a lifetime that is not positive is the longest", _create(3, max_lifetime=_NO_PERIOD)),
+    _case("create-longest", "a lifetime of 0 or less is the maximum", _create(3, max_lifetime=_NO_PERIOD)),
     _case("create-short", "a lifetime of one second", _create(3, max_lifetime=timedelta(seconds=1))),
     *(
         _case(
-            f"renewer-of-another-type-v{version}", "a renewer is a User", _create(version, renewers=[_RENEWER, _GROUP])
+            f"renewer-of-another-type-v{version}",
+            "a renewer must have the principal type User",
+            _create(version, renewers=[_RENEWER, _GROUP]),
         )
         for version in range(1, 4)
     ),
     *(
         _case(
             f"unknown-v{version}",
-            "no token has this HMAC",
+            "an unknown HMAC",
             _renew(version),
             _expire(version),
             _expire(version, 6, _NO_PERIOD),
@@ -74,9 +81,7 @@ CASES: list[Case] = [
         for version in range(1, 3)
     ),
     *(
-        _case(
-            f"describe-v{version}", "no token is of these owners", _describe(version, []), _describe(version, _NOBODY)
-        )
+        _case(f"describe-v{version}", "owners without tokens", _describe(version, []), _describe(version, _NOBODY))
         for version in range(1, 4)
     ),
     *(

@@ -92,7 +92,7 @@ def _case(what: str, needed: str) -> Case:
     before = (AwaitCoordinator(names["acl-group"]), AwaitTransaction(names["acl-transaction"]))
     given = {"none": "", "but": but, "exact": exact}
     steps = (step for conn in given for step in asks(conn, frame))
-    return user_case(name, f"needed: {needed}", given, *steps, topics=(topic,), before=before)
+    return user_case(name, f"the API needs {needed}", given, *steps, topics=(topic,), before=before)
 
 
 def _own_grant(text: str, own: Mapping[Any, Any]) -> str:

@@ -88,7 +88,7 @@ def _moves(*conns: str) -> tuple[Step, ...]:
 CASES: list[Case] = [
     _case(
         "create",
-        "KafkaApis.handleCreateTokenRequest: CREATE_TOKENS on the owner; a denial wins",
+        "CREATE_TOKENS on the owner; DENY precedes ALLOW (KafkaApis.handleCreateTokenRequest)",
         lambda names: (
             *asks("alice", _create(names.bob)),
             *asks("carol", _create(names.bob)),
@@ -102,12 +102,12 @@ CASES: list[Case] = [
     ),
     _case(
         "create-by-a-super-user",
-        "a super user makes a token for another one, who alone owns it",
+        "a super user creates a token for another user, which is its only owner",
         lambda names: (*asks("admin", _create(names.bob)), *_looks(names), *_moves("admin", "alice", "bob")),
     ),
     _case(
         "create-for-oneself",
-        "nobody needs a permission for a token of its own, even if all are denied",
+        "a token of one's own needs no permission, even if all are denied",
         lambda names: (*asks("bob", _create(), _create(names.bob)), *asks("alice", _create(names.bob))),
         bob="-" + _ON_BOB + "CREATE_TOKENS; -" + _ON_BOB + "DESCRIBE_TOKENS",
     ),
@@ -134,7 +134,7 @@ CASES: list[Case] = [
     ),
     _case(
         "describe-denied-to-the-owner",
-        "an owner, and a renewer, see the token whatever is denied",
+        "an owner and a renewer can describe the token, even if all are denied",
         lambda names: (
             *asks("bob", _create(None, (names.alice,))),
             *grants((_EVERYBODY, f"-DELEGATION_TOKEN {token_id(1)} DESCRIBE; -USER User:{names.bob} DESCRIBE_TOKENS")),
@@ -143,7 +143,8 @@ CASES: list[Case] = [
     ),
     _case(
         "renew-and-expire",
-        "DelegationTokenControlManager: the owner and its renewers, whatever ACLs allow; not who asked for it",
+        "the owner and its renewers may renew and expire, whatever ACLs say; the requester may not "
+        "(DelegationTokenControlManager)",
         lambda names: (
             *asks("dan", _create(names.bob, (names.carol,))),
             *_moves("alice", "dan", "carol", "bob", "admin"),

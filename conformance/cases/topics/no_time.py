@@ -70,7 +70,7 @@ _TOPICS = {name: Topic(f"no-time-{name}", 2) for name in ("delete", "partitions"
 CASES: list[Case] = [
     _case(
         "create",
-        "7, and nothing is made; where nothing is left to do there is no time needed",
+        "a timeout of 0: REQUEST_TIMED_OUT, and no topic is created; without work to do no time is needed",
         _create(7, "no-time-new", "a/b"),
         _create(4, "no-time-new"),
         _create(7, "no-time-new", checked=True),
@@ -81,7 +81,7 @@ CASES: list[Case] = [
     ),
     _case(
         "delete",
-        "7, and all is there yet",
+        "a timeout of 0: REQUEST_TIMED_OUT, and no topic is deleted",
         _delete(6, "no-time-delete", "no-time-nobody"),
         _delete(4, "no-time-delete"),
         _delete(6, "no-time-delete", "no-time-delete"),
@@ -92,7 +92,7 @@ CASES: list[Case] = [
     ),
     _case(
         "partitions",
-        "7, and there are no more than before",
+        "a timeout of 0: REQUEST_TIMED_OUT, and no partition is added",
         _more(3, "no-time-partitions", "no-time-nobody"),
         _more(0, "no-time-partitions"),
         _more(3, "no-time-partitions", "no-time-partitions"),
@@ -102,7 +102,7 @@ CASES: list[Case] = [
     ),
     _case(
         "elect",
-        "7 for all, or for each",
+        "a timeout of 0: REQUEST_TIMED_OUT for all, or for each partition",
         _elect(2, [("no-time-elect", [0, 1]), ("no-time-nobody", [0])]),
         _elect(0, [("no-time-elect", [0])]),
         _elect(1, [("no-time-elect", [0])]),
@@ -113,7 +113,7 @@ CASES: list[Case] = [
     ),
     _case(
         "alter-reassignments",
-        "7 for all",
+        "a timeout of 0: REQUEST_TIMED_OUT for all",
         _alter(1, ("no-time-alter", [0, 1]), ("no-time-nobody", [0])),
         _alter(0, ("no-time-alter", [0])),
         _alter(1),
@@ -122,7 +122,7 @@ CASES: list[Case] = [
     ),
     _case(
         "list-reassignments",
-        "7 for all",
+        "a timeout of 0: REQUEST_TIMED_OUT for all",
         _list([("no-time-list", [0, 1]), ("no-time-nobody", [0])]),
         _list(None),
         _list([]),

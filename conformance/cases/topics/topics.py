@@ -105,7 +105,7 @@ def _versions() -> list[Case]:
         cases.append(
             _case(
                 f"create/v{version}",
-                "made, made again, only checked, a bad name, no partitions, too many replicas, defaults",
+                "created, created again, validateOnly, an invalid name, no partitions, too many replicas, defaults",
                 create_topics([_new(good, 2)], version=version),
                 create_topics([_new(good, 2)], version=version, correlation_id=2),
                 create_topics([_new(checked)], version=version, correlation_id=3, validate_only=True),
@@ -120,7 +120,7 @@ def _versions() -> list[Case]:
         cases.append(
             _case(
                 f"delete/v{version}",
-                "gone, gone already, unknown, twice",
+                "deleted, deleted again, unknown, twice",
                 delete_topics([topic.name], version=version),
                 delete_topics([topic.name, "delete-nobody"], version=version, correlation_id=2),
                 delete_topics(["delete-nobody", "delete-nobody"], version=version, correlation_id=3),
@@ -133,18 +133,21 @@ def _versions() -> list[Case]:
 
 CASES: list[Case] = [
     *_versions(),
-    *(_create(f"name-{what}", "a name that cannot be: 17", _new(name)) for what, name in _BAD_NAMES.items()),
-    _create("name-249", "the longest name", _new("y" * 249)),
-    _create("internal", "an internal name is one that may be", _new("__share_group_state")),
     *(
-        _create(f"partitions-{count}", "a number of partitions", _new(f"create-p{count}", count))
+        _create(f"name-{what}", "an invalid name: INVALID_TOPIC_EXCEPTION", _new(name))
+        for what, name in _BAD_NAMES.items()
+    ),
+    _create("name-249", "the longest name", _new("y" * 249)),
+    _create("internal", "the name of an internal topic is allowed", _new("__share_group_state")),
+    *(
+        _create(f"partitions-{count}", "valid and invalid numbers of partitions", _new(f"create-p{count}", count))
         for count in (0, -1, -2)
     ),
-    _create("partitions-many", "more than one request may ask for", _new("create-many", 10_001)),
+    _create("partitions-many", "more partitions than one request may create", _new("create-many", 10_001)),
     *(
         _create(
             f"records-{what}",
-            f"one request may make 10,000 records in the metadata log, and these are {1 + 1 + partitions + 2}"
+            f"one request may write 10,000 records to the metadata log, and this one writes {1 + 1 + partitions + 2}"
             " (QuorumController.MAX_RECORDS_PER_USER_OP)",
             _configured(f"create-records-{what}", retention_ms="1") | {"num_partitions": partitions},
             _new(f"create-records-{what}-2"),
@@ -154,28 +157,41 @@ CASES: list[Case] = [
         for what, partitions in (("enough", 9_996), ("many", 9_997))
     ),
     *(
-        _create(f"replicas-{count}", "a number of replicas", _new(f"create-r{count}", 1, count))
+        _create(f"replicas-{count}", "valid and invalid replication factors", _new(f"create-r{count}", 1, count))
         for count in (0, -1, -2, 2)
     ),
     _create("replicas-three", "more replicas than brokers", _new("create-three", 1, 4), box="three"),
     *(
-        _create(f"config-{what}", "a setting (LogConfig.validate)", _configured(f"create-config-{what}", **configs))
+        _create(
+            f"config-{what}",
+            "valid and invalid settings (LogConfig.validate)",
+            _configured(f"create-config-{what}", **configs),
+        )
         for what, configs in _CONFIGS.items()
     ),
     _create(
         "config-twice",
-        "of a setting that is named twice the last counts",
+        "one setting twice: the last one counts",
         _new("create-config-twice", configs=[{"name": "retention.ms", "value": value} for value in ("1", "2")]),
     ),
     _create(
-        "duplicate", "one name twice in one request: 42", _new("create-dup"), _new("create-dup"), _new("create-single")
+        "duplicate",
+        "one name twice in one request: INVALID_REQUEST",
+        _new("create-dup"),
+        _new("create-dup"),
+        _new("create-single"),
     ),
     _create(
-        "several", "each topic on its own", _new("create-s1"), _new("a/b"), _new("create-s2", 0), _new("create-s3", 2)
+        "several",
+        "each topic gets its own result",
+        _new("create-s1"),
+        _new("a/b"),
+        _new("create-s2", 0),
+        _new("create-s3", 2),
     ),
     _case(
         "create/existing",
-        "it is there: 36",
+        "an existing topic: TOPIC_ALREADY_EXISTS",
         create_topics([_new(_EXISTING.name)]),
         create_topics([_new(_EXISTING.name)], correlation_id=2, validate_only=True),
         create_topics([_new(_EXISTING.name, 0)], correlation_id=3),
@@ -183,13 +199,13 @@ CASES: list[Case] = [
     ),
     _case(
         "create/collides",
-        "a name that differs in . and _ alone: 17",
+        "a name that differs only in . and _: INVALID_TOPIC_EXCEPTION",
         create_topics([_new("create-collides_a")]),
         create_topics([_new("create-new.x"), _new("create-new_x")], correlation_id=2),
         topics=(_COLLIDES,),
     ),
     *(
-        _create(f"assigned-{what}", "replicas by hand", topic, box="three")
+        _create(f"assigned-{what}", "manual assignments", topic, box="three")
         for what, topic in {
             "good": _assigned("create-a-good", (0, [2, 3]), (1, [3, 1])),
             "out-of-order": _assigned("create-a-order", (1, [2]), (0, [1])),
@@ -209,14 +225,14 @@ CASES: list[Case] = [
     _case("create/nothing", "a request without topics", create_topics([])),
     _case(
         "delete/some",
-        "each topic on its own, and gone from the metadata",
+        "each topic gets its own result, and is removed from the metadata",
         delete_topics([_DELETED[0].name, "delete-nobody", _DELETED[1].name, "a/b", ""]),
         metadata([topic.name for topic in _DELETED], 9, 2),
         topics=_DELETED,
     ),
     _case(
         "delete/twice",
-        "one name twice in one request: 42, and it stays",
+        "one name twice in one request: INVALID_REQUEST, and the topic stays",
         delete_topics([_TWICE.name, _TWICE.name]),
         metadata([_TWICE.name], 9, 2),
         topics=(_TWICE,),
@@ -234,7 +250,7 @@ CASES: list[Case] = [
     ),
     _case(
         "delete/name-and-id",
-        "both for one topic: 42; the same topic by name and by id: 42",
+        "both name and id for one topic: INVALID_REQUEST; the same topic by name and by id: INVALID_REQUEST",
         _delete_v6([(_BOTH[0].name, _BOTH[0].placeholder)]),
         _delete_v6([(_BOTH[1].name, None), (None, _BOTH[1].placeholder)], 2),
         topics=_BOTH,

@@ -164,12 +164,22 @@ def _too_new(txn: Txn) -> Sequence[Step]:
 
 CASES: list[Case] = [
     *both("add-versions", "each version, and its errors", _versions, partitions=6, versions=(1, 2)),
-    *both("add-unknown", "a partition that is not there: 3, and 55 for the others", _unknown),
-    *both("add-nothing", "no partitions, and those that are added already", _nothing),
-    *both("add-nobody", "of an id that nobody began, and that others have", _never_begun),
-    *both("add-verify", "verifyOnly (KIP-890)", _verify, partitions=2),
-    *both("add-batched", "several transactions at once", _batched, partitions=2),
-    *both("add-more", "more partitions in an open transaction", _more, partitions=3, versions=(1, 2)),
-    *both("add-too-new", "a client of version 2 where there is version 0", _too_new, partitions=2, versions=(0,)),
-    *both("add-internal", "topics that are the brokers' own", _internal, partitions=0),
+    *both(
+        "add-unknown",
+        "an unknown partition gets UNKNOWN_TOPIC_OR_PARTITION, the others OPERATION_NOT_ATTEMPTED",
+        _unknown,
+    ),
+    *both("add-nothing", "no partitions, and partitions that are already in the transaction", _nothing),
+    *both("add-nobody", "a transactional id without InitProducerId; then wrong epochs and producer ids", _never_begun),
+    *both("add-verify", "verifyOnly: partitions are only checked (KIP-890)", _verify, partitions=2),
+    *both("add-batched", "several transactions in one request", _batched, partitions=2),
+    *both("add-more", "partitions are added to an open transaction", _more, partitions=3, versions=(1, 2)),
+    *both(
+        "add-too-new",
+        "a client of transaction version 2 on a cluster of version 0",
+        _too_new,
+        partitions=2,
+        versions=(0,),
+    ),
+    *both("add-internal", "internal topics", _internal, partitions=0),
 ]

@@ -52,7 +52,10 @@ def _cases() -> Iterator[Case]:
                 ReadLog(txn.topic),
             ]
             topic = Topic(txn.topic, configs=_CONFIGS | more)
-            why = "records that were aborted go, marks stay as long as somebody may have to know (Cleaner.cleanInto)"
+            why = (
+                "aborted records are removed; transaction markers stay as long as a consumer may need them "
+                "(Cleaner.cleanInto)"
+            )
             yield Case(f"compaction/transactions-{what}-v{version}", why, tuple(steps), (topic,), _box(version))
 
 

@@ -151,21 +151,26 @@ def _epochs(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("end-commit", "two partitions, three batches: marks behind them", _commit, partitions=2),
-    *both("end-abort", "the same aborted", _abort, partitions=2),
-    *both("end-several", "one transaction after the other", _several),
-    *both("end-empty", "the end of nothing", _empty, partitions=0),
-    *both("end-twice", "a commit again: what became of it, or 48", _twice),
-    *both("end-twice-aborted", "an abort again", _twice_aborted),
-    *both("end-next", "an abort of what was never begun gives an epoch (KIP-890)", _next_aborted, versions=(2,)),
-    *both("end-wrong", "ids and epochs of others", _wrong),
+    *both("end-commit", "two partitions, three batches: each partition gets a COMMIT marker", _commit, partitions=2),
+    *both("end-abort", "two partitions, three batches: each partition gets an ABORT marker", _abort, partitions=2),
+    *both("end-several", "several transactions one after the other", _several),
+    *both("end-empty", "EndTxn of a transaction without partitions", _empty, partitions=0),
+    *both("end-twice", "a repeated commit: its result again, or INVALID_TXN_STATE", _twice),
+    *both("end-twice-aborted", "a repeated abort", _twice_aborted),
+    *both("end-next", "an abort without a transaction returns a new epoch (KIP-890)", _next_aborted, versions=(2,)),
+    *both("end-wrong", "producer ids and epochs of other producers", _wrong),
     *both("end-versions", "each version", _versions, versions=(1, 2)),
-    *both("end-mixed", "a client of version 1 on a cluster of 2, and the other way round", _mixed, versions=(1, 2)),
+    *both(
+        "end-mixed",
+        "a client of transaction version 1 on a cluster of version 2, and the other way round",
+        _mixed,
+        versions=(1, 2),
+    ),
     *both(
         "end-unwritten",
-        "partitions that were only added have a mark all the same",
+        "partitions that were added without records get a marker too",
         _deleted,
         partitions=2,
     ),
-    *both("end-unbegun", "ids that were not begun", _epochs, partitions=0),
+    *both("end-unbegun", "EndTxn of an unknown transactional id, and of one with wrong epochs", _epochs, partitions=0),
 ]

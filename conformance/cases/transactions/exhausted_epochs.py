@@ -173,14 +173,18 @@ def _behind_the_fence(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both_three("exhausted-init", "epochs are used up: another producer id", _exhausted_init),
-    *both_three("exhausted-goes-on", "the same with the last epoch told (KIP-360)", _exhausted_goes_on),
-    *both_three("exhausted-again", "the last epoch, asked for twice", _exhausted_again),
+    *both_three("exhausted-init", "after the last epoch the coordinator assigns another producer id", _exhausted_init),
+    *both_three("exhausted-goes-on", "InitProducerId with the last epoch in the request (KIP-360)", _exhausted_goes_on),
+    *both_three("exhausted-again", "InitProducerId with the last epoch, repeated", _exhausted_again),
     *both_three("exhausted-end", "a commit with the last epoch", _exhausted_end),
     *both_three("exhausted-abort", "an abort with the last epoch", _exhausted_abort),
-    *both_three("exhausted-empty", "an abort of nothing with the last epoch", _exhausted_empty),
+    *both_three("exhausted-empty", "an abort without a transaction, with the last epoch", _exhausted_empty),
     *both_three("exhausted-fence", "an open transaction of the last epoch is fenced", _exhausted_fence),
-    *both_three("exhausted-mine", "the same by its producer", _exhausted_mine),
-    *both_three("exhausted-timeout", "a transaction of the last epoch runs out of time", _exhausted_timeout),
-    *both_three("exhausted-fenced", "the epoch of the fence", _behind_the_fence),
+    *both_three(
+        "exhausted-mine",
+        "an open transaction of the last epoch is aborted by InitProducerId of its own producer",
+        _exhausted_mine,
+    ),
+    *both_three("exhausted-timeout", "a transaction of the last epoch times out", _exhausted_timeout),
+    *both_three("exhausted-fenced", "the epoch after the last one, which no producer has", _behind_the_fence),
 ]

@@ -141,15 +141,29 @@ def _many(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("init-versions", "an id in each version, and again", _versions, partitions=0),
-    *both("init-again", "epochs grow; KIP-360: who tells what it has goes on", _again, partitions=0),
-    *both("init-times", "time-outs that are none, and too long ones: 50", _times, partitions=0),
-    *both("init-other-timeout", "the last one who asks decides how long", _other_timeout, partitions=0),
-    *both("init-unknown", "an id that a producer has, of a transactional id that nobody knows", _unknown, partitions=0),
-    *both("init-halves", "half of an id and epoch, no transactional id: 42", _halves, partitions=0),
-    *both("init-while-open", "an open transaction is aborted first: 51, then the epoch behind the fence", _while_open),
-    *both("init-while-mine", "the same by the producer itself (KIP-360)", _while_mine_is_open),
-    *both("init-after-end", "epochs behind a commit", _after_end),
-    *both("init-two-phase", "InitProducerId v6 (KIP-939)", _two_phase, partitions=0),
-    *both("init-names", "transactional ids are any text", _many, partitions=0),
+    *both("init-versions", "a producer id in each version, and again", _versions, partitions=0),
+    *both(
+        "init-again",
+        "the epoch is bumped each time; KIP-360: a request with the current id and epoch succeeds",
+        _again,
+        partitions=0,
+    ),
+    *both("init-times", "invalid and too long timeouts: INVALID_TRANSACTION_TIMEOUT", _times, partitions=0),
+    *both("init-other-timeout", "the last InitProducerId sets the timeout", _other_timeout, partitions=0),
+    *both("init-unknown", "a known producer id with an unknown transactional id", _unknown, partitions=0),
+    *both(
+        "init-halves",
+        "a producer id without an epoch, or the reverse, without a transactional id: INVALID_REQUEST",
+        _halves,
+        partitions=0,
+    ),
+    *both(
+        "init-while-open",
+        "an open transaction is aborted first: CONCURRENT_TRANSACTIONS, then the epoch after the fencing one",
+        _while_open,
+    ),
+    *both("init-while-mine", "an open transaction is aborted by its own producer (KIP-360)", _while_mine_is_open),
+    *both("init-after-end", "the epoch after a commit", _after_end),
+    *both("init-two-phase", "two-phase commit: InitProducerId v6 (KIP-939)", _two_phase, partitions=0),
+    *both("init-names", "any text is a valid transactional id", _many, partitions=0),
 ]

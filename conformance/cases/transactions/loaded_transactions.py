@@ -133,14 +133,18 @@ def _gone(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both_three("loaded-late", "ends behind a time-out, with each epoch", _timed_out),
-    *both_three("loaded-open", "an open transaction goes on", _open, partitions=2),
-    *both_three("loaded-commit", "a commit that was decided", _decided_commit, partitions=2),
-    *both_three("loaded-abort", "an abort that was decided", _decided_abort, partitions=2),
-    *both_three("loaded-next-id", "a decision that brings the next producer id", _decided_next, versions=(2,)),
-    *both_three("loaded-no-partition", "marks for a partition that is not there", _decided_nowhere),
-    *both_three("loaded-no-topic", "marks for a topic that is not there", _decided_deleted),
-    *both_three("loaded-no-marks", "a decision with no marks left", _unlisted),
-    *both_three("loaded-other-version", "records of the other version of transactions", _other_version),
-    *both_three("loaded-gone", "an id that has expired", _gone),
+    *both_three("loaded-late", "EndTxn after the timeout, with each epoch", _timed_out),
+    *both_three("loaded-open", "a coordinator that takes over continues an open transaction", _open, partitions=2),
+    *both_three(
+        "loaded-commit", "a coordinator that takes over completes a prepared commit", _decided_commit, partitions=2
+    ),
+    *both_three(
+        "loaded-abort", "a coordinator that takes over completes a prepared abort", _decided_abort, partitions=2
+    ),
+    *both_three("loaded-next-id", "a prepared transaction with the next producer id", _decided_next, versions=(2,)),
+    *both_three("loaded-no-partition", "transaction markers for an unknown partition", _decided_nowhere),
+    *both_three("loaded-no-topic", "transaction markers for an unknown topic", _decided_deleted),
+    *both_three("loaded-no-marks", "a prepared transaction without markers left to write", _unlisted),
+    *both_three("loaded-other-version", "records of the other transaction version", _other_version),
+    *both_three("loaded-gone", "a transactional id that has expired", _gone),
 ]

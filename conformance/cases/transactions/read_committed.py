@@ -168,14 +168,14 @@ def _deleted_in_part(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("read-versions", "each version, committed and all", _versions),
-    *both("read-offsets", "from each offset: aborted ranges", _offsets),
-    *both("read-list-offsets", "ListOffsets of what is committed", _list_offsets),
-    *both("read-times", "offsets by time, behind the last stable one", _later_times),
-    *both("read-waits", "a consumer that waits is woken by the mark of a commit", _long_poll),
-    *both("read-waits-aborted", "and of an abort", _long_poll_aborted),
-    *both("read-bytes", "min_bytes of what is committed", _waits_for_bytes),
-    *both("read-session", "in a fetch session", _session),
-    *both("read-deleted", "an open transaction whose records are deleted, in part and whole", _deleted_in_part),
-    *both("read-empty", "an empty partition, and one with marks only", _empty),
+    *both("read-versions", "each version, with read_committed and read_uncommitted", _versions),
+    *both("read-offsets", "from each offset: the aborted transactions", _offsets),
+    *both("read-list-offsets", "ListOffsets with read_committed", _list_offsets),
+    *both("read-times", "ListOffsets by time, beyond the last stable offset", _later_times),
+    *both("read-waits", "a parked Fetch completes with a COMMIT marker", _long_poll),
+    *both("read-waits-aborted", "a parked Fetch completes with an ABORT marker", _long_poll_aborted),
+    *both("read-bytes", "min_bytes with read_committed", _waits_for_bytes),
+    *both("read-session", "read_committed in a fetch session", _session),
+    *both("read-deleted", "the records of an open transaction are deleted, in part and completely", _deleted_in_part),
+    *both("read-empty", "an empty partition, and one with only markers", _empty),
 ]

@@ -74,8 +74,13 @@ def _late_records(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("tear-commit", "a late commit tears the next transaction, or is refused", _late_end, partitions=2),
-    *both("tear-abort", "the same with a late abort: the lost half", _late_abort, partitions=2),
-    *both("tear-partitions", "late partitions begin what nobody knows of", _late_partitions, partitions=2),
+    *both("tear-commit", "a late commit ends the next transaction, or is refused", _late_end, partitions=2),
+    *both("tear-abort", "a late abort ends the next transaction: half of it is lost", _late_abort, partitions=2),
+    *both(
+        "tear-partitions",
+        "late AddPartitionsToTxn starts a transaction that no producer knows",
+        _late_partitions,
+        partitions=2,
+    ),
     *both("tear-records", "late records join the next transaction", _late_records, partitions=2),
 ]

@@ -102,9 +102,9 @@ def _features(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("describe", "three states, and ids that are none", _describe, partitions=2, logs=0),
+    *both("describe", "three states, and unknown ids", _describe, partitions=2, logs=0),
     *both("list", "filters of each version", _list, partitions=2, logs=0),
     *both("list-patterns", "patterns of RE2/J", _patterns, partitions=0, versions=(2,)),
     *both("find", "FindCoordinator of transactional ids", _find, partitions=0),
-    *both("features", "transaction.version is told", _features, partitions=0),
+    *both("features", "ApiVersions returns transaction.version", _features, partitions=0),
 ]

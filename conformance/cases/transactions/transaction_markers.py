@@ -98,10 +98,10 @@ def _fences(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("markers-v1", "a mark that nobody's coordinator sent", _valid),
-    *both("markers-v2", "the same, v2 (KIP-1228)", _valid_v2),
-    *both("markers-wrong", "epochs that are too old", _wrong),
-    *both("markers-several", "several producers and partitions", _several, partitions=2),
-    *both("markers-epochs", "which epoch a mark may have", _epochs),
-    *both("markers-fence", "a mark with a higher epoch fences", _fences),
+    *both("markers-v1", "WriteTxnMarkers that no coordinator sent", _valid),
+    *both("markers-v2", "WriteTxnMarkers v2 that no coordinator sent (KIP-1228)", _valid_v2),
+    *both("markers-wrong", "WriteTxnMarkers with producer and coordinator epochs that are too old", _wrong),
+    *both("markers-several", "WriteTxnMarkers for several producers and partitions", _several, partitions=2),
+    *both("markers-epochs", "allowed producer epochs of a transaction marker", _epochs),
+    *both("markers-fence", "a transaction marker with a higher epoch fences the producer", _fences),
 ]

@@ -65,8 +65,8 @@ def _wakes(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("timeout-aborted", "aborted, and the producer is fenced", _aborted),
-    *both("timeout-goes-on", "the next one goes on", _goes_on),
-    *both("timeout-only-added", "nothing was written", _only_added, partitions=2),
-    *both("timeout-wakes", "a consumer is woken", _wakes),
+    *both("timeout-aborted", "a transaction times out: it is aborted, and the producer is fenced", _aborted),
+    *both("timeout-goes-on", "a transaction times out: the producer continues after InitProducerId", _goes_on),
+    *both("timeout-only-added", "a transaction times out: no record was written", _only_added, partitions=2),
+    *both("timeout-wakes", "a transaction times out: a parked Fetch completes", _wakes),
 ]

@@ -249,10 +249,12 @@ def _both_kinds(txn: Txn) -> Sequence[Step]:
 
 
 CASES: list[Case] = [
-    *both("offsets-commit", "pending until the mark, then there", _both, partitions=2, logs=0),
-    *both("offsets-abort", "pending until the mark, then as before", _aborted, partitions=2, logs=0),
-    *both("offsets-again", "the same partition twice", _again, partitions=2, logs=0),
-    *both("offsets-of-two", "two transactions, one partition", _of_two, partitions=2, logs=0),
+    *both("offsets-commit", "offsets are pending until the COMMIT marker, then committed", _both, partitions=2, logs=0),
+    *both(
+        "offsets-abort", "offsets are pending until the ABORT marker, then as before", _aborted, partitions=2, logs=0
+    ),
+    *both("offsets-again", "offsets of the same partition twice", _again, partitions=2, logs=0),
+    *both("offsets-of-two", "offsets of two transactions in one partition", _of_two, partitions=2, logs=0),
     *both(
         "offsets-versions",
         "each version, with and without AddOffsetsToTxn",
@@ -261,10 +263,16 @@ CASES: list[Case] = [
         logs=0,
         versions=(1, 2),
     ),
-    *both("offsets-members", "members and generations (KIP-447)", _members, partitions=2, logs=0),
-    *both("offsets-by-id", "topics by id (KIP-1319)", _by_id, partitions=2, logs=0),
-    *both("offsets-rebalancing", "while the group rebalances", _rebalancing, partitions=2, logs=0),
-    *both("offsets-unknown", "partitions and groups that are not there", _unknown, partitions=2, logs=0),
-    *both("offsets-deleted", "deleted while they are pending", _deleted, partitions=2, logs=0),
-    *both("offsets-and-records", "offsets and records", _both_kinds, partitions=2, logs=1),
+    *both("offsets-members", "member ids and generations (KIP-447)", _members, partitions=2, logs=0),
+    *both("offsets-by-id", "offsets of topics by id (KIP-1319)", _by_id, partitions=2, logs=0),
+    *both("offsets-rebalancing", "TxnOffsetCommit while the group rebalances", _rebalancing, partitions=2, logs=0),
+    *both("offsets-unknown", "unknown partitions and groups", _unknown, partitions=2, logs=0),
+    *both(
+        "offsets-deleted",
+        "offsets of a group, and the group, are deleted while offsets are pending",
+        _deleted,
+        partitions=2,
+        logs=0,
+    ),
+    *both("offsets-and-records", "a transaction with offsets and records", _both_kinds, partitions=2, logs=1),
 ]

@@ -242,17 +242,22 @@ def _unverified(what: str, why: str, steps: Steps, partitions: int = 1) -> list[
 
 
 CASES: list[Case] = [
-    *both("produce-not-added", "partitions that were not added: verified or added", _not_added, partitions=10),
+    *both(
+        "produce-not-added",
+        "partitions that were not added: verified, or added by the broker",
+        _not_added,
+        partitions=10,
+    ),
     *both("produce-added", "partitions that were added, in each version", _added, partitions=10),
-    *both("produce-topic-ids", "v13", _topic_ids, partitions=2, versions=(1, 2)),
-    *both("produce-two", "two partitions, of which one was added", _two_partitions, partitions=2, versions=(1, 2)),
+    *both("produce-topic-ids", "Produce v13, with topic ids", _topic_ids, partitions=2, versions=(1, 2)),
+    *both("produce-two", "two partitions, and one of them was added", _two_partitions, partitions=2, versions=(1, 2)),
     *both("produce-sequences", "sequences in a transaction and in the next", _sequences),
-    *both("produce-strangers", "other producers' ids and epochs", _strangers),
-    *both("produce-plain-inside", "batches that are not transactional, in a transaction", _plain_inside),
-    *both("produce-plain-before", "batches that are not transactional, before", _plain_before),
-    *both("produce-behind", "behind the end", _behind),
-    *both("produce-acks", "acks of all kinds", _acks),
+    *both("produce-strangers", "producer ids and epochs of other producers", _strangers),
+    *both("produce-plain-inside", "non-transactional batches in a transaction", _plain_inside),
+    *both("produce-plain-before", "non-transactional batches before a transaction", _plain_before),
+    *both("produce-behind", "transactional batches after the end of the transaction", _behind),
+    *both("produce-acks", "all values of acks", _acks),
     *both("produce-two-producers", "two open transactions in one partition", _two_producers),
-    *_unverified("hangs", "records that belong to no transaction, without the guard", _hangs, partitions=2),
-    *_unverified("never-ends", "an epoch that nobody has, without the guard", _never_ends),
+    *_unverified("hangs", "verification is disabled: records without a transaction hang", _hangs, partitions=2),
+    *_unverified("never-ends", "verification is disabled: an unknown epoch", _never_ends),
 ]

@@ -227,11 +227,11 @@ def _three(what: str, why: str, steps: Steps) -> list[Case]:
 
 
 CASES: list[Case] = [
-    *_three("stop-coordinator", "the coordinator stops in an open transaction", _coordinator),
-    *_three("stop-between", "the coordinator stops behind a commit", _coordinator_between),
-    *_three("stop-leader", "a partition's leader stops in an open transaction", _leader),
-    *_three("stop-alone", "a partition that nobody leads has no mark", _alone),
+    *_three("stop-coordinator", "the coordinator stops during an open transaction", _coordinator),
+    *_three("stop-between", "the coordinator stops after a commit", _coordinator_between),
+    *_three("stop-leader", "a partition's leader stops during an open transaction", _leader),
+    *_three("stop-alone", "a partition without a leader gets no transaction marker", _alone),
     *_three("stop-too-few", "a transaction log with too few in-sync replicas", _too_few),
-    *_three("stop-too-few-fence", "a fence that cannot be written", _too_few_fence),
-    *_three("stop-parked", "a consumer waits at a leader that stops", _parked),
+    *_three("stop-too-few-fence", "the fencing epoch cannot be written", _too_few_fence),
+    *_three("stop-parked", "a Fetch is parked at a leader that stops", _parked),
 ]

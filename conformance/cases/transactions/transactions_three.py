@@ -300,16 +300,16 @@ def _three(what: str, why: str, steps: Steps, *, logs: int = 1, partitions: int 
 
 
 CASES: list[Case] = [
-    *_three("led-elsewhere", "partitions that other brokers lead", _led_elsewhere, partitions=2, logs=0),
-    *_three("not-coordinator", "whoever does not coordinate: 16", _not_coordinator, logs=0),
-    *_three("moves-open", "the coordinator moves in an open transaction", _moves_open),
-    *_three("moves-ended", "the coordinator moves behind an end", _moves_ended),
-    *_three("leader-moves", "a partition's leader moves in an open transaction", _leader_moves),
-    *_three("frozen-data", "marks that cannot be written", _frozen_data, logs=0),
-    *_three("frozen-abort", "marks of an abort that cannot be written", _frozen_abort, logs=0),
-    *_three("frozen-log", "a decision that is not replicated", _frozen_log),
-    *_three("moves-prepared", "the coordinator moves while marks are to be written", _moves_prepared, logs=0),
-    *_three("other-epochs", "the coordinator's epoch", _other_epochs, logs=0),
+    *_three("led-elsewhere", "partitions with other leaders", _led_elsewhere, partitions=2, logs=0),
+    *_three("not-coordinator", "brokers that are not the coordinator: NOT_COORDINATOR", _not_coordinator, logs=0),
+    *_three("moves-open", "the coordinator moves during an open transaction", _moves_open),
+    *_three("moves-ended", "the coordinator moves after an end", _moves_ended),
+    *_three("leader-moves", "a partition's leader moves during an open transaction", _leader_moves),
+    *_three("frozen-data", "COMMIT markers that cannot be replicated", _frozen_data, logs=0),
+    *_three("frozen-abort", "ABORT markers that cannot be replicated", _frozen_abort, logs=0),
+    *_three("frozen-log", "a prepared state that is not replicated", _frozen_log),
+    *_three("moves-prepared", "the coordinator moves before all markers are written", _moves_prepared, logs=0),
+    *_three("other-epochs", "coordinator epochs in WriteTxnMarkers", _other_epochs, logs=0),
     *_three("verify-elsewhere", "a partition of another broker that was not added", _verify_elsewhere, logs=0),
-    *_three("offsets-elsewhere", "who does not coordinate the group", _offsets, logs=0),
+    *_three("offsets-elsewhere", "brokers that are not the coordinator of the group", _offsets, logs=0),
 ]

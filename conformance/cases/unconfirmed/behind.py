@@ -17,7 +17,8 @@ def _end() -> Case:
     topic = Topic("behind-end", replicas=3)
     return Case(
         "behind/end",
-        "a new leader whose watermark is behind the beginning of its term: ends by version, times, and a Fetch there",
+        "a new leader with a high watermark below the start of its epoch: ListOffsets in each version, by "
+        "time, and a Fetch",
         (
             *warm(topic.name),
             Freeze(3),

@@ -61,7 +61,7 @@ def _groups() -> Case:
     topic = Topic("no-coordinator-groups")
     return Case(
         "no-coordinator/groups",
-        "groups where their topic cannot be made, for want of brokers: nobody coordinates, and nothing is done",
+        "too few brokers for the offsets topic: groups have no coordinator, and nothing is done",
         _each(find_coordinator("g"), find_coordinator("g", version=3), *_asked("g", topic.name)),
         (topic,),
         "no-coordinators",
@@ -72,7 +72,7 @@ def _transactions() -> Case:
     topic = Topic("no-coordinator-transactions")
     return Case(
         "no-coordinator/transactions",
-        "transactional ids where their topic cannot be made, for want of brokers",
+        "too few brokers for the transaction log: transactional ids have no coordinator",
         _each(
             find_transaction_coordinator("t"),
             find_transaction_coordinator("t", version=3),
@@ -93,7 +93,7 @@ def _nameless() -> Case:
     topic = Topic("no-coordinator-nameless")
     return Case(
         "no-coordinator/nameless",
-        "a group without a name: INVALID_GROUP_ID, or what else (GroupCoordinatorService.isGroupIdNotEmpty)",
+        "an empty group id: INVALID_GROUP_ID, or another error (GroupCoordinatorService.isGroupIdNotEmpty)",
         (AwaitCoordinator("warm"), *_each(*_asked("", topic.name)[:-1])),
         (topic,),
         "groups",

@@ -69,12 +69,14 @@ def _names() -> Case:
         ),
     )
     steps = tuple(step for frame in frames for step in (Send((frame,)), Settle()))
-    return Case("rows-asked/bad-names", "a name that no topic can have, of whoever names topics", steps)
+    return Case("rows-asked/bad-names", "an invalid topic name, in every API with topic names", steps)
 
 
 _MOVES, _DELETED = "rows-asked-delete-records-moves", "rows-asked-delete-records-deleted"
 CASES: list[Case] = [
-    _delete_waits("delete-records-moves", "the leader moves while a deletion waits", MoveLeader(_MOVES, 2)),
-    _delete_waits("delete-records-deleted", "the topic goes while a deletion waits", DeleteTopic(_DELETED)),
+    _delete_waits("delete-records-moves", "the leader moves while DeleteRecords is parked", MoveLeader(_MOVES, 2)),
+    _delete_waits(
+        "delete-records-deleted", "the topic is deleted while DeleteRecords is parked", DeleteTopic(_DELETED)
+    ),
     _names(),
 ]

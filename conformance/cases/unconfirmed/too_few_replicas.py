@@ -55,7 +55,7 @@ def _transactions() -> Case:
     name = "too-few"
     return Case(
         "transactions-unconfirmed/too-few-replicas",
-        "what a transaction writes below min.insync.replicas: COORDINATOR_NOT_AVAILABLE, and nothing has been done",
+        "writes of a transaction below min.insync.replicas: COORDINATOR_NOT_AVAILABLE, and nothing changes",
         (
             AwaitTransaction(name),
             MoveLeader(_TRANSACTIONS, 1),

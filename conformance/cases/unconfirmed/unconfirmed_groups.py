@@ -50,7 +50,7 @@ def _sync() -> Case:
     assigned = {nth(1): b"all"}
     return _case(
         "sync-group",
-        "an assignment that is not replicated in time: the group goes back to rebalancing (GroupMetadataManager)",
+        "an assignment is not replicated in time: the group rebalances again (GroupMetadataManager)",
         *alone(group, sync=False),
         *_late(sync_group(group, nth(1), assignments=assigned, correlation_id=9)),
         *ask(describe_groups([group])),
@@ -67,7 +67,7 @@ def _join_static() -> Case:
     old, new = nth_static(1, "one"), nth_static(2, "one")
     return _case(
         "join-static",
-        "a static member that comes back, and whose new id is not replicated in time: the old one has its place again",
+        "a static member returns, and its new member id is not replicated in time: the old member has its place again",
         AwaitCoordinator(group),
         *ask(join_group(group, protocols=RANGE, instance_id="one")),
         *ask(sync_group(group, old, 1, {old: b"all"}, instance_id="one")),
@@ -82,7 +82,7 @@ def _join_new() -> Case:
     group = "unconfirmed-new"
     return _case(
         "join-new",
-        "the first member of a group that is not there yet, while nothing is replicated",
+        "the first member of a new group, while nothing is replicated",
         AwaitCoordinator(group),
         Freeze(3),
         Send((join_group(group, protocols=RANGE, version=3, correlation_id=9),)),
@@ -100,7 +100,7 @@ def _leave() -> Case:
     group = "unconfirmed-leave"
     return _case(
         "leave-group",
-        "the last member leaves, and that the group is empty is not replicated",
+        "the last member leaves, and the empty group is not replicated",
         *alone(group),
         Freeze(3),
         Send((leave_group(group, nth(1), correlation_id=9),)),
@@ -116,7 +116,8 @@ def _consumer() -> Case:
     group = topic.name
     return _case(
         "consumer-heartbeat",
-        "a member of a consumer group whose join is not replicated in time is one all the same (CoordinatorRuntime)",
+        "a member of a consumer group with a join that is not replicated in time is a member anyway "
+        "(CoordinatorRuntime)",
         AwaitCoordinator(group),
         *_late(join(group, "m", topic.name, correlation_id=9)),
         Pause(_WATERMARK_MS),  # what is described is what is committed
@@ -132,7 +133,7 @@ def _offset_delete() -> Case:
     group = topic.name
     return _case(
         "offset-delete",
-        "a deletion of offsets that is not replicated in time is done all the same",
+        "a deletion of offsets that is not replicated in time is done anyway",
         AwaitCoordinator(group),
         *ask(offset_commit(group, [(topic.name, 0, 5), (topic.name, 1, 6)])),
         *_late(offset_delete(group, [(topic.name, [0])], correlation_id=9)),
@@ -147,7 +148,7 @@ def _delete_groups() -> Case:
     group = topic.name
     return _case(
         "delete-groups",
-        "a deletion of a group that is not replicated in time is done all the same",
+        "a deletion of a group that is not replicated in time is done anyway",
         AwaitCoordinator(group),
         *ask(offset_commit(group, [(topic.name, 0, 5)])),
         *_late(delete_groups([group], correlation_id=9)),
@@ -166,7 +167,7 @@ def _moves() -> Case:
     one = [(topic.name, 0, 5)]
     return _case(
         "moves",
-        "the coordinator moves while writes wait: NOT_COORDINATOR; what a replica has of them the next one has",
+        "the coordinator moves while writes are parked: NOT_COORDINATOR; the next coordinator has the replicated part",
         *(AwaitCoordinator(name) for name in names),
         *ask(*(offset_commit(name, one, correlation_id=number) for number, name in enumerate(names[:3], 1))),
         *ask(join_group(classic, protocols=RANGE, version=3)),

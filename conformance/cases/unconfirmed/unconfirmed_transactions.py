@@ -188,9 +188,9 @@ def _made(what: str, why: str, steps: Steps, versions: tuple[int, ...], **values
 
 _THREE: dict[str, Any] = {"box": "transactions-three", "replicas": 3}
 CASES: list[Case] = [
-    *_made("moves", "the coordinator moves while writes wait: NOT_COORDINATOR", _moves, (1,), **_THREE),
-    *_made("ending", "offsets while the end of a transaction waits", _ending, (1, 2), **_THREE),
-    *_made("offsets-late", "offsets of a transaction that nobody confirms", _offsets_late, (1,), **_THREE),
-    *_made("offsets-move", "the group's coordinator moves while offsets wait", _offsets_move, (1,), **_THREE),
-    *_made("members", "who may commit in a transaction", _members, (1, 2)),
+    *_made("moves", "the coordinator moves while writes are parked: NOT_COORDINATOR", _moves, (1,), **_THREE),
+    *_made("ending", "offsets while the end of a transaction is parked", _ending, (1, 2), **_THREE),
+    *_made("offsets-late", "offsets of a transaction that are not replicated in time", _offsets_late, (1,), **_THREE),
+    *_made("offsets-move", "the group's coordinator moves while offsets are parked", _offsets_move, (1,), **_THREE),
+    *_made("members", "which members may commit in a transaction", _members, (1, 2)),
 ]

@@ -31,14 +31,21 @@ console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def run(
-    names: Annotated[list[str] | None, typer.Argument(help="Clients; all if none is named.")] = None,
-    kafka: Annotated[bool, typer.Option("--kafka", help="Apache Kafka too.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="The names of clients; all by default.")] = None,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Also run against Apache Kafka.")] = False,
     kafka_alone: Annotated[
-        bool, typer.Option("--kafka-alone", help="Apache Kafka, beside what is kept of fakebroker.")
+        bool,
+        typer.Option(
+            "--kafka-alone", help="Run against Apache Kafka only, and compare with the kept results of fakebroker."
+        ),
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(help=f"Of these: {', '.join(each.name for each in KINDS)}.")] = None,
-    version: Annotated[list[int] | None, typer.Option(help="Of transactions: 2, 1; both if none is told.")] = None,
-    page: Annotated[bool, typer.Option("--page", help="Run nothing: write the page from what is kept.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"Run only these kinds: {', '.join(each.name for each in KINDS)}.")
+    ] = None,
+    version: Annotated[list[int] | None, typer.Option(help="The transaction version, 2 or 1; both by default.")] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Run nothing, and write the page from the kept results.")
+    ] = False,
 ) -> None:
     """Run the clients. Print a line for each, and for each input with an effect that is missing or repeated."""
     _check("client", names, NAMES)

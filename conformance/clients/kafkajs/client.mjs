@@ -103,7 +103,7 @@ async function runJobs(plan) {
   for (const job of plan.jobs) {
     const unsupported = job.records.some(record => record.headers.some(([, value]) => value === null))
     jobs.push(unsupported
-      ? { name: job.name, unsupported: 'a header whose value is null' }
+      ? { name: job.name, unsupported: 'a header with a null value' }
       : { name: job.name, results: await runJob(plan.bootstrap, job) })
   }
   const report = JSON.stringify({ client: 'KafkaJS', version: require('kafkajs/package.json').version, jobs })

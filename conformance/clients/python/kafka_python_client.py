@@ -12,7 +12,7 @@ from conformance.clients.python.plan import Job, Result, Unsupported, delivered,
 
 def run_job(bootstrap: str, job: Job) -> list[Result]:
     if any(value is None for record in job.records for _, value in record.headers):
-        raise Unsupported("a header whose value is null")
+        raise Unsupported("a header with a null value")
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
         acks=job.acks,

@@ -41,7 +41,7 @@ class DeathsResult(WalksResult):
 
     def summary(self) -> str:
         return (
-            f"{super().summary()}; {self.rounds} rounds, {self.raced} answers that a race decides, "
+            f"{super().summary()}; {self.rounds} rounds, {self.raced} responses that depend on a race, "
             f"times at most {self.apart_ms:.0f} ms apart"
         )
 

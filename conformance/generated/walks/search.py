@@ -110,8 +110,8 @@ class WalksResult:
     def summary(self) -> str:
         kinds = {code for _, code in self.codes}
         return (
-            f"{self.walks} walks, {self.answers.total()} answers to {len(self.answers)} versions of APIs, "
-            f"{len(self.codes)} pairs of API and error code ({len(kinds)} codes), {self.repeated} played again slowly, "
+            f"{self.walks} walks, {self.answers.total()} responses to {len(self.answers)} versions of APIs, "
+            f"{len(self.codes)} pairs of API and error code ({len(kinds)} codes), {self.repeated} repeated, "
             f"{len(self.differences)} differences without a reason"
         )
 
