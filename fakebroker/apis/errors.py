@@ -57,12 +57,12 @@ TOKEN = (
 )
 
 # Why Kafka was not seen to return an error (docs/errors.md).
-DISK = "needs a disk that fails"
-KNOWN = "of other versions of Kafka: 4.4 has no code for it, clients do"
-MOMENT = "needs two things at the same moment"
-PASSED_ON = "a broker of KRaft asks the controller again itself"
-SLOW = "needs a controller that does not answer for a minute"
-UNANSWERED = "no answer of Kafka 4.4 is known that says it"
+DISK = "Kafka returns it when a disk fails"
+KNOWN = "only other versions of Kafka return it; clients of 4.4 still know it"
+MOMENT = "Kafka returns it only if two events happen at the same moment"
+PASSED_ON = "a KRaft broker repeats its own request to the controller"
+SLOW = "Kafka returns it if the controller does not respond for a minute"
+UNANSWERED = "no response of Kafka 4.4 with it is known"
 
 _NONE: Final[Mapping[str, str]] = {}
 

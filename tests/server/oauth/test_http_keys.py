@@ -267,10 +267,9 @@ def test_keys_that_cannot_be_used_are_told_once(caplog: pytest.LogCaptureFixture
 
     run(test())
     told = [record.getMessage() for record in caplog.records if record.name == "fakebroker"]
-    assert [message.partition("keys[0] ")[2] for message in told] == [
-        "KeyParameterError \"key_parameter: 'crv' is required\"",
-        "is of the type 'X', and not EC or RSA",
-    ]
+    without_curve, of_another_type = (message.partition("keys[0] ")[2] for message in told)
+    assert "'crv' is required" in without_curve  # the rest are words of the library
+    assert of_another_type == "is of the type 'X', and not EC or RSA"
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
