@@ -32,6 +32,7 @@ log = logging.getLogger("fakebroker")
 T = TypeVar("T")
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
+STOPPED_MEANWHILE = "the cluster was stopped before its reset had begun"
 
 
 class AsyncFakeCluster(Administration):
@@ -220,11 +221,13 @@ class AsyncFakeCluster(Administration):
         that reconnect get no id of the old life (docs/addresses.md). A journal_file is continued. Raises ConfigError if
         the keys of tokens cannot be had again; nothing is changed then."""
         self._at_home  # noqa: B018  or it is the wrong place to ask
-        await self._running_listeners.keys.renew()
-        await self._change(self._reset)
-
-    async def _reset(self, old: Driver) -> None:
         listeners = self._running_listeners
+        await listeners.keys.renew()
+        await self._change(lambda old: self._reset(old, listeners))
+
+    async def _reset(self, old: Driver, listeners: Listeners) -> None:
+        if listeners is not self._listeners:
+            raise RuntimeError(STOPPED_MEANWHILE)
         self._lives.end(old)
         store, self._store = self._store, SpillFile()
         driver = self._new_driver(new_clock(self.clock.kind), self._journal.renew())

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from fakebroker.core.broker_registry import AddedListener
 from fakebroker.core.clock import Now
 from fakebroker.core.config.listener_endpoints import Endpoint, endpoint_text
-from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.slices import Slices, begin
 from fakebroker.server.driver import Driver
@@ -270,6 +269,8 @@ class Listeners:
         place = Place(new.host, new.port, "", 0, listener=new.listener)
         added = self._added[broker_id][new.listener.name] = _Added(new, place)
         await turns(1)  # a value may have thousands of them, and other clients have their turn
+        if self._stopped:
+            return
         if needs_resolver(bound_host(new.host)):
             added.lookup = self._loop.create_task(self._look_up(broker_id, added))
         else:
@@ -281,20 +282,17 @@ class Listeners:
         self._begin_change(broker_id)
 
     async def _take_added(self, broker_id: int, added: _Added) -> None:
-        """Reserve a port. As in Kafka, one that cannot be opened is an error in the log."""
+        """Reserve a port. As in Kafka, any failure is an error in the log, and the other ports open."""
         new = added.wanted
         try:
-            self._prepare(broker_id, new)
+            if new.listener.has_tls:
+                self.contexts = self.new_contexts(self._driver, new)
+            self._check(broker_id, new.listener)
             added.port = await _take(new.host, new.port)
             if not new.port and self._wanted(broker_id).get(new.listener.name) == new:
                 self._driver.cluster.set_bound(broker_id, new.host, added.port.number, new.listener)
-        except (OSError, OverflowError, ConfigError, ModuleNotFoundError) as error:
+        except Exception as error:
             _log_unopened(broker_id, new, error)
-
-    def _prepare(self, broker_id: int, new: AddedListener) -> None:
-        if new.listener.has_tls:
-            self.contexts = self.new_contexts(self._driver, new)
-        self._check(broker_id, new.listener)
 
     async def _remove(self, broker_id: int, gone: _Added) -> None:
         gone.give_up_lookup()

@@ -28,6 +28,7 @@ from fakebroker.server.turn.turns import turns
 
 INCREMENTAL_ALTER_CONFIGS, BROKER = 44, 4
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT,OTHER:SSL,LOGIN:SASL_PLAINTEXT,MORE:SSL"
+RESOLVER, MOST_RESOLVERS = "fakebroker-resolver", 16
 HOST, NAME = "127.0.0.1", "slow.test"
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 if loops.NAME == "uvloop":
@@ -210,7 +211,7 @@ class SlowResolver:
         """Respond, and wait until that has reached the loop."""
         self._goes_on.set()
         for thread in threading.enumerate():
-            if thread.name == "fakebroker-resolver":
+            if thread.name == RESOLVER:
                 thread.join(LIMIT_S)
 
 
@@ -255,6 +256,54 @@ def test_a_cluster_ends_a_life_while_a_resolver_looks_for_a_host(
     resolver.let_go()
     assert is_free(port)
     assert is_free(port + 1)
+
+
+@pytest.mark.parametrize("host", [HOST, NAME])
+def test_a_listener_whose_keys_cannot_be_read_leaves_the_others(
+    kafka: FakeCluster, port: int, host: str, resolver: SlowResolver, caplog: pytest.LogCaptureFixture
+) -> None:
+    resolver.let_go()
+    prefix = "listener.name.login.oauthbearer.sasl"
+    handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    url = {f"{prefix}.oauthbearer.jwks.endpoint.url": "file:///a%00b"}
+    added = f"LOGIN://{host}:{port}", f"OUT://{HOST}:{port + 1}"
+    alter(kafka, *added, **{f"{prefix}.server.callback.handler.class": handler}, **url)
+    opens(port + 1)
+    assert "Unable to start acceptor for LOGIN of broker 1: " in caplog.text
+    kafka.brokers[1].stop()
+    kafka.brokers[1].start()
+    assert brokers_at(kafka.endpoints[0].port) == 1
+    assert is_open(port + 1)
+
+
+def test_a_resolver_without_a_thread_leaves_the_others(
+    kafka: FakeCluster, port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == RESOLVER:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    alter(kafka, f"OUT://{NAME}:{port}", f"LOGIN://{HOST}:{port + 1}")
+    opens(port + 1)
+    assert f"for OUT of broker 1: [Errno 11] '{NAME}' cannot be resolved: can't start new thread" in caplog.text
+
+
+def test_names_that_are_added_and_removed_have_few_threads(
+    kafka: FakeCluster, port: int, resolver: SlowResolver, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(MOST_RESOLVERS + 4):
+        alter(kafka)
+        alter(kafka, f"OUT://{NAME}:{port}")
+    wait_until(lambda: "names of hosts are being resolved already" in caplog.text, "an error")
+    assert sum(thread.name == RESOLVER for thread in threading.enumerate()) == MOST_RESOLVERS
+    resolver.let_go()
+    alter(kafka)
+    alter(kafka, f"OUT://{NAME}:{port}")
+    opens(port)
 
 
 def test_a_port_that_was_in_use_opens_when_the_broker_starts_again(
@@ -423,6 +472,29 @@ def test_a_removed_listener_aborts_its_connections_that_are_not_read(
                 await altered(endpoint)
                 await changed(kafka, port)
                 assert len(await reader.read()) < UNREAD_BYTES
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(within(main()))
+
+
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
+@pytest.mark.parametrize("turns_before", range(8))
+def test_a_stop_leaves_no_resolver_of_an_added_listener_behind(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], turns_before: int, port: int, resolver: SlowResolver
+) -> None:
+    async def main() -> None:
+        before = asyncio.all_tasks()
+        kafka = AsyncFakeCluster(brokers=1)
+        await kafka.start()
+        endpoint = kafka.endpoints[0]
+        reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+        writer.write(altering(endpoint, f"OUT://{NAME}:{port}"))
+        await turns(turns_before)
+        await kafka.stop()
+        assert asyncio.all_tasks() == before
+        writer.close()
+        await reader.read()
+        resolver.let_go()
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(within(main()))

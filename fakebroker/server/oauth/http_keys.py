@@ -10,6 +10,7 @@ Theory   The keys are fetched before the listeners open; if that fails, the clus
          is found by the next fetch: for its own id after a minute. The first fetch does not count: Kafka's start takes
          longer, and here a test may change the keys at once.
          HTTP is read by h11 from asyncio's streams: a thread would delay the end of the process.
+         Only the name of the host is looked up in one.
 Source   clients/.../security/oauthbearer/internals/secured/{RefreshingHttpsJwks,Retry}.java @ 4.4; jose4j's HttpsJwks @
          0.9.6, which leaves out fetches.
 Differs  Redirects are not followed. `https` trusts what OpenSSL trusts (`SSL_CERT_FILE`), and no trust store of a
@@ -25,6 +26,7 @@ import logging
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 from math import inf
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import SplitResult, urlsplit
@@ -45,7 +47,7 @@ log = logging.getLogger("fakebroker")
 SCHEMES: Final = ("http:", "https:")
 _MOST_BYTES: Final = 1 << 20
 _MOST_S: Final = 10.0
-_READ_BYTES: Final = 1 << 16
+_READ_BYTES: Final = 1 << 13
 _MISSING_IDS: Final = 16
 _MISSING_ID_S: Final = 60.0
 _MISSING_ID_CHARACTERS: Final = 1_000
@@ -59,6 +61,13 @@ class _Pauses(NamedTuple):
     refresh_s: float
     backoff_s: float
     backoff_max_s: float
+
+
+class Fetched(NamedTuple):
+    """The keys of a response. Numbers are in the order in which fetches begin."""
+
+    number: int
+    keys: list[PublicKey]
 
 
 @final
@@ -75,7 +84,8 @@ class HttpKeys:
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms / 1000,
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
         )
-        self._keys: list[PublicKey] = []
+        self._numbers = count(1)
+        self._used = Fetched(0, [])
         self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
         self._refreshed_s = -inf  # when the keys were fetched again, on the clock of the event loop
         self._left_out = ""  # what the log says of keys that cannot be used
@@ -84,14 +94,19 @@ class HttpKeys:
 
     async def begin(self) -> None:
         """Fetch the keys, and refresh them from now on. Raise ConfigError."""
-        await self.renew()
+        self.use(await self.fetch())
         self._task = asyncio.get_running_loop().create_task(self._refresh())
 
-    async def renew(self) -> None:
-        """Fetch the keys as at the begin. Raise ConfigError; they stay as they were then."""
-        self._keys = await self._fetched()
+    def use(self, fetched: Fetched) -> None:
+        """Verify tokens with these keys, as after a start. Keys that were requested before the present ones are
+        dropped."""
+        self._use(fetched)
         self._missing.clear()
         self._refreshed_s = -inf
+
+    def _use(self, fetched: Fetched) -> None:
+        if fetched.number > self._used.number:
+            self._used = fetched
 
     def stop(self) -> None:
         """Fetch no more keys."""
@@ -101,7 +116,7 @@ class HttpKeys:
 
     def verify(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token with a valid signature. Raise TokenRefused."""
-        return verify_with(self._keys, token, self._expedite)
+        return verify_with(self._used.keys, token, self._expedite)
 
     def _expedite(self, key_id: object) -> None:
         """Fetch the keys at once for an unknown one, unless that was done for it a moment ago."""
@@ -129,12 +144,12 @@ class HttpKeys:
 
     async def _repeat(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._keys and loop.time() - self._refreshed_s < _REPRIEVE_S:
+        if self._used.keys and loop.time() - self._refreshed_s < _REPRIEVE_S:
             return
         end_s, pause_s = loop.time() + self._pauses.backoff_max_s, self._pauses.backoff_s
         while True:
             try:
-                self._keys = await self._fetched()
+                self._use(await self.fetch())
             except ConfigError as error:
                 pause_s = min(pause_s, end_s - loop.time())
                 if pause_s <= 0:
@@ -144,12 +159,14 @@ class HttpKeys:
                 pause_s *= 2
             else:
                 self._refreshed_s = loop.time()
-                for key in self._keys:
+                for key in self._used.keys:
                     if key.key_id is not None:
                         self._missing.pop(key.key_id, None)
                 return
 
-    async def _fetched(self) -> list[PublicKey]:
+    async def fetch(self) -> Fetched:
+        """Return the keys that the server has now. Raise ConfigError."""
+        number = next(self._numbers)
         try:
             async with asyncio.timeout(_MOST_S):
                 content = await self._get()
@@ -161,7 +178,7 @@ class HttpKeys:
         if left_out and left_out != self._left_out:
             log.warning(left_out)
         self._left_out = left_out
-        return keys
+        return Fetched(number, keys)
 
     async def _get(self) -> bytes:
         """Return the body of the response."""
@@ -187,6 +204,7 @@ class HttpKeys:
         while not isinstance(event := http.next_event(), h11.EndOfMessage):
             match event:
                 case h11.NEED_DATA:
+                    await asyncio.sleep(0)  # the bytes may be there already, and take long
                     part = await reader.read(_READ_BYTES)
                     if not part and http.their_state is h11.SEND_RESPONSE:
                         raise self._failed("the server ends the connection without a response")

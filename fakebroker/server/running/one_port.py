@@ -34,6 +34,8 @@ _TURNS_BEFORE_CLOSE = 4
 
 _CAN_SHARE = sys.platform == "linux"
 _PASSIVE = socket.AI_PASSIVE
+_RESOLVER = "fakebroker-resolver"
+_MOST_RESOLVERS = 16  # threads, of names that were given up too
 
 _Info = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 
@@ -147,7 +149,10 @@ def _numeric(host: str | None, port: int) -> list[_Info] | None:
 
 async def _resolved(host: str | None, port: int) -> list[_Info]:
     """Return the addresses of a name. A resolver can take many seconds and cannot be interrupted. The threads of the
-    loop would delay the end of the process by that; this one does not."""
+    loop would delay the end of the process by that; this one does not. Raises OSError if too many threads resolve
+    already."""
+    if sum(thread.name == _RESOLVER for thread in threading.enumerate()) >= _MOST_RESOLVERS:
+        raise OSError(errno.EAGAIN, f"{_MOST_RESOLVERS} names of hosts are being resolved already")
     loop = asyncio.get_running_loop()
     resolved: asyncio.Future[list[_Info]] = loop.create_future()
 
@@ -169,7 +174,10 @@ async def _resolved(host: str | None, port: int) -> list[_Info]:
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(end, found, failed)
 
-    threading.Thread(target=resolve, name="fakebroker-resolver", daemon=True).start()
+    try:
+        threading.Thread(target=resolve, name=_RESOLVER, daemon=True).start()
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, f"{host!r} cannot be resolved: {error}") from None
     return await resolved
 
 

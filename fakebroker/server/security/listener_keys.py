@@ -7,6 +7,7 @@ Theory   Those of the listeners of the start are kept beyond a reset, which gets
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from fakebroker.cluster.sasl.mechanisms import SaslMechanisms
@@ -45,9 +46,15 @@ class ListenerKeys:
         """Get the keys of the listeners of the start again. Raise ConfigError; the listeners have those of before
         then."""
         files = {url: _read(url) for url in self._of_files}
-        for keys in list(self._of_servers.values()):
-            await keys.renew()
-        self._of_files = files
+        servers = list(self._of_servers.values())
+        fetched = await asyncio.gather(*(keys.fetch() for keys in servers), return_exceptions=True)
+        for each in fetched:
+            if isinstance(each, BaseException):
+                raise each
+        for keys, each in zip(servers, fetched, strict=True):
+            assert not isinstance(each, BaseException)
+            keys.use(each)
+        self._of_files.update(files)
 
     def read(self, mechanisms: SaslMechanisms, broker_id: int, listener: Listener) -> None:
         """Read the file of keys of a listener that was added. Raise ConfigError, also for keys of a server."""

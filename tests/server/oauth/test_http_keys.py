@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 from typing import Any
@@ -172,7 +172,7 @@ def test_fetches_for_many_unknown_keys_have_a_pause(monkeypatch: pytest.MonkeyPa
                 await until(lambda: not keys._wanted.is_set(), "the task")
             await turns(_TURNS_TO_TAKE)
             assert len(server.requests) == 2
-            await keys.renew()
+            keys.use(await keys.fetch())
             keys._expedite("later")
             await until(lambda: len(server.requests) == 4, "a fetch")
 
@@ -338,9 +338,15 @@ def test_a_cluster_does_not_start_without_its_keys(
     run(test())
 
 
-def of_keys(url: str, brokers: int = 1) -> AsyncFakeCluster:
+def of_keys(url: str, brokers: int = 1, others: Sequence[str] = ()) -> AsyncFakeCluster:
     config = {f"{PREFIX}.server.callback.handler.class": HANDLER, f"{PREFIX}.oauthbearer.jwks.endpoint.url": url}
-    return AsyncFakeCluster(brokers=brokers, listeners=["SASL_PLAINTEXT"], config=config)
+    listeners = ["SASL_PLAINTEXT"]
+    for number, other in enumerate(others):
+        prefix = PREFIX.replace("sasl_plaintext", f"other{number}")
+        config |= {f"{prefix}.server.callback.handler.class": HANDLER}
+        config |= {f"{prefix}.oauthbearer.jwks.endpoint.url": other}
+        listeners.append(f"OTHER{number}=SASL_PLAINTEXT://127.0.0.1:0")
+    return AsyncFakeCluster(brokers=brokers, listeners=listeners, config=config)
 
 
 @pytest.mark.parametrize("url", ["http://", "http://localhost:x/keys", "http://localhost/a b", "https:///keys"])
@@ -394,6 +400,62 @@ def test_a_reset_without_the_keys_changes_nothing(response: bytes | None, monkey
             await kafka.reset()
             assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
             assert is_open(kafka.brokers[2].endpoint.port)
+
+    run(test())
+
+
+def test_a_reset_takes_the_keys_of_all_servers_or_none() -> None:
+    async def test() -> None:
+        async with key_server() as one, key_server() as other, of_keys(one.url, others=[other.url]) as kafka:
+            verify = kafka._at_home.cluster.sasl.mechanisms.keys[one.url]
+            one.serve_keys(LATER.jwks)
+            other.response = UNAVAILABLE
+            with pytest.raises(ConfigError, match="cannot be read"):
+                await kafka.reset()
+            assert verify(TOKEN) == CLAIMS
+            with pytest.raises(TokenRefused):
+                verify(LATER.sign(CLAIMS))
+
+    run(test())
+
+
+def test_keys_that_were_requested_before_the_present_ones_are_dropped() -> None:
+    async def test() -> None:
+        async with key_server() as server, fetched(server) as keys:
+            server.goes_on.clear()
+            keys._expedite("unknown")
+            await until(lambda: len(server.requests) == 2, "the fetch of an unknown key")
+            held, server.goes_on = server.goes_on, asyncio.Event()
+            server.goes_on.set()
+            old = server.response
+            server.serve_keys(LATER.jwks)
+            keys.use(await keys.fetch())
+            assert is_taken(keys, LATER.sign(CLAIMS))
+            server.response = old
+            held.set()
+            await until(lambda: server.connections == 0, "the end of the first fetch")
+            await until(lambda: keys._refreshed_s > 0, "its keys")
+            assert is_taken(keys, LATER.sign(CLAIMS))
+            assert not is_taken(keys, TOKEN)
+
+    run(test())
+
+
+def test_a_reset_does_not_reset_a_later_life() -> None:
+    async def test() -> None:
+        async with key_server() as server, of_keys(server.url) as kafka:
+            server.goes_on.clear()
+            resetting = asyncio.ensure_future(kafka.reset())
+            await until(lambda: len(server.requests) == 2, "the fetch of the reset")
+            held, server.goes_on = server.goes_on, asyncio.Event()
+            server.goes_on.set()
+            await kafka.stop()
+            await kafka.start()
+            kafka.create_topic("t")
+            held.set()
+            with pytest.raises(RuntimeError, match="stopped before its reset"):
+                await resetting
+            assert list(kafka._at_home.cluster.metadata.topic_names()) == ["t"]
 
     run(test())
 
