@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +24,7 @@ from fakebroker.core.security.sasl.signed_jwt import Verify
 from fakebroker.extras import not_installed
 from fakebroker.server.oauth.jose import read_object, read_token
 from fakebroker.server.oauth.public_keys import ALGORITHMS, KEY_TYPES, PublicKey, chosen, read_key
+from fakebroker.server.security.setting_files import read_setting_file
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -33,6 +33,7 @@ log = logging.getLogger("fakebroker")
 
 SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 EXTRA: Final = "security"
+_OF_SERVERS: Final = ("http", "https")
 _NESTED: Final = ("jwt", "application/jwt")  # the types of the content of a token in a token
 _TOLD: Final = 3  # keys that cannot be used, in the log
 _TOLD_CHARACTERS: Final = 80
@@ -62,11 +63,7 @@ def verifier_of(url: str) -> Verify:
     """Return the check of signatures with the keys of a file. Raise ConfigError, and ModuleNotFoundError without the
     extra."""
     path = _file(url)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from None
-    keys, left_out = parse_keys(content, str(path))
+    keys, left_out = parse_keys(read_setting_file(SETTING, path), path)
     if left_out:
         log.warning(left_out)
     return lambda token: verify_with(keys, token)
@@ -93,14 +90,22 @@ def verify_with(
     return verified_claims(token, find_key, ALGORITHMS)
 
 
-def _file(url: str) -> Path:
-    parts = urlsplit(url)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise ConfigError(
-            f"{SETTING}={url}: keys are read from a file, as in file:///keys.json, or at the start from a "
-            "server, as in https://localhost/keys"
-        )
-    return Path(unquote(parts.path))
+def is_of_server(url: str) -> bool:
+    """Return True if the URL names a server, and not a file. The case of its scheme has no meaning."""
+    return url.partition(":")[0].lower() in _OF_SERVERS
+
+
+def _file(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+            return unquote(parts.path)
+    except ValueError:  # half of the brackets of an address
+        pass
+    raise ConfigError(
+        f"{SETTING}={url}: keys are read from a file, as in file:///keys.json, or at the start from a "
+        "server, as in https://localhost/keys"
+    )
 
 
 def parse_keys(content: bytes, where: str) -> tuple[list[PublicKey], str]:
