@@ -66,7 +66,14 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "timingwheel",
     },
-    "fakebroker.server.oauth": {"fakebroker.core", "fakebroker.extras", "cryptography", "h11", "joserfc"},
+    "fakebroker.server.oauth": {
+        "fakebroker.server.security.setting_files",
+        "fakebroker.core",
+        "fakebroker.extras",
+        "cryptography",
+        "h11",
+        "joserfc",
+    },
     "fakebroker.server.tls": {
         "fakebroker.server",
         "fakebroker.core",

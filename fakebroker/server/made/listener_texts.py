@@ -62,7 +62,9 @@ def _address(endpoint: str, text: str) -> tuple[str, int]:
 
 def parse_listeners(texts: Any) -> tuple[ListenerText, ...]:
     """Read the listeners of an argument. Raises TypeError or ValueError."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+    if isinstance(texts, str):
+        raise TypeError(f'listeners must be a list of texts, as in ["SASL_SSL"], not {texts!r}')
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise TypeError(f"listeners must be a list of texts; {_HELP}, not {texts!r}")
     if not texts:
         raise ValueError(f"listeners must name a listener; {_HELP}")

@@ -214,6 +214,11 @@ def _refuse_items(text: str, of: str, value: str) -> None:
             raise ValueError(
                 f"{text!r} has {item.strip()!r}: neither an ACL nor a certificate's name has {key!r}; {hint}"
             )
+    if of == "principal" and len(items) > 1 and (slip := next((item for item in items if "=" not in item), None)):
+        raise ValueError(
+            f"{text!r} has {slip.strip()!r} in a principal with commas, which only a distinguished name may have: make "
+            "an ACL for each principal"
+        )
 
 
 def parse_quota(text: str) -> QuotaSpec:

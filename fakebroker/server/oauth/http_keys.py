@@ -34,7 +34,7 @@ from urllib.parse import SplitResult, urlsplit
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.extras import not_installed
-from fakebroker.server.oauth.jwks import EXTRA, SETTING, parse_keys, verify_with
+from fakebroker.server.oauth.jwks import EXTRA, SETTING, is_of_server, parse_keys, verify_with
 from fakebroker.server.oauth.public_keys import PublicKey
 
 try:
@@ -44,7 +44,6 @@ except ModuleNotFoundError:
 
 log = logging.getLogger("fakebroker")
 
-SCHEMES: Final = ("http:", "https:")
 _MOST_BYTES: Final = 1 << 20
 _MOST_S: Final = 10.0
 _READ_BYTES: Final = 1 << 13
@@ -226,7 +225,10 @@ class HttpKeys:
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        if parts.hostname and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url:
+        host = (parts.hostname or "").encode(
+            "idna"
+        )  # UnicodeError, a ValueError, for a label that is empty or too long
+        if is_of_server(url) and host and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url:
             return parts
     except ValueError:
         pass

@@ -13,10 +13,8 @@ Errors   ConfigError for a file that cannot be used, TokenRefused for a token.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -24,51 +22,48 @@ from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
 from fakebroker.core.security.sasl.signed_jwt import Verify
 from fakebroker.extras import not_installed
+from fakebroker.server.oauth.jose import read_object, read_token
 from fakebroker.server.oauth.public_keys import ALGORITHMS, KEY_TYPES, PublicKey, chosen, read_key
+from fakebroker.server.security.setting_files import read_setting_file
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
-    from joserfc.jws import CompactSignature
 
 log = logging.getLogger("fakebroker")
 
 SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 EXTRA: Final = "security"
+_OF_SERVERS: Final = ("http", "https")
 _NESTED: Final = ("jwt", "application/jwt")  # the types of the content of a token in a token
 _TOLD: Final = 3  # keys that cannot be used, in the log
 _TOLD_CHARACTERS: Final = 80
-_MOST_BYTES: Final = 1 << 20  # of each part of a token: those of the library are too small for chains of certificates
 
 
 def verified_claims(
-    token: str, find_key: Callable[[CompactSignature], ECKey | RSAKey], algorithms: Sequence[str]
+    token: str, find_key: Callable[[Mapping[str, Any]], ECKey | RSAKey], algorithms: Sequence[str]
 ) -> Mapping[str, Any]:
-    """Return the claims of a token with a valid signature. Raise TokenRefused."""
+    """Return the claims of a token with a valid signature. `find_key` gets its header. Raise TokenRefused."""
     from joserfc import jws
     from joserfc.errors import JoseError
 
     registry = jws.JWSRegistry(algorithms=algorithms, strict_check_header=False)
-    registry.header_registry = {"b64": registry.header_registry["b64"]}  # all that a `crit` may name
-    registry.max_header_length = registry.max_payload_length = registry.max_signature_length = _MOST_BYTES
     try:
-        found = jws.deserialize_compact(token, find_key, registry=registry)  # type: ignore[arg-type]
-        claims = json.loads(found.payload)
+        read = read_token(token)
+        algorithm = registry.get_alg(read.header["alg"])
+        key = find_key(read.header)
+        algorithm.check_key(key)
+        if not algorithm.verify(b"%b.%b" % (read.header_part, read.claims_part), read.signature, key):
+            raise ValueError("its signature is not valid")
     except (JoseError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         raise TokenRefused(f"Could not validate the access token: {type(error).__name__} {error}") from None
-    if not isinstance(claims, dict):
-        raise TokenRefused("Could not validate the access token: its claims are no object")
-    return claims
+    return read.claims
 
 
 def verifier_of(url: str) -> Verify:
     """Return the check of signatures with the keys of a file. Raise ConfigError, and ModuleNotFoundError without the
     extra."""
     path = _file(url)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from None
-    keys, left_out = parse_keys(content, str(path))
+    keys, left_out = parse_keys(read_setting_file(SETTING, path), path)
     if left_out:
         log.warning(left_out)
     return lambda token: verify_with(keys, token)
@@ -80,8 +75,7 @@ def verify_with(
     """Return the claims of a token that one of the keys has signed. Raise TokenRefused. `on_missing` gets the id of a
     key that is not among them."""
 
-    def find_key(signature: CompactSignature) -> ECKey | RSAKey:
-        header = signature.headers()
+    def find_key(header: Mapping[str, Any]) -> ECKey | RSAKey:
         if (header.get("cty") or "").lower() in _NESTED:
             raise ValueError("a token in a token is not read")
         found = chosen(keys, header)
@@ -96,14 +90,22 @@ def verify_with(
     return verified_claims(token, find_key, ALGORITHMS)
 
 
-def _file(url: str) -> Path:
-    parts = urlsplit(url)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise ConfigError(
-            f"{SETTING}={url}: keys are read from a file, as in file:///keys.json, or at the start from a "
-            "server, as in https://localhost/keys"
-        )
-    return Path(unquote(parts.path))
+def is_of_server(url: str) -> bool:
+    """Return True if the URL names a server, and not a file. The case of its scheme has no meaning."""
+    return url.partition(":")[0].lower() in _OF_SERVERS
+
+
+def _file(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+            return unquote(parts.path)
+    except ValueError:  # half of the brackets of an address
+        pass
+    raise ConfigError(
+        f"{SETTING}={url}: keys are read from a file, as in file:///keys.json, or at the start from a "
+        "server, as in https://localhost/keys"
+    )
 
 
 def parse_keys(content: bytes, where: str) -> tuple[list[PublicKey], str]:
@@ -118,7 +120,7 @@ def parse_keys(content: bytes, where: str) -> tuple[list[PublicKey], str]:
     keys: list[PublicKey] = []
     wrong: list[str] = []
     try:
-        for number, each in enumerate(_entries(json.loads(content))):
+        for number, each in enumerate(_entries(read_object(content))):
             if each.get("kty") not in KEY_TYPES:
                 wrong.append(f"keys[{number}] is of the type {_short(each.get('kty'))}, and not EC or RSA")
                 continue

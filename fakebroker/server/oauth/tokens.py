@@ -20,7 +20,6 @@ from fakebroker.server.oauth.jwks import verified_claims
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey
-    from joserfc.jws import CompactSignature
 
 _ALGORITHM: Final = "ES256"
 _CURVE: Final = "P-256"
@@ -57,8 +56,8 @@ class TokenSigner:
         """Return the claims of a token with a valid signature. Raise TokenRefused."""
         return verified_claims(token, self._find_key, [_ALGORITHM])
 
-    def _find_key(self, signature: CompactSignature) -> ECKey:
-        key_id = signature.headers().get("kid")
+    def _find_key(self, header: Mapping[str, Any]) -> ECKey:
+        key_id = header.get("kid")
         if key_id not in (None, _KEY_ID):
             raise ValueError(f"no key has the id {key_id!r}")
         return self.key

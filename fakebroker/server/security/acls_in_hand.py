@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from ipaddress import ip_address
 from typing import Any, Final, TypeVar
 
 from fakebroker.core.arguments import STRING, STRING_OR_NONE, require
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.security.acl_binding import (
+    WILDCARD,
     AclBinding,
     AclBindingFilter,
     AclOperation,
@@ -23,6 +25,7 @@ from fakebroker.core.security.acl_binding import (
     ResourceType,
 )
 from fakebroker.core.security.acl_control import check
+from fakebroker.core.security.java_address import java_address
 from fakebroker.spelling import did_you_mean, known_name
 
 Code = TypeVar("Code", bound=IntEnum)
@@ -122,6 +125,7 @@ def read_acl(acl: Any, where: str) -> AclBinding:
     try:
         binding = _binding(**given)
         check(binding)
+        _check_host(binding.host)
     except TypeError as error:
         raise TypeError(f"{where}: {error}") from None
     except ValueError as error:
@@ -129,6 +133,22 @@ def read_acl(acl: Any, where: str) -> AclBinding:
     except KafkaError as error:
         raise KafkaError(error.code, f"{where}: {error.message}") from None
     return binding
+
+
+def _check_host(host: str) -> None:
+    """Raise ValueError for a host that matches no client. Kafka takes any text in a request: it compares texts."""
+    if host == WILDCARD or "/" in host:  # a network was checked before
+        return
+    try:
+        ip_address(host)
+        right = java_address(host)
+    except ValueError:
+        right = ""
+    if right != host:
+        meant = (
+            f"write {right!r}, as Kafka does" if right else "a host is an address, a network as in '10.0.0.0/8', or '*'"
+        )
+        raise ValueError(f"the host {host!r} matches no client: {meant}")
 
 
 def acl_to_json(binding: AclBinding) -> dict[str, str]:

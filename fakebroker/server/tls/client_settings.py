@@ -73,7 +73,10 @@ def client_settings(library: str, servers: str, listener: Listener, tls: Tls, lo
     if login.token is not None:
         _check_token(library, listener, login)
     if listener.has_sasl and None in (login.user, login.password) and login.mechanism != OAUTHBEARER:
-        raise ValueError(f"the listener {listener.name} has SASL: give user and password")
+        missing = "give user and password"
+        if login.user is not None and login.mechanism != AWS_MSK_IAM:
+            missing = f"{login.user!r} is no user with a known password, so give password"
+        raise ValueError(f"the listener {listener.name} has SASL: {missing}")
     if not listener.has_sasl and (login.user, login.password) != (None, None):
         raise ValueError(f"user and password are for a listener with SASL, not for the listener {listener.name}")
     _check_certificate(listener, login.certificate)

@@ -108,8 +108,9 @@ class Contexts:
         identity = self._own(presented) or identity_of(config, self._certificates.folder)
         identity = identity or Identity(self._certificates.valid)
         try:
-            context.load_cert_chain(identity.chain, password=identity.password)
-        except (ssl.SSLError, OSError) as error:
+            # without any password OpenSSL would ask for one at the terminal, and all clients would wait
+            context.load_cert_chain(identity.chain, password=identity.password or "")
+        except (OSError, ValueError) as error:  # SSLError is an OSError; a password that is too long a ValueError
             raise ConfigError(_unusable(identity, error)) from None
         context.load_verify_locations(self._certificates.ca)
         if trusted := trusted_by(config):
@@ -138,15 +139,16 @@ class Contexts:
         return Identity(made)
 
 
-def _unusable(identity: Identity, error: OSError) -> str:
+def _unusable(identity: Identity, error: OSError | ValueError) -> str:
     """Return what is wrong with a key store that OpenSSL cannot load."""
     found = identity.chain.read_bytes() if identity.chain.is_file() else b""
     for mark, what in ((b"CERTIFICATE-----", "certificate"), (b"PRIVATE KEY-----", "key (append it to the file)")):
         if mark not in found:
             return f"the key store {identity.chain} has no {what}"
-    return (
-        f"the key store {identity.chain} cannot be used: {error.reason if isinstance(error, ssl.SSLError) else error}"
-    )
+    reason = error.reason if isinstance(error, ssl.SSLError) else error
+    if b"ENCRYPTED" in found and (identity.password is None or reason is None):
+        reason = f"ssl.key.password is {'missing' if identity.password is None else 'wrong'}, and its key is encrypted"
+    return f"the key store {identity.chain} cannot be used: {reason}"
 
 
 def _settings(config: BrokerConfig) -> tuple[object, ...]:

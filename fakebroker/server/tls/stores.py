@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
+from fakebroker.server.security.setting_files import read_setting_file
 
 _PEM: Final = "PEM"
 _TYPES: Final = ("JKS", "PKCS12", _PEM)  # of a file in the form PKCS#12 the type JKS is as good
@@ -40,7 +41,7 @@ def identity_of(config: BrokerConfig, folder: Path) -> Identity | None:
     if config.ssl_keystore_location is None:
         return None
     _check_type("ssl.keystore.type", config.ssl_keystore_type)
-    content = _read("ssl.keystore.location", config.ssl_keystore_location)
+    content = read_setting_file("ssl.keystore.location", config.ssl_keystore_location)
     if config.ssl_keystore_type.upper() == _PEM:
         return Identity(Path(config.ssl_keystore_location), config.ssl_key_password)
     path.write_bytes(_pem_of_pkcs12(config.ssl_keystore_location, content, config.ssl_keystore_password))
@@ -56,7 +57,7 @@ def trusted_by(config: BrokerConfig) -> str:
     if location is None:
         return ""
     _check_type("ssl.truststore.type", config.ssl_truststore_type)
-    content = _read("ssl.truststore.location", location)
+    content = read_setting_file("ssl.truststore.location", location)
     if config.ssl_truststore_type.upper() == _PEM:
         return content.decode("latin-1")
     return _certificates_of_pkcs12(location, content, config.ssl_truststore_password).decode()
@@ -72,13 +73,6 @@ def truststore_name(config: BrokerConfig) -> str:
 def _check_type(setting: str, kind: str) -> None:
     if kind.upper() not in _TYPES:
         raise ConfigError(f"{setting} must be {', '.join(_TYPES[:-1])} or {_TYPES[-1]}, not {kind}")
-
-
-def _read(setting: str, location: str) -> bytes:
-    try:
-        return Path(location).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{setting}={location}: {error.strerror}") from None
 
 
 def _pem_of_pkcs12(location: str, content: bytes, password: str | None) -> bytes:

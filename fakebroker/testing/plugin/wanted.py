@@ -75,8 +75,8 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
                 configs = {**value, **configs}
             else:
                 said.setdefault(name, value)
-    if isinstance(said.get("listeners"), str):  # Kafka's setting of that name
-        configs.setdefault("listeners", said.pop("listeners"))
+    if isinstance(said.get("listeners"), str):
+        configs.setdefault("listeners", _setting(said.pop("listeners")))
     arguments = {_OF_CLUSTER[name]: value for name, value in said.items() if name in _OF_CLUSTER}
     if configs:
         arguments["config"] = configs
@@ -87,6 +87,13 @@ def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], ben
         _faults(said.get("faults", ())),
         _allows_unfired(said.get("unfired", UNFIRED[0])),
     )
+
+
+def _setting(listeners: str) -> str:
+    """Return the text of `listeners` if it is Kafka's setting of that name."""
+    if "://" not in listeners:
+        raise Slip(f'listeners must be a list of texts, as in ["SASL_SSL"], not {listeners!r}')
+    return listeners
 
 
 def _topics(topics: Any) -> Iterable[Topic]:

@@ -194,6 +194,17 @@ def test_an_unsecured_token_has_a_principal_and_an_end() -> None:
 
 
 @pytest.mark.parametrize(
+    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+)
+def test_an_unsecured_token_may_be_in_each_encoding_that_jackson_reads(encoding: str) -> None:
+    header, claims = (
+        urlsafe_b64encode(json.dumps(each).encode(encoding)).decode()
+        for each in ({"alg": "none"}, {"sub": "alice", "exp": NOW_S + 60})
+    )
+    assert validate_unsecured(f"{header}.{claims}.", {}, NOW_MS).principal_name == "alice"
+
+
+@pytest.mark.parametrize(
     ("options", "claims"),
     [
         ({"PrincipalClaimName": "name"}, {"name": "alice"}),
@@ -233,6 +244,9 @@ def test_the_options_of_the_validator_are_applied(options: dict[str, str], claim
         part('{"a":' * 100_000) + "." + part({}) + ".",
         part("{'alg': 'none'}") + "." + part({}) + ".",
         part('{"alg":"none","x":NaN}') + "." + part({}) + ".",
+        unsecured(exp=float("nan")),
+        unsecured(exp=float("inf")),
+        unsecured(iat=-float("inf")),
     ],
 )
 def test_unsecured_tokens_that_are_refused(token: str) -> None:

@@ -70,6 +70,11 @@ def test_listeners_that_cannot_be(listeners: list[str], more: dict[str, Any], me
         places(*listeners, **more)
 
 
+def test_a_text_in_place_of_a_list_is_refused_with_the_list() -> None:
+    with pytest.raises(TypeError, match=r"""^listeners must be a list of texts, as in \["SASL_SSL"\], not 'SSL'$"""):
+        FakeCluster(listeners="SSL")
+
+
 @pytest.mark.parametrize("listeners", ["SSL", 5, [b"SSL"]])
 def test_what_is_no_list_of_texts(listeners: Any) -> None:
     with pytest.raises(TypeError, match="listeners must be a list of texts"):

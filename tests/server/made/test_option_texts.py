@@ -110,8 +110,18 @@ def test_a_quota_is_read(text: str, spec: QuotaSpec) -> None:
             },
         ),
         (
-            "group=a\\,operation=read,principal=User:a,b",
-            {"resource_type": "group", "name": "a\\", "operation": "read", "principal": "User:a,b"},
+            "group=a\\,operation=read,principal=User:O=a,CN=b\\,c",
+            {"resource_type": "group", "name": "a\\", "operation": "read", "principal": "User:O=a,CN=b\\,c"},
+        ),
+        (
+            "topic=t,operation=read,principal=User:a\\,b,host=0:0:0:0:0:0:0:1",
+            {
+                "resource_type": "topic",
+                "name": "t",
+                "operation": "read",
+                "principal": "User:a\\,b",
+                "host": "0:0:0:0:0:0:0:1",
+            },
         ),
         (
             "group=a,b,operation=read,permission=deny,pattern=prefixed",
@@ -179,6 +189,24 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_acl, "topic=o,operation=read,permission=deny,group=x", "'group=x': an ACL has one resource"),
         (parse_acl, "host=*,operation=read", "begins with 'host': the resource comes first, as in topic=orders,"),
         (parse_acl, "topic=a,b,operation=read", "'topic=a,b,operation=read' has a comma in the name of a topic; name"),
+        (
+            parse_acl,
+            "topic=a,operation=read,principal=User:alice,User:bob",
+            "has 'User:alice' in a principal with commas",
+        ),
+        (parse_acl, "topic=a,operation=read,principal=User:alice,bob", "make an ACL for each principal"),
+        (
+            parse_acl,
+            "topic=a,operation=read,principal=User:alice,name=x",
+            "has 'User:alice' in a principal with commas",
+        ),
+        (parse_acl, "topic=a,principal=User:CN=a,bob,operation=read", "has 'bob' in a principal with commas"),
+        (
+            parse_acl,
+            "topic=a,operation=read,host=localhost",
+            "the host 'localhost' matches no client: a host is an addr",
+        ),
+        (parse_acl, "topic=a,operation=read,host=10.0.0.1,10.0.0.2", "the host '10.0.0.1,10.0.0.2' matches no client"),
         (parse_quota, "loader", QUOTA),
         (parse_quota, "client-id=a", "has no quota"),
         (parse_quota, "producer_byte_rate=1", "has no user or client-id"),

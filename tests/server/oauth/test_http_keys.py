@@ -21,6 +21,7 @@ from fakebroker.core.security.sasl.oauth_bearer import TokenRefused
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.oauth import http_keys
 from fakebroker.server.oauth.http_keys import HttpKeys
+from fakebroker.server.oauth.jwks import is_of_server
 from fakebroker.server.oauth.tokens import TokenSigner
 from fakebroker.server.turn.turns import turns
 
@@ -349,10 +350,37 @@ def of_keys(url: str, brokers: int = 1, others: Sequence[str] = ()) -> AsyncFake
     return AsyncFakeCluster(brokers=brokers, listeners=listeners, config=config)
 
 
-@pytest.mark.parametrize("url", ["http://", "http://localhost:x/keys", "http://localhost/a b", "https:///keys"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://", "http://localhost:x/keys", "http://localhost/a b", "https:///keys", "http://["),
+        *("http://a..b/", "http://.../", f"http://{'x' * 70}/", "http://.local/"),
+    ],
+)
 def test_a_url_without_a_server_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="a server is named as in"):
+    with pytest.raises(ConfigError, match="a server is named as in") as refused:
         run(of_keys(url).start())
+    assert f"{ENDPOINT}url={url}: " in str(refused.value)
+
+
+def test_a_host_with_a_name_of_more_characters_than_names_have_is_not_found() -> None:
+    with pytest.raises(ConfigError, match="cannot be read: "):
+        run(of_keys(f"http://{'.'.join(['a' * 60] * 10)}/keys").start())
+
+
+def test_the_scheme_of_a_url_has_no_case() -> None:
+    assert is_of_server("HTTP://127.0.0.1/keys")
+    assert is_of_server("Https:")
+    assert not is_of_server("FILE:///keys.json")
+    assert not is_of_server("httpx:")
+
+    async def test() -> None:
+        async with key_server() as server:
+            server.url = server.url.replace("http:", "HTTP:")
+            async with fetched(server):
+                assert server.requests
+
+    run(test())
 
 
 def test_a_server_of_keys_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,10 +93,33 @@ def test_a_file_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, cont
     assert "jwks.endpoint.url" in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["file://elsewhere/keys.json", "http://localhost/keys", "keys.json"])
+@pytest.mark.parametrize(
+    "url", ["file://elsewhere/keys.json", "http://localhost/keys", "keys.json", "file://[", "http://["]
+)
 def test_a_url_that_is_no_file_of_this_machine_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="keys are read from a file"):
         verifier_of(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("file:///a%00b", "cannot be read: embedded null byte"),
+        ("file:///\ud800", "cannot be read: .*surrogates not allowed"),
+        ("file:///dev/zero", "/dev/zero cannot be read: it is a pipe, a socket or a device, and not a file"),
+        ("file:///", "/ cannot be read: it is a directory"),
+        (f"file:///{'a' * 5000}", "cannot be read: File name too long"),
+    ],
+)
+def test_what_is_no_file_is_refused(url: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        verifier_of(url)
+    assert str(refused.value).startswith("sasl.oauthbearer.jwks.endpoint.url: ")
+
+
+def test_the_scheme_of_a_file_has_no_case(tmp_path: Path) -> None:
+    url = written(tmp_path, SIGNER.jwks).as_uri()
+    assert verifier_of(url.replace("file:", "FILE:"))(SIGNER.sign({"sub": "alice"})) == {"sub": "alice"}
 
 
 def test_a_key_of_another_type_or_use_does_not_verify(tmp_path: Path) -> None:

@@ -93,6 +93,51 @@ def test_an_acl_that_kafka_would_refuse_is_refused(kafka: FakeCluster) -> None:
         kafka.acls.add("cluster", "orders", "read")
 
 
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("localhost", "a host is an address, a network as in '10.0.0.0/8', or '*'"),
+        ("10.0.0.1,10.0.0.2", "a host is an address"),
+        ("10.0.0.01", "a host is an address"),
+        ("[::1]", "a host is an address"),
+        ("::1", "write '0:0:0:0:0:0:0:1', as Kafka does"),
+        ("::ffff:10.0.0.1", "write '10.0.0.1', as Kafka does"),
+        ("FE80:0:0:0:0:0:0:1%eth0", "write 'fe80:0:0:0:0:0:0:1%eth0', as Kafka does"),
+    ],
+)
+def test_a_host_that_matches_no_client_is_refused_at_the_start(host: str, words: str) -> None:
+    acl = {"resource_type": "topic", "name": "orders", "operation": "read", "host": host}
+    with pytest.raises(ValueError, match=r"^acls\[0\]: the host ") as refused:
+        FakeCluster(1, acls=[acl])
+    assert f"{host!r} matches no client: {words}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "host", ["*", "10.0.0.1", "0:0:0:0:0:0:0:1", "fe80:0:0:0:0:0:0:1%eth0", "10.0.0.0/8", "::1/128"]
+)
+def test_a_host_is_an_address_as_kafka_writes_it_or_a_network(host: str) -> None:
+    acl = {"resource_type": "topic", "name": "orders", "operation": "read", "host": host}
+    with FakeCluster(1, acls=[acl]) as kafka:
+        assert [each.host for each in kafka.acls.list()] == [host]
+
+
+def test_a_host_of_a_request_is_any_text_as_in_kafka(kafka: FakeCluster) -> None:
+    wanted = AclBinding(
+        ResourceType.TOPIC,
+        "orders",
+        ResourcePatternType.LITERAL,
+        "User:alice",
+        "localhost",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    kafka.acls.add("cluster", "kafka-cluster", "alter")
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    [created] = admin.create_acls([wanted]).values()
+    assert created.result() is None
+    assert "localhost" in [each.host for each in kafka.acls.list()]
+
+
 def test_without_an_authorizer_there_are_no_acls() -> None:
     with FakeCluster(1) as kafka, pytest.raises(KafkaError, match="No Authorizer is configured"):
         kafka.acls.list()

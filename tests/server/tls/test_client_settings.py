@@ -77,7 +77,11 @@ def test_a_login_that_the_listener_has_not_is_told(given: dict[str, Any], kind: 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"library": "confluent", "user": "alice"}, "give user and password"),
+        (
+            {"library": "confluent", "user": "bob"},
+            "^the listener SASL_PLAINTEXT has SASL: 'bob' is no user with a known password, so give password$",
+        ),
+        ({"library": "confluent"}, "give user and password"),
         ({"library": "confluent", "password": "p"}, "give user and password"),
         (
             {"library": "confluent", "user": "a", "password": "p", "mechanism": "SCRAM-256"},
@@ -92,6 +96,7 @@ def test_a_login_that_the_listener_has_not_is_told(given: dict[str, Any], kind: 
             "kafka-python does not take access keys as settings",
         ),
         ({"library": "franz-go", "mechanism": "AWS_MSK_IAM"}, "give user and password"),
+        ({"library": "franz-go", "mechanism": "AWS_MSK_IAM", "user": "a"}, "give user and password"),
         ({"library": "conflent"}, "settings are known for java, .*, not for 'conflent'"),
         ({"library": "java", "listener": "SSL"}, "no listener 'SSL': there are SASL_PLAINTEXT"),
     ],

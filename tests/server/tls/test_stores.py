@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from support.messages import decode_response
 from support.requests import metadata, request
 from support.tls_client import TlsClient, context_of
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
-from fakebroker.core.errors import KafkaError
+from fakebroker.core.errors import ConfigError, KafkaError
 from fakebroker.server.tls.certificates import PASSWORD, Certificates
 
 
@@ -73,7 +82,7 @@ def test_what_cannot_be_used_is_said_at_the_start(theirs: Certificates, tmp_path
     jks.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
     empty.write_bytes(b"")
     wrong = {
-        "ssl.keystore.location=/nowhere: No such file": {**right, "ssl.keystore.location": "/nowhere"},
+        "ssl.keystore.location: /nowhere cannot be read: No such file": {**right, "ssl.keystore.location": "/nowhere"},
         "convert it with keytool": {**right, "ssl.keystore.location": str(jks)},
         "cannot be read as PKCS#12": {**right, "ssl.keystore.password": "wrong"},
         "trust store .* cannot be read as PKCS#12": {**right, "ssl.truststore.location": str(empty)},
@@ -100,6 +109,59 @@ def test_what_cannot_be_used_is_said_at_the_start(theirs: Certificates, tmp_path
         kafka = FakeCluster(brokers=1, listeners=["SSL"], config=config)
         with pytest.raises(KafkaError, match=message):
             kafka.start()
+
+
+START_WITH_AN_ENCRYPTED_KEY = """
+import sys
+from fakebroker import FakeCluster
+config = {"ssl.keystore.type": "PEM", "ssl.keystore.location": sys.argv[1]}
+FakeCluster(brokers=1, listeners=["SSL"], config=config).start()
+"""
+
+
+def encrypted_store(theirs: Certificates, folder: Path) -> Path:
+    key = load_pem_private_key(theirs.valid.with_suffix(".key").read_bytes(), None)
+    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    store = folder / "store.pem"
+    store.write_bytes(encrypted + theirs.valid.with_suffix(".crt").read_bytes())
+    return store
+
+
+@pytest.mark.parametrize(
+    ("password", "reason"),
+    [
+        ("wrong", "ssl.key.password is wrong, and its key is encrypted"),
+        ("", "ssl.key.password is wrong, and its key is encrypted"),
+        ("x" * 2000, "password cannot be longer than 1024 bytes"),
+    ],
+)
+def test_a_password_that_does_not_fit_a_key_is_refused(
+    theirs: Certificates, tmp_path: Path, password: str, reason: str
+) -> None:
+    store = encrypted_store(theirs, tmp_path)
+    config = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
+    with FakeCluster(brokers=1, listeners=["SSL"], config={**config, "ssl.key.password": "secret"}):
+        pass
+    kafka = FakeCluster(brokers=1, listeners=["SSL"], config={**config, "ssl.key.password": password})
+    with pytest.raises(ConfigError, match=f"^the key store {store} cannot be used: {reason}"):
+        kafka.start()
+
+
+def test_an_encrypted_key_without_a_password_is_refused_at_once(theirs: Certificates, tmp_path: Path) -> None:
+    """OpenSSL asks at the terminal, or without one at the standard input, and waits."""
+    store = encrypted_store(theirs, tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", START_WITH_AN_ENCRYPTED_KEY, str(store)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as started:
+        assert started.stderr is not None
+        try:
+            assert started.wait(LIMIT_S) == 1
+        finally:
+            started.kill()
+        assert f"{store} cannot be used: ssl.key.password is missing".encode() in started.stderr.read()
 
 
 def test_settings_that_cannot_be_used_leave_a_listener_what_it_had_and_not_what_another_has() -> None:

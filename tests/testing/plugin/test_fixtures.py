@@ -165,6 +165,7 @@ SLIPS = {
     "topics=['orders:3']": """Topic name is invalid: 'orders:3' has a colon; write topics={"orders": 3}""",
     "topics='orders:3:2'": """Topic name is invalid: 'orders:3:2' has a colon; write topics={"orders": 3} or *""",
     "topics={'o': {'replication_factor': 4}}": "Unable to replicate the partition 4 time(s): *",
+    "listeners='SASL_SSL'": "listeners must be a list of texts, as in [[]\"SASL_SSL\"], not 'SASL_SSL'",
     "configs=['a=b']": "configs must be a mapping, as in *, not *a=b*",
     "configs={'message.max.byte': 5}": "Unknown configuration 'message.max.byte'*",
     "followers='asleep'": "*'asleep'*",

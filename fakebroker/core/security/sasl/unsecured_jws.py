@@ -2,7 +2,7 @@
 
 Source   clients/.../oauthbearer/internals/unsecured/{OAuthBearerUnsecuredValidatorCallbackHandler,
          OAuthBearerUnsecuredJws,OAuthBearerValidationUtils,OAuthBearerScopeUtils}.java @ 4.4; Jackson's limit of 1000
-         levels of nesting.
+         levels of nesting, and its forms of text: UTF-8, UTF-16 and UTF-32, with or without a byte order mark.
 Units    wall milliseconds; times in a token are seconds.
 """
 
@@ -93,7 +93,8 @@ def _decoded(part: str) -> str:
     if not _BASE64_URL.fullmatch(part) or len(part.rstrip("=")) % 4 == 1 or ("=" in part and len(part) % 4):
         raise TokenRefused("malformed Base64 URL encoded value")
     try:
-        return urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4)).decode()
+        content = urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4))
+        return content.decode(json.detect_encoding(content))
     except Base64Error:
         raise TokenRefused("malformed Base64 URL encoded value") from None
     except UnicodeDecodeError:
