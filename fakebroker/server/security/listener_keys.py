@@ -29,15 +29,19 @@ class ListenerKeys:
         """Give a listener of the start its keys, and refresh those of a server from now on. Raise ConfigError,
         and ModuleNotFoundError without the extra."""
         url = _missing(mechanisms, broker_id, listener)
-        if url.startswith(("http:", "https:")):
-            from fakebroker.server.oauth.http_keys import HttpKeys  # imported here: few clusters have such keys
+        if not url:
+            return
+        from fakebroker.server.oauth.jwks import is_of_server  # imported here: few clusters have such keys
+
+        if is_of_server(url):
+            from fakebroker.server.oauth.http_keys import HttpKeys
 
             if url not in self._of_servers:
                 keys = HttpKeys(url, mechanisms.token_config(broker_id, listener))
                 await keys.begin()
                 self._of_servers[url] = keys
             mechanisms.keys[url] = self._of_servers[url].verify
-        elif url:
+        else:
             if url not in self._of_files:
                 self._of_files[url] = _read(url)
             mechanisms.keys[url] = self._of_files[url]
@@ -69,7 +73,7 @@ class ListenerKeys:
 
 
 def _read(url: str) -> Verify:
-    from fakebroker.server.oauth.jwks import verifier_of  # imported here: few clusters have such keys
+    from fakebroker.server.oauth.jwks import verifier_of
 
     return verifier_of(url)
 

@@ -432,6 +432,16 @@ def test_a_reset_without_the_keys_changes_nothing(response: bytes | None, monkey
     run(test())
 
 
+def test_the_case_of_the_scheme_has_no_meaning() -> None:
+    async def test() -> None:
+        async with key_server() as server:
+            url = server.url.replace("http", "HTTP")
+            async with of_keys(url) as kafka:
+                assert kafka._at_home.cluster.sasl.mechanisms.keys[url](TOKEN) == CLAIMS
+
+    run(test())
+
+
 def test_a_reset_takes_the_keys_of_all_servers_or_none() -> None:
     async def test() -> None:
         async with key_server() as one, key_server() as other, of_keys(one.url, others=[other.url]) as kafka:
