@@ -22,7 +22,7 @@ CORES := $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffini
 WORKERS ?= $(shell echo $$(($(CORES) + 2)))
 # A test that hangs prints where its threads are, and fails; the others go on in a new process.
 HANGS_S = 600
-PYTEST = -m pytest --workers $(WORKERS) -o faulthandler_timeout=$(HANGS_S) -o faulthandler_exit_on_timeout=true
+PYTEST = -m pytest --workers $(WORKERS) -o hang_limit_s=$(HANGS_S)
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE

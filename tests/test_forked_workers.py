@@ -74,7 +74,7 @@ DEATHS = {
 )
 @pytest.mark.parametrize(("death", "told"), DEATHS.values(), ids=list(DEATHS))
 def test_a_worker_that_dies_fails_its_test_and_all_others_run(run: Run, death: str, told: str, marker: str) -> None:
-    limit = ("-o", "faulthandler_timeout=1", "-o", "faulthandler_exit_on_timeout=true") if "pause" in death else ()
+    limit = ("-p", "support.hangs", "-o", "hang_limit_s=1") if "pause" in death else ()
     done = run({"test_it": f"{marker}{PASSES}def test_dies(): {death}\n{PASSES.replace('passes', 'too')}"}, *limit)
 
     assert done.returncode == 1
