@@ -16,13 +16,13 @@ WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 MINUTES ?= 10
 SEQUENCES ?= 1000
 
-# Two processes more than cores, since clients and Spark often wait. Tests of Spark go to one of them
-# (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
+# Two processes more than cores, since clients and Spark often wait. They are forked once all tests are collected
+# (tests/support/workers.py), and tests of Spark go to one of them. WORKERS=0 is one process, to debug.
 CORES := $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)))')
 WORKERS ?= $(shell echo $$(($(CORES) + 2)))
 # A test that hangs prints where its threads are, and fails; the others go on in a new process.
 HANGS_S = 600
-PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=$(HANGS_S) -o faulthandler_exit_on_timeout=true
+PYTEST = -m pytest --workers $(WORKERS) -o hang_limit_s=$(HANGS_S)
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
@@ -15,8 +16,8 @@ import pytest
 from support import doses
 from support.forked import Forks, shared
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
-from support.rewriting import rewrite_share
-from support.scheduling import OneProcessForSpark, draw_order, sort
+from support.rewriting import rewriting_beside
+from support.scheduling import draw_order, sort
 
 import fakebroker
 
@@ -46,16 +47,17 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or DOSE)
 gc.disable()  # until the tests are collected: what is imported by then stays, and to look through it takes 1.5 s
 
 
-pytest_plugins = ["support.hangs"]
+pytest_plugins = ["support.hangs", "support.workers"]
+REWRITING = pytest.StashKey[Callable[[], object]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    workers: Any = config.pluginmanager.getplugin("support.workers")
+    workers.SUMMED.append(STEPS)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FilesLeft())
-    elif config.args == config.getini("testpaths"):  # one of several processes, for all tests
-        worker: Any = config
-        number = int(worker.workerinput["workerid"].removeprefix("gw"))
-        rewrite_share(config, number, worker.workerinput["workercount"])
+    if config.option.workers and config.args == config.getini("testpaths"):  # all tests
+        config.stash[REWRITING] = rewriting_beside(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,21 +78,15 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[py
         items[:] = [item for item in items if item not in gone]
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler that gives the tests of Spark to one process, so that there is one JVM. It knows only names,
-    so it distributes whole files. The marker xdist_group would do, but pytest 9.2 does not pass it to xdist 3.8."""
-    return OneProcessForSpark(config, log)
-
-
 def pytest_report_header(config: pytest.Config) -> str:
     words = doses.requested(os.environ, config.option.markexpr)
     return f"dose: everyday{''.join(f' + {word}' for word in doses.WORDS if word in words)}"
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    session.config.stash.get(REWRITING, lambda: None)()
     session.config.pluginmanager.register(Leftovers(kinds=kinds_of_dose()))
-    if hasattr(session.config, "workerinput"):  # one of several processes
+    if session.config.option.workers or hasattr(session.config, "workerinput"):  # one of several processes
         import_the_rest()
     # Leave out of each collection of garbage what is there by now: the modules of all tests and what they import take
     # most of a second to look through, and many tests collect.
@@ -126,16 +122,6 @@ STEPS: Counter[str] = Counter()  # by what drew them
 @pytest.fixture(scope="session")
 def simulated() -> Counter[str]:
     return STEPS
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):  # one of several processes
-        session.config.workeroutput["simulated"] = dict(STEPS)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    STEPS.update(getattr(node, "workeroutput", {}).get("simulated", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

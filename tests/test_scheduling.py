@@ -1,4 +1,4 @@
-"""Tests of Spark go to one process, and those of some files, with and without xdist's knowledge of markers."""
+"""The order of the tests, drawn by a seed (support/scheduling.py)."""
 
 from __future__ import annotations
 
@@ -6,46 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from support import doses
-from support.scheduling import ROOT, has_marker
-
-
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        ("tests/load/test_load_verdict.py", True),
-        ("tests/plants/test_lies.py", True),
-        ("tests/spark/test_spark_reads_and_writes.py", True),
-        ("tests/test_cli.py", False),
-        ("tests/no/such/file.py", False),
-    ],
-)
-def test_files_of_spark_are_known_by_their_marker(file: str, expected: bool) -> None:
-    assert has_marker(file, "spark") is expected
-
-
-def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
-    for name, marker in (("a", "spark"), ("b", "spark"), ("c", "slow"), ("d", "one_process"), ("e", "one_process")):
-        (tmp_path / f"test_{name}.py").write_text(
-            f"import os, pathlib, pytest\npytestmark = pytest.mark.{marker}\n"
-            "@pytest.mark.parametrize('n', range(8))\n"
-            "def test_it(n): pathlib.Path(f'{os.getpid()}-' + __name__).touch()\n"
-        )
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n spark: s\n slow: s\n one_process: o\n")
-    (tmp_path / "conftest.py").write_text(
-        "from support import scheduling\nscheduling.ROOT = __import__('pathlib').Path(__file__).parent\n"
-        "def pytest_xdist_make_scheduler(config, log): return scheduling.OneProcessForSpark(config, log)\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-p", "no:cacheprovider"]
-    command += ["-p", "xdist"]
-    environment = {"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert "40 passed" in done.stdout, done.stdout + done.stderr
-    ran = [path.name.split("-") for path in tmp_path.glob("[0-9]*-test_*")]
-    for files in (("test_a", "test_b"), ("test_d",), ("test_e",)):
-        assert len({process for process, file in ran if file in files}) == 1
-    assert len({process for process, _ in ran}) == 2
 
 
 def test_a_drawn_order_sets_up_a_module_of_spark_once(tmp_path: Path) -> None:
@@ -63,7 +24,7 @@ def test_a_drawn_order_sets_up_a_module_of_spark_once(tmp_path: Path) -> None:
     orders = set()
     seeds = "1234"[: doses.count(2, 4)]
     for seed in seeds:
-        environment = {"PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SEED": seed}
+        environment = {"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SEED": seed}
         command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider"]
         done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert "60 passed" in done.stdout, done.stdout + done.stderr

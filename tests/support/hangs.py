@@ -1,16 +1,53 @@
-"""A test that hangs is ended by pytest's faulthandler, but not in a teardown after a failure. Here it is."""
+"""A test that hangs is ended, and the stacks of its threads are printed: `-o hang_limit_s=600`.
+
+Shape    A thread of `faulthandler` ends the process at the limit. After a tenth of the limit, the next test starts it
+         again. So each test has nine tenths of the limit at least.
+Why      pytest's faulthandler_timeout starts two threads for each test, which takes as long as all else that pytest
+         does for a test. And it does not end a test that hangs in its teardown after a failure.
+"""
 
 from __future__ import annotations
 
 import faulthandler
+import math
+from collections.abc import Generator
+from time import monotonic
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    limit_s = float(item.config.getini("faulthandler_timeout") or 0)
-    if limit_s and item.config.getini("faulthandler_exit_on_timeout"):
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("hang_limit_s", "end the process when a test takes so many seconds; 0: never", default="0")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    limit_s = float(config.getini("hang_limit_s"))
+    if limit_s:
+        config.pluginmanager.register(Limit(limit_s))
+
+
+class Limit:
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._started_s = -math.inf
+
+    def _start(self, item: pytest.Item) -> None:
+        self._started_s = monotonic()
         stderr = item.config.stash[fault_handler_stderr_fd_key]
-        faulthandler.dump_traceback_later(limit_s, exit=True, file=stderr)  # the end of the test cancels it
+        faulthandler.dump_traceback_later(self._limit_s, exit=True, file=stderr)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        if monotonic() - self._started_s > self._limit_s / 10:
+            self._start(item)
+        return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector) -> None:
+        """Start again what pytest cancels at a failure, for a debugger."""
+        if isinstance(node, pytest.Item):
+            self._start(node)
+
+    def pytest_sessionfinish(self) -> None:
+        faulthandler.cancel_dump_traceback_later()

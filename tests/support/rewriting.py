@@ -1,16 +1,17 @@
-"""The asserts of the test modules are rewritten once, and not once per process.
+"""A second process that rewrites the asserts of the test modules of a fresh checkout.
 
 Theory   pytest rewrites the asserts of each test module when it is imported, and keeps the result beside the bytecode.
-         On a fresh checkout the processes of xdist import the same modules in the same order at the same time. So each
-         of them would rewrite all. Instead each first rewrites its share and keeps it, and later finds most of the
-         others. The modules of the package were tried as well: it made no difference.
+         That takes longer than all else of collecting. With `--workers` only one process collects. So a second one
+         begins with the last modules, until both meet, and the first finds what the second has kept.
 Source   _pytest/assertion/rewrite.py, AssertionRewritingHook.exec_module. These functions are not public: if they have
          gone, nothing is rewritten ahead.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
-def rewrite_share(config: pytest.Config, number: int, processes: int) -> int:
-    """Rewrite and keep every so-manyth module that has not been kept yet. Return how many were rewritten."""
+def rewrite_from_the_end(config: pytest.Config) -> int:
+    """Rewrite and keep the modules that are not kept yet, last ones first. Return how many were rewritten."""
     try:
         from _pytest.assertion.rewrite import (
             PYC_TAIL,
@@ -35,10 +36,20 @@ def rewrite_share(config: pytest.Config, number: int, processes: int) -> int:
     if sys.dont_write_bytecode or config.option.assertmode != "rewrite":
         return 0
     done = 0
-    for path in sorted(TESTS.rglob("test_*.py"))[number::processes]:
-        folder = get_cache_dir(path)
-        kept = folder / (path.name[:-3] + PYC_TAIL)
-        if try_makedirs(folder) and _read_pyc(path, kept) is None:
+    for path in sorted(TESTS.rglob("test_*.py"), reverse=True):
+        kept = get_cache_dir(path) / (path.name[:-3] + PYC_TAIL)
+        if try_makedirs(kept.parent) and _read_pyc(path, kept) is None:
             source, code = _rewrite_test(path, config)
             done += _write_pyc(config.stash[assertstate_key], code, source, kept)
     return done
+
+
+def rewriting_beside(config: pytest.Config) -> Callable[[], object]:
+    """Start a process that does it. Return a function that waits for its end."""
+    pid = os.fork()
+    if pid:
+        return lambda: os.waitpid(pid, 0)
+    try:
+        rewrite_from_the_end(config)
+    finally:
+        os._exit(0)

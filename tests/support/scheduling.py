@@ -1,40 +1,26 @@
-"""The order of the tests, and their distribution to the processes of xdist."""
+"""The order of the tests, and which of them run in the same worker."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
-
-ROOT = Path(__file__).parents[2]
 
 
-class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler that gives each test to a free process. Those of all files with the marker `spark` go to one process,
-    and so do those of each file with the marker `one_process`: a fixture of the module takes longer than its tests."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return "spark" if has_marker(file, "spark") else file if has_marker(file, "one_process") else nodeid
-
-    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """Forget what is complete: xdist counts all that a process was ever given after each test."""
-        super().mark_test_complete(node, item_index, duration)
-        given = self.assigned_work[node]
-        scope = self._split_scope(self.registered_collections[node][item_index])
-        if all(given[scope].values()):
-            del given[scope]
-
-
-@cache
-def has_marker(file: str, name: str) -> bool:
-    """Return True if a file of tests uses this marker. The scheduler knows only names."""
-    path = ROOT / file
-    return path.is_file() and f"pytest.mark.{name}" in path.read_text(encoding="utf-8")
+def units(items: Sequence[pytest.Item]) -> list[list[int]]:
+    """Return the indices of tests that go to one worker together, in the order of the first of each: all of Spark, so
+    that there is one JVM, and those of each file with the marker `one_process`. Any other test goes alone."""
+    found: dict[object, list[int]] = {}
+    for index, item in enumerate(items):
+        scope: object = index
+        if _needs_spark(item):
+            scope = "spark"
+        elif item.get_closest_marker("one_process"):
+            scope = item.path
+        found.setdefault(scope, []).append(index)
+    return list(found.values())
 
 
 def sort(items: list[pytest.Item]) -> None:
