@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 from support.old_kafka_python import old_kafka_python
+from support.ports import is_open
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 
@@ -23,6 +25,7 @@ def expired(key: str, partition: int, records: int, since: str) -> str:
 
 def test_it_expires_for_three_reasons_and_not_at_the_limit() -> None:
     with FakeCluster(brokers=1) as kafka:
+        port = kafka.endpoints[0].port
         kafka.create_topic("orders", partitions=3)
         settings = {"request_timeout_ms": TIMEOUT_MS, "linger_ms": LINGER_MS, "retry_backoff_ms": BACKOFF_MS}
         with old_kafka_python(kafka, batch_size=1_000, retries=1, **settings) as program:
@@ -30,6 +33,8 @@ def test_it_expires_for_three_reasons_and_not_at_the_limit() -> None:
             program.send("retried", partition=2)
             assert program.advance(LINGER_MS) == [], "it is sent, and the broker dies"
             program.await_retry(partition=2)  # since 500 ms
+            wait_until(lambda: not is_open(port), "the port of the dead broker to close")
+            assert program.advance(0) == [], "a connection that came just before is closed, too"
             program.send("full", 450)
             program.send("lingers", partition=1)  # since 500 ms, and 500 more
             assert program.advance(250) == []
