@@ -83,6 +83,11 @@ class Forks:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def socket_link(self) -> str:
+        """Return what /proc shows of the socket to it."""
+        return os.readlink(f"/proc/self/fd/{self._asking.fileno()}")
+
     def run(
         self, *words: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, prelude: str = ""
     ) -> subprocess.CompletedProcess[str]:
@@ -186,9 +191,9 @@ def popen(command: Sequence[str], text: bool = True, **options: Any) -> subproce
     return shared().start(*words, prelude=prelude, **options)
 
 
-def shared_pid() -> int | None:
-    """Return the process id of the shared one, if it is there."""
-    return shared().pid if shared.cache_info().currsize else None
+def of_shared() -> set[object]:
+    """Return the process id of the shared one, and the link of the socket to it, if it is there."""
+    return {shared().pid, shared().socket_link} if shared.cache_info().currsize else set()
 
 
 def serve(preload: str, answering: socket.socket) -> None:

@@ -168,12 +168,14 @@ def checked_after(item: pytest.Item) -> tuple[str, ...]:
 
 def is_of_the_session(thing: Thing) -> bool:
     kind, which = thing
+    if kind == "thread":
+        return False
+    if which in forked.of_shared():
+        return True
     if kind == "socket":
         return is_of_spark(which)
-    if kind != "process":
-        return False
     assert isinstance(which, int)
-    return which == forked.shared_pid() or any(name in command_of(which) for name in SESSION_LONG)
+    return any(name in command_of(which) for name in SESSION_LONG)
 
 
 def is_of_spark(which: object) -> bool:
