@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import warnings
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -22,16 +20,6 @@ from fakebroker import FakeCluster
 pytestmark = pytest.mark.clients
 
 T = 1_700_000_000_000
-
-
-@pytest.fixture(autouse=True)
-def what_clients_leave_open_is_theirs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """kafka-python drops the sockets of connections that were refused; they are not to warn in a later test."""
-    yield
-    caplog.get_records("call").clear()  # what was logged names connections, and would keep them until later
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture

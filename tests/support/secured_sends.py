@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import aiokafka
@@ -54,12 +51,11 @@ def by_kafka_python(settings: dict[str, Any], token: str | None, patience_ms: in
     if token is not None:
         settings["sasl_oauth_token_provider"] = OfKafkaPython(token)
     patience = {"max_block_ms": patience_ms, "bootstrap_timeout_ms": patience_ms}
-    with leftovers_ignored():
-        producer = kafka_python.KafkaProducer(**settings, **patience)
-        try:
-            producer.send(TOPIC, VALUE).get(60)
-        finally:
-            producer.close(5)
+    producer = kafka_python.KafkaProducer(**settings, **patience)
+    try:
+        producer.send(TOPIC, VALUE).get(60)
+    finally:
+        producer.close(5)
 
 
 class OfAiokafka(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]
@@ -80,8 +76,7 @@ def by_aiokafka(settings: dict[str, Any], token: str | None, patience_ms: int) -
         finally:
             await producer.stop()
 
-    with leftovers_ignored():
-        run(send(), "the record of aiokafka")
+    run(send(), "the record of aiokafka")
 
 
 CLIENTS: dict[str, Sends] = {
@@ -116,14 +111,3 @@ def refused(
 
     wait_until(attempted, what)
     return errors[-1]
-
-
-@contextmanager
-def leftovers_ignored() -> Iterator[None]:
-    """Collect the sockets that a client leaves open after a connection that failed, and not in another test."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        try:
-            yield
-        finally:
-            gc.collect()

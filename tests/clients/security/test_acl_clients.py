@@ -19,7 +19,7 @@ import kafka.errors as kafka_python_errors
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from support.log_reader import read_values
-from support.secured_sends import VALUE, leftovers_ignored
+from support.secured_sends import VALUE
 from support.watchdog import LIMIT_S, call, wait_until, within
 
 from fakebroker import FakeCluster
@@ -66,22 +66,20 @@ def sent_topic(kafka: FakeCluster, library: str) -> str:
 
 @contextmanager
 def producer_of_kafka_python(given: dict[str, Any]) -> Iterator[kafka_python.KafkaProducer]:
-    with leftovers_ignored():
-        producer = kafka_python.KafkaProducer(**given)
-        try:
-            yield producer
-        finally:
-            producer.close(LIMIT_S)
+    producer = kafka_python.KafkaProducer(**given)
+    try:
+        yield producer
+    finally:
+        producer.close(LIMIT_S)
 
 
 @contextmanager
 def consumer_of_kafka_python(given: dict[str, Any]) -> Iterator[kafka_python.KafkaConsumer]:
-    with leftovers_ignored():
-        consumer = kafka_python.KafkaConsumer(SEEN, **given)
-        try:
-            yield consumer
-        finally:
-            consumer.close(timeout_ms=LIMIT_MS)
+    consumer = kafka_python.KafkaConsumer(SEEN, **given)
+    try:
+        yield consumer
+    finally:
+        consumer.close(timeout_ms=LIMIT_MS)
 
 
 def allow(kafka: FakeCluster, resource_type: str, name: str, operation: str) -> None:
@@ -196,8 +194,7 @@ def test_aiokafka_is_refused_a_topic(kafka: FakeCluster) -> None:
             allow(kafka, "topic", topic, "write")
             await producer.send_and_wait(topic, VALUE)
 
-    with leftovers_ignored():
-        asyncio.run(within(sent()))
+    asyncio.run(within(sent()))
     assert read_values(kafka, topic) == [VALUE]
 
 
@@ -216,8 +213,7 @@ def test_aiokafka_is_refused_a_group(kafka: FakeCluster) -> None:
             await consumer.commit()
             assert await consumer.committed(aiokafka.TopicPartition(SEEN, 0)) == 1
 
-    with leftovers_ignored():
-        asyncio.run(within(read()))
+    asyncio.run(within(read()))
 
 
 def test_aiokafka_is_refused_a_transactional_id(kafka: FakeCluster) -> None:
@@ -232,6 +228,5 @@ def test_aiokafka_is_refused_a_transactional_id(kafka: FakeCluster) -> None:
         async with aiokafka.AIOKafkaProducer(**given) as producer, producer.transaction():
             await producer.send_and_wait(topic, VALUE)
 
-    with leftovers_ignored():
-        asyncio.run(within(sent()))
+    asyncio.run(within(sent()))
     assert read_values(kafka, topic)[:1] == [VALUE]

@@ -11,7 +11,7 @@ import kafka as kafka_python
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from support.log_reader import read_values
-from support.secured_sends import CLIENTS, TOPIC, VALUE, OfKafkaPython, leftovers_ignored, refused, send
+from support.secured_sends import CLIENTS, TOPIC, VALUE, OfKafkaPython, refused, send
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import ConnectionClosed, Login
@@ -174,12 +174,11 @@ def test_a_token_of_an_hour_expires_on_the_clock_of_the_test() -> None:
     with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"], config=config, clock="manual") as kafka:
         kafka.create_topic(TOPIC, partitions=1)
         settings = kafka.client_settings("kafka-python", mechanism="OAUTHBEARER")
-        with leftovers_ignored():
-            producer = kafka_python.KafkaProducer(**settings, sasl_oauth_token_provider=NewTokens(kafka))
-            producer.send(TOPIC, VALUE).get(60)
-            kafka.clock.advance(HOUR_MS + 1_000)
-            producer.send(TOPIC, VALUE).get(60)
-            producer.close(5)
+        producer = kafka_python.KafkaProducer(**settings, sasl_oauth_token_provider=NewTokens(kafka))
+        producer.send(TOPIC, VALUE).get(60)
+        kafka.clock.advance(HOUR_MS + 1_000)
+        producer.send(TOPIC, VALUE).get(60)
+        producer.close(5)
         closed = [event.reason for event in kafka.journal if isinstance(event, ConnectionClosed)]
         assert "the session of the client has expired" in closed
         assert len({event.connection for event in kafka.journal if isinstance(event, Login)}) > 1
