@@ -10,25 +10,27 @@ import sys
 from collections import Counter
 from pathlib import PurePosixPath
 
-from . import names
+from . import names, pronouns
 from .lint import CLEAN, problems
 
 
 def main(argv: list[str]) -> int:
     paths = [argument for argument in argv if argument != "--count"] or list(CLEAN)
-    named = [
-        problem for problem in names.problems() if any(PurePosixPath(problem.path).is_relative_to(p) for p in paths)
+    of_names = [
+        problem
+        for problem in (*names.problems(), *pronouns.problems())
+        if any(PurePosixPath(problem.path).is_relative_to(path) for path in paths)
     ]
-    found = [*problems(paths), *named]
+    broken = [*problems(paths), *of_names]
     if "--count" in argv:
-        counts = Counter((str(PurePosixPath(problem.path).parent), problem.rule) for problem in found)
+        counts = Counter((str(PurePosixPath(problem.path).parent), problem.rule) for problem in broken)
         for (folder, rule), count in sorted(counts.items()):
             print(f"{count:5} {rule:8} {folder}")
     else:
-        for problem in found:
+        for problem in broken:
             print(problem)
-    print(f"{len(found)} problems", file=sys.stderr)
-    return 1 if found else 0
+    print(f"{len(broken)} problems", file=sys.stderr)
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":
