@@ -175,7 +175,7 @@ class RequestContext:
         supported = SUPPORTED_OPERATIONS[kind]
         if self.broker.authorizer is None:
             return operation_bits(supported)
-        return operation_bits(each for each in supported if self.is_authorized(each, kind, name))
+        return operation_bits(operation for operation in supported if self.is_authorized(operation, kind, name))
 
     @property
     def is_token_authenticated(self) -> bool:

@@ -167,5 +167,5 @@ def _import_all() -> None:
 
 def _modules() -> Iterator[str]:
     prefix = f"{fakebroker.apis.__name__}."
-    found = (module.name for module in walk_packages(fakebroker.apis.__path__, prefix) if not module.ispkg)
-    return (name for name in found if name.removeprefix(prefix) not in NOT_APIS)
+    names = (module.name for module in walk_packages(fakebroker.apis.__path__, prefix) if not module.ispkg)
+    return (name for name in names if name.removeprefix(prefix) not in NOT_APIS)

@@ -30,7 +30,9 @@ _UNSET = {
 def dict_of(kinds: Sequence[Any], indent: str = "") -> str:
     """Return a dict with every field of these versions of a message, the newest first, for `build`; each has the value
     of an unset field."""
-    lines = [f'{indent}    "{name}": {_value(found, f"{indent}    ")},\n' for name, found in _fields(kinds).items()]
+    lines = [
+        f'{indent}    "{name}": {_value(versions, f"{indent}    ")},\n' for name, versions in _fields(kinds).items()
+    ]
     return "{\n" + "".join(lines) + f"{indent}}}" if lines else "{}"
 
 
@@ -48,38 +50,38 @@ def news(before: Any, now: Any) -> Iterator[str]:
 
 def _outermost(names: Iterator[str]) -> list[str]:
     """Return the names without those inside other ones."""
-    found: list[str] = []
+    outermost: list[str] = []
     for name in names:
-        if not any(name.startswith(f"{outer}.") for outer in found):
-            found.append(name)
-    return found
+        if not any(name.startswith(f"{outer}.") for outer in outermost):
+            outermost.append(name)
+    return outermost
 
 
 def _names(kind: Any, prefix: str = "") -> Iterator[str]:
     hints = get_type_hints(kind)
-    for each in fields(kind):
-        yield f"{prefix}{each.name}"
-        if struct := _struct_in(hints[each.name]):
-            yield from _names(struct, f"{prefix}{each.name}.")
+    for field in fields(kind):
+        yield f"{prefix}{field.name}"
+        if struct := _struct_in(hints[field.name]):
+            yield from _names(struct, f"{prefix}{field.name}.")
 
 
 def _fields(kinds: Sequence[Any]) -> dict[str, list[tuple[Field[Any], Any]]]:
     """Return name -> the field and its type in each version that has it, the newest first."""
-    found: dict[str, list[tuple[Field[Any], Any]]] = {}
+    by_name: dict[str, list[tuple[Field[Any], Any]]] = {}
     for kind in kinds:
         hints = get_type_hints(kind)
-        for each in fields(kind):
-            found.setdefault(each.name, []).append((each, hints[each.name]))
-    return found
+        for field in fields(kind):
+            by_name.setdefault(field.name, []).append((field, hints[field.name]))
+    return by_name
 
 
-def _value(found: list[tuple[Field[Any], Any]], indent: str) -> str:
+def _value(versions: list[tuple[Field[Any], Any]], indent: str) -> str:
     """Return the value of an unset field, if it fits every version."""
-    newest, hint = found[0]
-    nullable = all(NoneType in get_args(each) for _, each in found)
+    newest, hint = versions[0]
+    nullable = all(NoneType in get_args(type_hint) for _, type_hint in versions)
     if newest.default is not MISSING and (newest.default is not None or nullable):
         return _literal(newest.default, newest.metadata.get("kafka_type", ""), indent)
-    if any(get_origin(each) is tuple for each in (hint, *get_args(hint))):
+    if any(get_origin(kind) is tuple for kind in (hint, *get_args(hint))):
         return "()"
     if struct := _struct_in(hint):
         return "None" if nullable else dict_of([struct], indent)
@@ -103,4 +105,4 @@ def _literal(value: Any, kafka_type: str, indent: str) -> str:
 def _struct_in(hint: Any) -> Any:
     if isinstance(hint, type) and is_dataclass(hint):
         return hint
-    return next((found for each in get_args(hint) if (found := _struct_in(each)) is not None), None)
+    return next((struct for argument in get_args(hint) if (struct := _struct_in(argument)) is not None), None)

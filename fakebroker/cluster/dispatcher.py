@@ -74,10 +74,10 @@ class Interceptor:
         connection: Connection,
         header: RequestHeader,
         frame: bytes | LargeFrame,
-        found: list[Armed],
+        candidates: list[Armed],
     ) -> bool:
         """Return True if the interceptor takes over the request: it gives the connection a plan, and has it handled.
-        `found` are the faults that may match."""
+        `candidates` are the faults that may match."""
         raise NotImplementedError
 
 
@@ -85,9 +85,9 @@ class Interceptor:
 class LoginInterceptor:
     """An observer of the requests of logins before they are handled."""
 
-    def takes(self, login: LoginRequest, found: list[Armed]) -> bool:
-        """Return True if the interceptor takes over the request, and has it handled. `found` are the faults that may
-        match."""
+    def takes(self, login: LoginRequest, candidates: list[Armed]) -> bool:
+        """Return True if the interceptor takes over the request, and has it handled. `candidates` are the faults
+        that may match."""
         raise NotImplementedError
 
 
@@ -164,17 +164,17 @@ class Dispatcher:
     def _is_taken(
         self, faults: Index, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame
     ) -> bool:
-        found = faults.find(header, frame)
-        if not found and not faults.asks_always:
+        candidates = faults.find(header, frame)
+        if not candidates and not faults.asks_always:
             return False
-        return self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame, found)
+        return self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame, candidates)
 
     def takes_login(self, login: LoginRequest) -> bool:
         """Return True if faults act on the request of a login, and have it handled."""
         if self.faults is None or self.logins is None:
             return False
-        found = self.faults.find(login.header, login.frame)
-        return bool(found) and self.logins.takes(login, found)
+        candidates = self.faults.find(login.header, login.frame)
+        return bool(candidates) and self.logins.takes(login, candidates)
 
     def read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
         """Read the header of a frame. Raise ProtocolError."""

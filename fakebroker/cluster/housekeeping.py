@@ -42,7 +42,10 @@ def start_housekeeping(
         return controller.metadata.each_partition(lambda partition: delete_old_records_of(partition, now().wall_ms))
 
     def old_records_matter_ms(now: Now) -> int:
-        return min((old_records_of_matter_ms(each, now) for each in controller.metadata.partitions()), default=NEVER_MS)
+        return min(
+            (old_records_of_matter_ms(partition, now) for partition in controller.metadata.partitions()),
+            default=NEVER_MS,
+        )
 
     def remove_expired_producers(now: Callable[[], Now]) -> Slices[None]:
         def remove(partition: Partition) -> None:

@@ -285,12 +285,12 @@ class Members(HasNow):
         return finish(self.delete_acls_in_slices(wanted))
 
     def delete_acls_in_slices(self, wanted: AclBindingFilter) -> Slices[Sequence[AclBinding]]:
-        found = yield from self.acls_in_slices(wanted)
-        for number, binding in enumerate(found, 1):
+        bindings = yield from self.acls_in_slices(wanted)
+        for number, binding in enumerate(bindings, 1):
             self._authorizer.remove(binding)
             if number % _ACLS_OF_A_SLICE == 0:
                 yield
-        return found
+        return bindings
 
     def acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
         """Return the ACLs that match, the oldest first."""

@@ -75,8 +75,8 @@ class RegisteredBroker:
     def endpoint(self, listener: Listener) -> NodeEndpoint:
         """Return the address for clients of this listener: 127.0.0.1 and port 0 until it is set."""
         if listener.address:
-            told = self.endpoint(Listener(listener.name, listener.security_protocol))
-            return told._replace(host=listener.address)
+            endpoint = self.endpoint(Listener(listener.name, listener.security_protocol))
+            return endpoint._replace(host=listener.address)
         return self._endpoints.get(listener) or NodeEndpoint(self.broker_id, "127.0.0.1", 0, self.rack)
 
     @property
@@ -90,8 +90,8 @@ class RegisteredBroker:
 
     def bound_to(self, listener: Listener) -> tuple[str, int]:
         """Return host and port where this listener listens: those for clients until they are set."""
-        told = self.endpoint(listener)
-        return self._bound.get(listener, (told.host, told.port))
+        endpoint = self.endpoint(listener)
+        return self._bound.get(listener, (endpoint.host, endpoint.port))
 
     def set_bound(self, listener: Listener, host: str, port: int) -> None:
         """Set the address where this listener listens."""

@@ -28,7 +28,7 @@ class AccessKey(NamedTuple):
 @lru_cache(maxsize=_REMEMBERED)
 def parse_access_keys(text: str) -> Mapping[str, AccessKey]:
     """Return the access keys of the setting, by their ids. Raise ConfigError."""
-    found: dict[str, AccessKey] = {}
+    access_keys: dict[str, AccessKey] = {}
     for number, item in enumerate(text.split(",") if text else (), 1):
         match = _ENTRY.fullmatch(item.strip())
         if match is None:
@@ -36,7 +36,7 @@ def parse_access_keys(text: str) -> Mapping[str, AccessKey]:
                 f"Invalid value for configuration {CREDENTIALS}: entry {number} is not ACCESSKEY:SECRET or "
                 "ACCESSKEY:SECRET:USER, with a comma between entries"
             )
-        if match["key"] in found:
+        if match["key"] in access_keys:
             raise ConfigError(f"Invalid value for configuration {CREDENTIALS}: {match['key']} has two entries")
-        found[match["key"]] = AccessKey(match["secret"], match["user"] or match["key"])
-    return found
+        access_keys[match["key"]] = AccessKey(match["secret"], match["user"] or match["key"])
+    return access_keys

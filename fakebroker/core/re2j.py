@@ -103,15 +103,15 @@ def _options(max_mem: int | None = None) -> Any:
 
 def _refused_by_re2j(regex: str) -> str | None:
     names = set()
-    for found in _DOUBTFUL.finditer(regex):
-        if found["escaped"] == "C":
+    for match in _DOUBTFUL.finditer(regex):
+        if match["escaped"] == "C":
             return "invalid escape sequence"
-        if found["brace"]:
+        if match["brace"]:
             return "invalid nested repetition operator"
-        if found["name"] in names:
+        if match["name"] in names:
             return "duplicate capture group name"
-        if found["name"]:
-            names.add(found["name"])
+        if match["name"]:
+            names.add(match["name"])
     return None
 
 
@@ -121,5 +121,5 @@ def _description(error: Exception) -> str:
         return "invalid named capture"
     if said.startswith(_TOO_LARGE):
         return _TOO_LARGE
-    found = [text for text in _DESCRIPTIONS if said == text or said.startswith(f"{text}:")]
-    return _DESCRIPTIONS[max(found, key=len)] if found else said
+    descriptions = [text for text in _DESCRIPTIONS if said == text or said.startswith(f"{text}:")]
+    return _DESCRIPTIONS[max(descriptions, key=len)] if descriptions else said

@@ -152,19 +152,19 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
         metadata.controller_id,
         len(asked_for) + len(not_creatable) + len(refused),
     )
-    told = 0
+    entries = 0
     for topic_asked in asked_for:
         operations = _operations(ctx, topic_asked) if wants_topic_operations else NOT_REQUESTED
         partitions = _tell_topic(answer, topic_asked, operations)
-        told += 1
+        entries += 1
         if wants_topic_operations and ctx.broker.authorizer is not None:  # some 30 us each
             yield
         for partition in partitions:
             _tell_partition(answer, ctx.api_version, metadata, partition, is_registered)
-            told += 1
-            if told % _TOLD_IN_A_SLICE == 0:
+            entries += 1
+            if entries % _TOLD_IN_A_SLICE == 0:
                 yield
-        if told % _TOLD_IN_A_SLICE == 0:
+        if entries % _TOLD_IN_A_SLICE == 0:
             yield
     _tell_refused(answer, not_creatable, refused)
     operations = cluster_operations(ctx) if wants_cluster_operations else NOT_REQUESTED
@@ -174,13 +174,13 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
 def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[Iterable[UUID], Iterable[str]]]:
     """Return the ids, or else the names, to respond to, each once. For all topics the present names are fixed now, even
     if some topics are deleted meanwhile."""
-    asked = request.topics
-    if asked is None or (ctx.api_version == 0 and not asked):
+    topics = request.topics
+    if topics is None or (ctx.api_version == 0 and not topics):
         return (), ctx.metadata.topic_names()
     ids: dict[UUID, None] = {}
     names: dict[str, None] = {}
     is_one_without_name = False
-    for number, topic in enumerate(asked, 1):
+    for number, topic in enumerate(topics, 1):
         if (id_ := getattr(topic, "topic_id", None)) is not None:
             ids[id_] = None
         if topic.name is None:

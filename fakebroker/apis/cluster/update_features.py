@@ -59,7 +59,7 @@ def error_response(ctx: RequestContext, request: UpdateFeaturesRequest, code: Er
 def handle(ctx: RequestContext, request: UpdateFeaturesRequest) -> Slices[None]:
     updates = yield from made_of(
         request.feature_updates,
-        lambda each: FeatureUpdate(each.feature, each.max_version_level, _upgrade_type(ctx.api_version, each)),
+        lambda update: FeatureUpdate(update.feature, update.max_version_level, _upgrade_type(ctx.api_version, update)),
     )
     validate_only = ctx.api_version >= 1 and request.validate_only
     features = ctx.controller.features

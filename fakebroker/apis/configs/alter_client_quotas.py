@@ -73,8 +73,8 @@ def _entity(entry: EntryData) -> ClientQuotaEntity:
     return ClientQuotaEntity.of(map(_named, entry.entity))
 
 
-def _named(each: EntityData) -> tuple[str, str | None]:
-    return each.entity_type, each.entity_name
+def _named(entity: EntityData) -> tuple[str, str | None]:
+    return entity.entity_type, entity.entity_name
 
 
 def _entry(named: tuple[ClientQuotaEntity, KafkaError | None]) -> dict[str, Any]:

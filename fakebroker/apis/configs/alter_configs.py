@@ -67,7 +67,9 @@ def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Slices[None]:
     )
     changes: list[tuple[ConfigResource, list[Alteration]]] = []
     for resource in request.resources:
-        alterations = yield from made_of(resource.configs, lambda each: Alteration(each.name, OpType.SET, each.value))
+        alterations = yield from made_of(
+            resource.configs, lambda config: Alteration(config.name, OpType.SET, config.value)
+        )
         changes.append((ConfigResource(resource.resource_type, resource.resource_name), alterations))
         if len(changes) % _RESOURCES_OF_A_SLICE == 0:
             yield

@@ -49,7 +49,7 @@ def error_response(ctx: RequestContext, request: DescribeClientQuotasRequest, co
     errors=reads("", "CLUSTER_AUTHORIZATION_FAILED INVALID_REQUEST UNSUPPORTED_VERSION"),
 )
 def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Slices[None]:
-    filters = (Filter(each.entity_type, each.match_type, each.match) for each in request.components)
+    filters = (Filter(component.entity_type, component.match_type, component.match) for component in request.components)
     try:
         entries = yield from ctx.broker.client_quotas.describe(filters, request.strict)
     except KafkaError as error:

@@ -168,8 +168,8 @@ def _brokers(ctx: RequestContext) -> BrokerConfigs:
     for listener in broker.listeners:
         bound.append(Endpoint(listener.name, *broker.bound_to(listener)))
         # The client may have dialled an address of its own.
-        told = broker.endpoint(ctx.listener if ctx.listener.name == listener.name else listener)
-        advertised.append(Endpoint(listener.name, told.host, told.port))
+        endpoint = broker.endpoint(ctx.listener if ctx.listener.name == listener.name else listener)
+        advertised.append(Endpoint(listener.name, endpoint.host, endpoint.port))
     identity = identity_of(broker_id, bound, advertised, broker.rack)
     return BrokerConfigs(configs.of(broker_id), configs.texts(broker_id), configs.texts(None), identity)
 

@@ -68,7 +68,7 @@ def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> Slic
     changes: list[tuple[ConfigResource, list[Alteration]]] = []
     for resource in request.resources:
         alterations = yield from made_of(
-            resource.configs, lambda each: Alteration(each.name, each.config_operation, each.value)
+            resource.configs, lambda config: Alteration(config.name, config.config_operation, config.value)
         )
         changes.append((ConfigResource(resource.resource_type, resource.resource_name), alterations))
         if len(changes) % _RESOURCES_OF_A_SLICE == 0:

@@ -58,7 +58,7 @@ def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> Slices[N
         yield from _respond(ctx, ErrorCode.unsupported_version, [])
         return
     controller = ctx.controller
-    brokers = [str(each) for each in controller.registry.alive(controller.registry.broker_ids)]
+    brokers = [str(broker_id) for broker_id in controller.registry.alive(controller.registry.broker_ids)]
     names = {
         GROUP: controller.group_configs.group_ids(),
         CLIENT_METRICS: controller.client_metrics.names(),
@@ -67,7 +67,9 @@ def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> Slices[N
         TOPIC: sorted(controller.metadata.names) if TOPIC in kinds else [],
     }
     yield from _respond(
-        ctx, ErrorCode.none, [(kind, name) for kind, found in names.items() if kind in kinds for name in found]
+        ctx,
+        ErrorCode.none,
+        [(kind, name) for kind, names_of_kind in names.items() if kind in kinds for name in names_of_kind],
     )
 
 

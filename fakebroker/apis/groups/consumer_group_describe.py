@@ -74,7 +74,7 @@ def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices
     if "consumer" not in ctx.controller.config.group_coordinator_rebalance_protocols:
         raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
     refused: list[_Found] = []
-    found: list[_Found] = []
+    groups: list[_Found] = []
     by_partition: dict[int, list[str]] = {}
     group_ids: tuple[str, ...] = request.group_ids
     for number, group_id in enumerate(group_ids, 1):
@@ -83,7 +83,7 @@ def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices
         elif group_id:
             by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
         else:
-            found.append((group_id, KafkaError(ErrorCode.invalid_group_id, "")))
+            groups.append((group_id, KafkaError(ErrorCode.invalid_group_id, "")))
         if number % _GROUPS_OF_A_SLICE == 0:
             yield
     for index in partition_order(GROUP_METADATA_TOPIC_NAME, by_partition):
@@ -92,16 +92,16 @@ def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices
                 "consumer-group-describe",
                 group_id,
                 partial(_describe, group_id),
-                _noted(found, group_id),
+                _noted(groups, group_id),
             )
-            if len(found) % _GROUPS_OF_A_SLICE == 0:
+            if len(groups) % _GROUPS_OF_A_SLICE == 0:
                 yield
     if ctx.broker.authorizer is not None:
-        found = yield from _with_topics_authorized(ctx, found)
-    yield from _respond(ctx, refused + found, request.include_authorized_operations)
+        groups = yield from _with_topics_authorized(ctx, groups)
+    yield from _respond(ctx, refused + groups, request.include_authorized_operations)
 
 
-def _with_topics_authorized(ctx: RequestContext, found: list[_Found]) -> Slices[list[_Found]]:
+def _with_topics_authorized(ctx: RequestContext, groups: list[_Found]) -> Slices[list[_Found]]:
     """Replace the groups with an assigned topic that the client may not describe by an error."""
     error = KafkaError(
         ErrorCode.topic_authorization_failed,
@@ -109,7 +109,7 @@ def _with_topics_authorized(ctx: RequestContext, found: list[_Found]) -> Slices[
     )
     decisions: dict[str, bool] = {}
     checked: list[_Found] = []
-    for number, (group_id, group) in enumerate(found, 1):
+    for number, (group_id, group) in enumerate(groups, 1):
         if number % _GROUPS_OF_A_SLICE == 0:
             yield
         is_authorized = True
@@ -128,22 +128,22 @@ def _describe(group_id: str, shard: GroupCoordinatorShard, committed_offset: int
     return shard.consumer_groups.describe(group_id, committed_offset)
 
 
-def _noted(found: list[_Found], group_id: str) -> Callable[[DescribedGroup | KafkaError], None]:
+def _noted(groups: list[_Found], group_id: str) -> Callable[[DescribedGroup | KafkaError], None]:
     """Return a callback that stores the description of a group. Reads complete at once."""
 
     def note(came: DescribedGroup | KafkaError) -> None:
-        found.append((group_id, came))
+        groups.append((group_id, came))
 
     return note
 
 
 def _group(ctx: RequestContext, wants_operations: bool, group: _Found) -> dict[str, Any]:
-    group_id, found = group
-    if isinstance(found, KafkaError):
-        is_told_why = found.code in (ErrorCode.group_id_not_found, ErrorCode.topic_authorization_failed)
+    group_id, described = group
+    if isinstance(described, KafkaError):
+        is_told_why = described.code in (ErrorCode.group_id_not_found, ErrorCode.topic_authorization_failed)
         return {
-            "error_code": found.code,
-            "error_message": found.message if is_told_why else None,
+            "error_code": described.code,
+            "error_message": described.message if is_told_why else None,
             "group_id": group_id,
             "group_state": "",
             "group_epoch": 0,
@@ -156,11 +156,11 @@ def _group(ctx: RequestContext, wants_operations: bool, group: _Found) -> dict[s
         "error_code": ErrorCode.none,
         "error_message": None,
         "group_id": group_id,
-        "group_state": found.state,
-        "group_epoch": found.epoch,
-        "assignment_epoch": found.assignment_epoch,
-        "assignor_name": found.assignor,
-        "members": Each(_member, found.members),
+        "group_state": described.state,
+        "group_epoch": described.epoch,
+        "assignment_epoch": described.assignment_epoch,
+        "assignor_name": described.assignor,
+        "members": Each(_member, described.members),
         "authorized_operations": (
             ctx.authorized_operations(ResourceType.GROUP, group_id) if wants_operations else NOT_REQUESTED
         ),

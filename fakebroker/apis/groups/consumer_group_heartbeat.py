@@ -148,9 +148,9 @@ def _handle(
     owned: list[TopicPartitions] | None,
 ) -> None:
     _refuse_unserved(ctx)
-    asked = _as_asked(ctx, request, names, owned)
+    heartbeat = _as_asked(ctx, request, names, owned)
     try:
-        validate_heartbeat(asked, ctx.controller.config.group_consumer_assignors)
+        validate_heartbeat(heartbeat, ctx.controller.config.group_consumer_assignors)
     except KafkaError as error:
         _respond(ctx, error_code=error.code, error_message=error.message)
         return
@@ -174,8 +174,8 @@ def _handle(
 
     ctx.groups.write(
         "consumer-group-heartbeat",
-        asked.group_id,
-        lambda shard: shard.consumer_groups.heartbeat(asked),
+        heartbeat.group_id,
+        lambda shard: shard.consumer_groups.heartbeat(heartbeat),
         answer,
     )
 

@@ -77,7 +77,7 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
         if waiting == 0:
             later(results + refused)
 
-    def asked(group_ids: list[str], response: KafkaError | None) -> None:
+    def after_share_groups(group_ids: list[str], response: KafkaError | None) -> None:
         if isinstance(response, KafkaError):
             then(group_ids, response)
         else:
@@ -91,7 +91,9 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
     if not by_partition:
         later(refused)
     for group_ids in by_partition.values():
-        ctx.groups.write("delete-share-groups", group_ids[0], share_groups_deleted, partial(asked, group_ids))
+        ctx.groups.write(
+            "delete-share-groups", group_ids[0], share_groups_deleted, partial(after_share_groups, group_ids)
+        )
         yield
     yield from later.answer()
 

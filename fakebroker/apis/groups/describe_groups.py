@@ -60,16 +60,16 @@ def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Slices[None]:
             refused.append(DescribedGroup(ErrorCode.group_authorization_failed, group_id))
             yield
             continue
-        found: list[DescribedGroup | KafkaError] = []
+        results: list[DescribedGroup | KafkaError] = []
         ctx.groups.read(
             "describe-groups",
             group_id,
             partial(_describe, group_id, is_missing_told),
-            found.append,
+            results.append,
         )
-        while not found:
+        while not results:
             yield
-        described = found[0]
+        described = results[0]
         groups.append(DescribedGroup(described.code, group_id) if isinstance(described, KafkaError) else described)
         yield
     yield from _respond(ctx, getattr(request, "include_authorized_operations", False), refused + groups)

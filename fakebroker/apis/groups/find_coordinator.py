@@ -58,13 +58,13 @@ _MESSAGES: Final = {
 }
 
 
-def _respond(ctx: RequestContext, found: list[dict[str, Any]]) -> Slices[None]:
+def _respond(ctx: RequestContext, coordinators: list[dict[str, Any]]) -> Slices[None]:
     """Respond with the result of each key; before v4 there is one key."""
     values: dict[str, Any] = {"throttle_time": timedelta(0)}
     if ctx.api_version < _BATCHED_SINCE:
-        values |= found[0]
+        values |= coordinators[0]
     else:
-        values["coordinators"] = Each(dict, found)
+        values["coordinators"] = Each(dict, coordinators)
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
@@ -94,27 +94,27 @@ def error_response(ctx: RequestContext, request: FindCoordinatorRequest, code: E
 )
 def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]:
     key_type = request.key_type if ctx.api_version >= 1 else _GROUP
-    found: list[dict[str, Any]] = []
+    coordinators: list[dict[str, Any]] = []
     for number, key in enumerate(_keys(ctx, request), 1):
         if not _is_authorized(ctx, key_type, key):
-            found.append(_found(key, _UNAUTHORIZED[key_type]))
+            coordinators.append(_found(key, _UNAUTHORIZED[key_type]))
         elif key_type == _GROUP:
             index = ctx.groups.partition_for(key)
-            found.append((yield from _coordinator(ctx, key, GROUP_METADATA_TOPIC_NAME, index)))
+            coordinators.append((yield from _coordinator(ctx, key, GROUP_METADATA_TOPIC_NAME, index)))
         elif key_type == _TRANSACTION:
             index = ctx.transactions.states.partition_for(key)
-            found.append((yield from _coordinator(ctx, key, TRANSACTION_STATE_TOPIC_NAME, index)))
+            coordinators.append((yield from _coordinator(ctx, key, TRANSACTION_STATE_TOPIC_NAME, index)))
         elif key_type == _SHARE and (ctx.api_version < _SHARE_SINCE or not _is_share_partition_key(key)):
-            found.append(_found(key, ErrorCode.invalid_request))
+            coordinators.append(_found(key, ErrorCode.invalid_request))
         elif key_type == _SHARE:
-            found.append(_found(key, ErrorCode.coordinator_not_available))
+            coordinators.append(_found(key, ErrorCode.coordinator_not_available))
         else:
             raise KafkaError(ErrorCode.invalid_request, f"Unknown coordinator type received: {key_type}")
         if number % _KEYS_OF_A_SLICE == 0:
             yield
     if ctx.api_version < _BATCHED_SINCE:
-        found[0]["error_message"] = _text(found[0]["error_code"])
-    yield from _respond(ctx, found)
+        coordinators[0]["error_message"] = _text(coordinators[0]["error_code"])
+    yield from _respond(ctx, coordinators)
 
 
 def _is_authorized(ctx: RequestContext, key_type: int, key: str) -> bool:

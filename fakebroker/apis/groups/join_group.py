@@ -86,7 +86,7 @@ def _handle_in_slices(ctx: RequestContext, request: JoinGroupRequest) -> Slices[
 
 def _handle(ctx: RequestContext, request: JoinGroupRequest, protocols: tuple[MemberProtocol, ...]) -> None:
     version = ctx.api_version
-    asked = JoinRequest(
+    join_request = JoinRequest(
         request.group_id,
         request.member_id,
         request.group_instance_id,
@@ -101,4 +101,4 @@ def _handle(ctx: RequestContext, request: JoinGroupRequest, protocols: tuple[Mem
         reason=request.reason,
         may_describe=ctx.later_check(AclOperation.DESCRIBE, ResourceType.TOPIC),
     )
-    join_group(ctx.groups, asked, lambda answer: _respond(ctx, answer))
+    join_group(ctx.groups, join_request, lambda answer: _respond(ctx, answer))

@@ -63,8 +63,8 @@ def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Slices[None]:
     if ctx.api_version < 3:
         members.append(LeavingMember(request.member_id))  # type: ignore[attr-defined]
     else:
-        for number, each in enumerate(request.members, 1):
-            members.append(LeavingMember(each.member_id, each.group_instance_id, getattr(each, "reason", None)))
+        for number, member in enumerate(request.members, 1):
+            members.append(LeavingMember(member.member_id, member.group_instance_id, getattr(member, "reason", None)))
             if number % _MEMBERS_OF_A_SLICE == 0:
                 yield
     later: Later[LeaveAnswer] = Later(

@@ -54,23 +54,23 @@ def handle(ctx: RequestContext, request: ListGroupsRequest) -> Slices[None]:
     is_all_allowed = ctx.broker.authorizer is None or ctx.is_authorized_for_cluster(AclOperation.DESCRIBE)
     states = getattr(request, "states_filter", ())
     types = getattr(request, "types_filter", ())
-    found: list[list[ListedGroup] | KafkaError] = []
+    listings: list[list[ListedGroup] | KafkaError] = []
     is_told = False
 
     def then(listed: list[list[ListedGroup] | KafkaError]) -> None:
         nonlocal is_told
         is_told = True
-        found.extend(listed)
+        listings.extend(listed)
 
     ctx.groups.read_all("list-groups", lambda shard, offset: shard.groups.list_groups(states, types, offset), then)
     while not is_told:
         yield
     groups: list[ListedGroup] = []
-    for each in found:
-        if not isinstance(each, KafkaError):
-            groups += each
-        elif each.code is not ErrorCode.not_coordinator:
-            yield from _respond(ctx, operation_error(each).code, [])
+    for listing in listings:
+        if not isinstance(listing, KafkaError):
+            groups += listing
+        elif listing.code is not ErrorCode.not_coordinator:
+            yield from _respond(ctx, operation_error(listing).code, [])
             return
         yield
     if not is_all_allowed:

@@ -74,15 +74,15 @@ def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Slices[None]:
         there: list[int] = []
         is_known = ctx.metadata.topic(topic.name) is not None
         is_authorized = ctx.is_authorized(AclOperation.READ, ResourceType.TOPIC, topic.name)
-        for each in topic.partitions:
+        for partition in topic.partitions:
             if not is_authorized:
                 code = ErrorCode.topic_authorization_failed
-                errors.of(topic.name, ZERO_ID).partitions.append((each.partition_index, code))
-            elif ctx.metadata.find_partition(topic.name, each.partition_index) is not None:
-                there.append(each.partition_index)
+                errors.of(topic.name, ZERO_ID).partitions.append((partition.partition_index, code))
+            elif ctx.metadata.find_partition(topic.name, partition.partition_index) is not None:
+                there.append(partition.partition_index)
             else:
                 errors.of(topic.name, ZERO_ID).partitions.append(
-                    (each.partition_index, ErrorCode.unknown_topic_or_partition)
+                    (partition.partition_index, ErrorCode.unknown_topic_or_partition)
                 )
             looked_at += 1
             if looked_at % _PARTITIONS_OF_A_SLICE == 0:

@@ -133,25 +133,25 @@ def error_response(ctx: RequestContext, request: OffsetFetchRequest, code: Error
 )
 def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Slices[None]:
     version = ctx.api_version
-    asked = _asked(version, request)
+    requested = _asked(version, request)
     groups: dict[int, _Group] = {}
     require_stable = getattr(request, "require_stable", False)
     later: Later[list[_Group]] = Later(
         ctx,
         lambda answers: _answer(version, answers),
-        lambda code: _answer(version, Each(lambda group: _group_error(version, group, code), asked)),
+        lambda code: _answer(version, Each(lambda group: _group_error(version, group, code), requested)),
     )
 
     def collect(place: int, group: _Group) -> None:
         groups[place] = group
-        if len(groups) == len(asked):
-            later([groups[each] for each in range(len(asked))])
+        if len(groups) == len(requested):
+            later([groups[index] for index in range(len(requested))])
 
-    for place, group in enumerate(asked):
+    for place, group in enumerate(requested):
         yield from _fetch(ctx, group, require_stable, partial(collect, place))
         if place % _GROUPS_OF_A_SLICE == _GROUPS_OF_A_SLICE - 1:
             yield
-    if not asked:
+    if not requested:
         later([])
     yield from later.answer()
 
@@ -166,12 +166,12 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
     topics: list[TopicToFetch] | None = None
     if group.topics is not None:
         topics = []
-        for number, each in enumerate(group.topics, 1):
-            topic = _topic_to_fetch(each)
-            found = ctx.metadata.topic_by_id(topic.topic_id) if by_id else None
-            if found is not None:
-                topic = topic._replace(name=found.name)
-            if by_id and found is None:
+        for number, requested_topic in enumerate(group.topics, 1):
+            topic = _topic_to_fetch(requested_topic)
+            existing = ctx.metadata.topic_by_id(topic.topic_id) if by_id else None
+            if existing is not None:
+                topic = topic._replace(name=existing.name)
+            if by_id and existing is None:
                 unknown.append(_failed(topic, ErrorCode.unknown_topic_id))
             elif not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
                 unknown.append(_failed(topic, ErrorCode.topic_authorization_failed))
@@ -179,10 +179,12 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
                 topics.append(topic)
             if number % _TOPICS_OF_A_SLICE == 0:
                 yield
-    asked = OffsetFetch(group.group_id, getattr(group, "member_id", None), getattr(group, "member_epoch", -1), topics)
+    offset_fetch = OffsetFetch(
+        group.group_id, getattr(group, "member_id", None), getattr(group, "member_epoch", -1), topics
+    )
 
     def fetch(shard: GroupCoordinatorShard, epoch: int) -> Slices[list[FetchedTopic]]:
-        offsets = shard.offsets.fetch(asked, epoch)
+        offsets = shard.offsets.fetch(offset_fetch, epoch)
         if topics is None and ctx.broker.authorizer is not None:
             offsets = _authorized(ctx, offsets)
         return _with_ids(ctx, offsets) if topics is None and by_id else offsets
@@ -197,32 +199,32 @@ def _fetch(ctx: RequestContext, group: Any, require_stable: bool, then: Callable
                 code = ErrorCode.not_coordinator
             then(_group_error(version, group, code))
         else:
-            then(_Group(asked.group_id, offsets + unknown))
+            then(_Group(offset_fetch.group_id, offsets + unknown))
 
     if require_stable:
-        ctx.groups.write_in_slices("fetch-offsets", asked.group_id, fetch_stable, fetched)
+        ctx.groups.write_in_slices("fetch-offsets", offset_fetch.group_id, fetch_stable, fetched)
     else:
-        ctx.groups.read_in_slices("fetch-offsets", asked.group_id, fetch, fetched)
+        ctx.groups.read_in_slices("fetch-offsets", offset_fetch.group_id, fetch, fetched)
 
 
 def _authorized(ctx: RequestContext, topics: Slices[list[FetchedTopic]]) -> Slices[list[FetchedTopic]]:
     """Return the topics that the client may describe."""
-    found: list[FetchedTopic] = []
+    authorized: list[FetchedTopic] = []
     for number, topic in enumerate((yield from topics), 1):
         if ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
-            found.append(topic)
+            authorized.append(topic)
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
-    return found
+    return authorized
 
 
 def _with_ids(ctx: RequestContext, topics: Slices[list[FetchedTopic]]) -> Slices[list[FetchedTopic]]:
     """Return the topics that still exist."""
-    found: list[FetchedTopic] = []
+    existing: list[FetchedTopic] = []
     for number, topic in enumerate((yield from topics), 1):
         known = ctx.metadata.topic(topic.name)
         if known is not None:
-            found.append(topic._replace(topic_id=known.topic_id))
+            existing.append(topic._replace(topic_id=known.topic_id))
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
-    return found
+    return existing

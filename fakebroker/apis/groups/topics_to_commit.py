@@ -72,15 +72,15 @@ class CommitErrors:
                 if place % _PARTITIONS_OF_A_SLICE == 0:
                     yield
 
-    def told(self, told: Told) -> Collection[TopicErrors]:
-        """Return the topics of the response; without errors, `told` as it is."""
-        return Each(partial(_merged, told), self._topics.values()) if self._topics else told
+    def told(self, results: Told) -> Collection[TopicErrors]:
+        """Return the topics of the response; without errors, `results` as they are."""
+        return Each(partial(_merged, results), self._topics.values()) if self._topics else results
 
 
-def _merged(told: Told, topic: _Topic) -> TopicErrors:
+def _merged(results: Told, topic: _Topic) -> TopicErrors:
     partitions = [*topic.partitions]
     for place in topic.places:
-        partitions.extend(told[place].partitions)
+        partitions.extend(results[place].partitions)
     return TopicErrors(topic.name, topic.topic_id, partitions)
 
 
@@ -96,39 +96,40 @@ def topics_to_commit(
             yield
         topic_id, name = getattr(topic, "topic_id", None) or ZERO_ID, getattr(topic, "name", "")
         if by_id:
-            found = ctx.metadata.topic_by_id(topic_id)
-            if found is None:
+            existing = ctx.metadata.topic_by_id(topic_id)
+            if existing is None:
                 unknown = errors.of(name, topic_id).partitions
-                for each in topic.partitions:
-                    unknown.append((each.partition_index, ErrorCode.unknown_topic_id))
+                for partition in topic.partitions:
+                    unknown.append((partition.partition_index, ErrorCode.unknown_topic_id))
                     looked_at += 1
                     if looked_at % _PARTITIONS_OF_A_SLICE == 0:
                         yield
                 continue
-            name = found.name
+            name = existing.name
         else:
-            found = ctx.metadata.topic(name)
-            topic_id = ZERO_ID if found is None else found.topic_id  # the record has the id, whichever version commits
+            existing = ctx.metadata.topic(name)
+            # The record has the id, whichever version commits.
+            topic_id = ZERO_ID if existing is None else existing.topic_id
         there: list[OffsetToCommit] = []
         is_authorized = ctx.is_authorized(AclOperation.READ, ResourceType.TOPIC, name)
         if not is_authorized:
             errors.of(name, topic_id)
-        for each in topic.partitions:
+        for partition in topic.partitions:
             if not is_authorized:
                 errors.of(name, topic_id).partitions.append(
-                    (each.partition_index, ErrorCode.topic_authorization_failed)
+                    (partition.partition_index, ErrorCode.topic_authorization_failed)
                 )
-            elif ctx.metadata.find_partition(name, each.partition_index) is None:
+            elif ctx.metadata.find_partition(name, partition.partition_index) is None:
                 errors.of(name, topic_id).partitions.append(
-                    (each.partition_index, ErrorCode.unknown_topic_or_partition)
+                    (partition.partition_index, ErrorCode.unknown_topic_or_partition)
                 )
             else:
                 there.append(
                     OffsetToCommit(
-                        each.partition_index,
-                        each.committed_offset,
-                        getattr(each, "committed_leader_epoch", -1),
-                        each.committed_metadata,
+                        partition.partition_index,
+                        partition.committed_offset,
+                        getattr(partition, "committed_leader_epoch", -1),
+                        partition.committed_metadata,
                     )
                 )
             looked_at += 1
@@ -136,7 +137,7 @@ def topics_to_commit(
                 yield
         if there:
             known.append(TopicToCommit(name, topic_id, there))
-        elif not topic.partitions and found is None:
+        elif not topic.partitions and existing is None:
             errors.of(name, topic_id)
     yield from errors.merge(known)
     return known
@@ -155,7 +156,9 @@ def refused(topics: Sequence[Any], code: ErrorCode) -> Each[TopicErrors]:
 def all_failed(topics: Sequence[TopicToCommit], code: ErrorCode) -> Each[TopicErrors]:
     """Return all that was to be committed, with the same error."""
     return Each(
-        lambda topic: TopicErrors(topic.name, topic.topic_id, [(each.partition, code) for each in topic.partitions]),
+        lambda topic: TopicErrors(
+            topic.name, topic.topic_id, [(commit.partition, code) for commit in topic.partitions]
+        ),
         topics,
     )
 

@@ -81,7 +81,7 @@ def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> 
     done = 0
     results: _Results = []
     for topic in request.topics:
-        found: list[tuple[int, KafkaError | None]] = []
+        errors: list[tuple[int, KafkaError | None]] = []
         for partition in topic.partitions:
             error: KafkaError | None = None
             try:
@@ -90,11 +90,11 @@ def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> 
                 )
             except KafkaError as failure:
                 error = failure.with_traceback(None)
-            found.append((partition.partition_index, error))
+            errors.append((partition.partition_index, error))
             done += 1
             if done % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-        results.append((topic.name, found))
+        results.append((topic.name, errors))
     yield from _respond(ctx, request, None, results)
 
 

@@ -69,13 +69,13 @@ def _failed(ctx: RequestContext, request: CreatePartitionsRequest, error: KafkaE
     ),
 )
 def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None]:
-    asked: dict[str, NewPartitions] = {}
+    topics: dict[str, NewPartitions] = {}
     repeated: dict[str, None] = {}
     for number, topic in enumerate(request.topics, 1):
-        if topic.name in asked:
+        if topic.name in topics:
             repeated[topic.name] = None
         assignments = topic.assignments
-        asked[topic.name] = NewPartitions(
+        topics[topic.name] = NewPartitions(
             topic.name, topic.count, None if assignments is None else [entry.broker_ids for entry in assignments]
         )
         if number % _TOPICS_OF_A_SLICE == 0:
@@ -83,31 +83,31 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None
     results: list[tuple[str, KafkaError | None]] = []
     for name in repeated:
         results.append((name, KafkaError(ErrorCode.invalid_request, "Duplicate topic name.")))
-        del asked[name]
+        del topics[name]
     refused: list[str] = []
-    for number, name in enumerate(asked if ctx.broker.authorizer is not None else (), 1):
+    for number, name in enumerate(topics if ctx.broker.authorizer is not None else (), 1):
         if not ctx.is_authorized(AclOperation.ALTER, ResourceType.TOPIC, name):
             refused.append(name)
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
     for number, name in enumerate(refused, 1):
         results.append((name, KafkaError(ErrorCode.topic_authorization_failed, "")))
-        del asked[name]
+        del topics[name]
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
-    if asked and has_no_time(request.timeout):
+    if topics and has_no_time(request.timeout):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return
     quota = ctx.mutation_quota(_STRICT_SINCE)
     try:
         created = yield from ctx.controller.create_partitions(
-            list(asked.values()), lambda: ctx.now, request.validate_only, quota
+            list(topics.values()), lambda: ctx.now, request.validate_only, quota
         )
     except KafkaError as error:
         yield from _failed(ctx, request, error)
         return
     ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
-    yield from _respond(ctx, Each(_result, [*results, *zip(asked, created, strict=True)]))
+    yield from _respond(ctx, Each(_result, [*results, *zip(topics, created, strict=True)]))
 
 
 def _result(item: tuple[str, KafkaError | None]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _failed(version: int, request: DeleteRecordsRequest, code: ErrorCode) -> Res
     def failed(topic: DeleteRecordsTopic) -> dict[str, Any]:
         return {
             "name": topic.name,
-            "partitions": Each(lambda asked: _partition(asked.partition_index, code), topic.partitions),
+            "partitions": Each(lambda partition: _partition(partition.partition_index, code), topic.partitions),
         }
 
     values = {"throttle_time": timedelta(0), "topics": Each(failed, request.topics)}
@@ -70,24 +70,24 @@ def _failed(version: int, request: DeleteRecordsRequest, code: ErrorCode) -> Res
     ),
 )
 def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
-    asked: dict[TopicPartition, int] = {}
+    by_partition: dict[TopicPartition, int] = {}
     refused: dict[str, list[int]] = {}
     for number, topic in enumerate(request.topics, 1):
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
         is_guarded = ctx.broker.authorizer is not None
         if is_guarded and not ctx.is_authorized(AclOperation.DELETE, ResourceType.TOPIC, topic.name):
-            indexes = [each.partition_index for each in topic.partitions]
+            indexes = [partition.partition_index for partition in topic.partitions]
             refused[topic.name] = list(dict.fromkeys([*refused.get(topic.name, ()), *indexes]))
             yield
             continue
         for partition in topic.partitions:
-            asked[TopicPartition(topic.name, partition.partition_index)] = partition.offset
-            if len(asked) % _PARTITIONS_OF_A_SLICE == 0:
+            by_partition[TopicPartition(topic.name, partition.partition_index)] = partition.offset
+            if len(by_partition) % _PARTITIONS_OF_A_SLICE == 0:
                 yield
     offsets: list[tuple[TopicPartition, Partition | None, int]] = []
     places: dict[str, list[int]] = {}  # indexes of offsets and results, by topic
-    for topic_partition, offset in asked.items():
+    for topic_partition, offset in by_partition.items():
         places.setdefault(topic_partition.topic, []).append(len(offsets))
         offsets.append((topic_partition, ctx.metadata.find_partition(*topic_partition), offset))
         if len(offsets) % _PARTITIONS_OF_A_SLICE == 0:

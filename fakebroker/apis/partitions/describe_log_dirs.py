@@ -64,13 +64,13 @@ def error_response(ctx: RequestContext, request: DescribeLogDirsRequest, code: E
 def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Slices[None]:
     broker_id = ctx.broker.broker_id
     log_dirs = all_log_dirs(ctx.controller.config)
-    found: dict[str, _Found] = {log_dir: {} for log_dir in log_dirs}
+    by_log_dir: dict[str, _Found] = {log_dir: {} for log_dir in log_dirs}
     seen = 0
     if request.topics is None:
-        asked: list[tuple[str, Any]] = [(name, None) for name in ctx.metadata.topic_names()]
+        requested: list[tuple[str, Any]] = [(name, None) for name in ctx.metadata.topic_names()]
     else:
-        asked = [(topic.topic, topic.partitions) for topic in request.topics]
-    for name, indexes in asked:
+        requested = [(topic.topic, topic.partitions) for topic in request.topics]
+    for name, indexes in requested:
         seen += 1
         if seen % _PARTITIONS_OF_A_SLICE == 0:
             yield
@@ -81,12 +81,12 @@ def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Slices[None]
             if 0 <= index < len(topic.partitions):
                 replica = topic.partitions[index].replicas.get(broker_id)
                 if replica is not None:
-                    log_dir = replica.log_dir if replica.log_dir in found else log_dirs[0]
-                    found[log_dir].setdefault(name, {})[index] = replica
+                    log_dir = replica.log_dir if replica.log_dir in by_log_dir else log_dirs[0]
+                    by_log_dir[log_dir].setdefault(name, {})[index] = replica
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    yield from _respond(ctx, ErrorCode.none, [_log_dir(ctx, path, topics) for path, topics in found.items()])
+    yield from _respond(ctx, ErrorCode.none, [_log_dir(ctx, path, topics) for path, topics in by_log_dir.items()])
 
 
 def _log_dir(ctx: RequestContext, path: str, topics: _Found) -> dict[str, Any]:

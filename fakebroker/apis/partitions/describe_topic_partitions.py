@@ -65,8 +65,8 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
     first_name = "" if cursor is None else cursor.topic_name
     names: set[str] = set()
     wants_all = not request.topics
-    asked = ctx.metadata.topic_names() if wants_all else [topic.name for topic in request.topics]
-    for number, name in enumerate(asked, 1):
+    requested = ctx.metadata.topic_names() if wants_all else [topic.name for topic in request.topics]
+    for number, name in enumerate(requested, 1):
         if name >= first_name:
             names.add(name)
         if number % _NAMES_OF_A_SLICE == 0:

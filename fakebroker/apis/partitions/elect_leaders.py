@@ -81,13 +81,13 @@ def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Slices[None]:
         return
     done = 0
     results: _Results = []
-    asked: list[tuple[str, Sequence[int]]]
+    requested: list[tuple[str, Sequence[int]]]
     if request.topic_partitions is None:
-        asked = [(topic.name, range(len(topic.partitions))) for topic in ctx.metadata.topics()]
+        requested = [(topic.name, range(len(topic.partitions))) for topic in ctx.metadata.topics()]
     else:
-        asked = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
-    for name, indexes in asked:
-        found: list[tuple[int, KafkaError | None]] = []
+        requested = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
+    for name, indexes in requested:
+        errors: list[tuple[int, KafkaError | None]] = []
         for index in indexes:
             error: KafkaError | None = None
             try:
@@ -95,11 +95,11 @@ def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Slices[None]:
             except KafkaError as failure:
                 error = failure.with_traceback(None)
             if not wants_all or error is None or error.code != ErrorCode.election_not_needed:
-                found.append((index, error))
+                errors.append((index, error))
             done += 1
             if done % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-        results.append((name, found))
+        results.append((name, errors))
     yield from _respond(ctx, ErrorCode.none, results)
 
 

@@ -56,24 +56,24 @@ def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> S
     topics: list[dict[str, Any]] = []
     seen = 0
     if request.topics is None:
-        asked: Iterable[tuple[str, Any]] = ((name, None) for name in ctx.metadata.topic_names())
+        requested: Iterable[tuple[str, Any]] = ((name, None) for name in ctx.metadata.topic_names())
     else:
-        asked = ((topic.name, topic.partition_indexes) for topic in request.topics)
-    for name, indexes in asked:
+        requested = ((topic.name, topic.partition_indexes) for topic in request.topics)
+    for name, indexes in requested:
         seen += 1
         if seen % _ELEMENTS_OF_A_SLICE == 0:
             yield
         topic = ctx.metadata.topic(name)
-        found: list[Partition] = []
+        reassigning: list[Partition] = []
         if topic is not None:
             for index in range(len(topic.partitions)) if indexes is None else indexes:
                 if 0 <= index < len(topic.partitions) and topic.partitions[index].is_reassigning:
-                    found.append(topic.partitions[index])
+                    reassigning.append(topic.partitions[index])
                 seen += 1
                 if seen % _ELEMENTS_OF_A_SLICE == 0:
                     yield
-        if found:
-            topics.append({"name": name, "partitions": Each(_partition, found)})
+        if reassigning:
+            topics.append({"name": name, "partitions": Each(_partition, reassigning)})
     yield from _respond(ctx, ErrorCode.none, None, topics)
 
 

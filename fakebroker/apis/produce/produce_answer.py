@@ -141,13 +141,13 @@ class ProduceAnswer:
         frame = yield from encode_produce_response_in_slices(
             ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints
         )
-        told: list[TopicProduceResponse] = []
+        last_piece: list[TopicProduceResponse] = []
         for some in _in_pieces(topics) if ctx.probe.listeners else ():
-            if told:
-                ctx.trail.add_results(told, has_more=True)
+            if last_piece:
+                ctx.trail.add_results(last_piece, has_more=True)
                 yield
-            told = some
-        self._respond(tuple(told), frame)
+            last_piece = some
+        self._respond(tuple(last_piece), frame)
 
     def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
         """Send the frame. `topics` has the same content for listeners; without listeners it may be empty."""

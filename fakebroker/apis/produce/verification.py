@@ -149,8 +149,8 @@ def _ask_of(
     guards: Mapping[Partition, int],
 ) -> None:
     has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
-    asked = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
-    if not asked:
+    guarded = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
+    if not guarded:
         go_on(guards)
         return
 
@@ -165,7 +165,7 @@ def _ask_of(
                 lambda: _ask(ctx, transactional_id, answer, entries, batches, go_on, since_ms),
             )
             return
-        for topic_partition, partition in asked.items():
+        for topic_partition, partition in guarded.items():
             error = _known(ctx, errors[topic_partition])
             if error is not ErrorCode.none:
                 del entries[partition]
@@ -173,7 +173,7 @@ def _ask_of(
         go_on(guards)
 
     producer = next(iter(batches.values())).producer
-    ctx.transactions.ask_coordinator(transactional_id, producer, frozenset(asked), has_epoch_bump, answered)
+    ctx.transactions.ask_coordinator(transactional_id, producer, frozenset(guarded), has_epoch_bump, answered)
 
 
 def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[Partition, _Batch]:

@@ -143,8 +143,8 @@ def _add_topic(ctx: RequestContext, topic: FetchTopicData, wanted: dict[Key, Cac
     """Add the partitions of a topic. If one is named twice, the last entry counts, at the place of the first."""
     by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
     name = _name_of(ctx.metadata, topic) if by_id else topic.name
-    for asked in topic.partitions:
-        cached = CachedPartition(name, topic.topic_id, asked)
+    for partition in topic.partitions:
+        cached = CachedPartition(name, topic.topic_id, partition)
         wanted[cached.key(by_id)] = cached
 
 
@@ -153,8 +153,8 @@ def _add_topic_in_slices(
 ) -> Slices[None]:
     by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
     name = _name_of(ctx.metadata, topic) if by_id else topic.name
-    for asked in topic.partitions:
-        cached = CachedPartition(name, topic.topic_id, asked)
+    for partition in topic.partitions:
+        cached = CachedPartition(name, topic.topic_id, partition)
         wanted[cached.key(by_id)] = cached
         if len(wanted) % PARTITIONS_OF_A_SLICE == 0:
             yield
@@ -188,11 +188,11 @@ class _Finding:
 
     def find(self, cached: CachedPartition) -> None:
         metadata, answer = self._ctx.metadata, self.answer
-        found = _find(metadata, cached) if self._by_id else _find_by_name(metadata, cached)
+        fetch_partition = _find(metadata, cached) if self._by_id else _find_by_name(metadata, cached)
         if self._authorized is not None and not self._is_authorized(self._authorized, cached.name):
             answer.not_found(cached, _UNAUTHORIZED)
-        elif found is not None:
-            self.wanted.append(found)
+        elif fetch_partition is not None:
+            self.wanted.append(fetch_partition)
             answer.interesting.append(cached)
         elif cached.name is not None:
             answer.not_found(cached, _UNKNOWN)
@@ -235,13 +235,13 @@ def _find_by_name(metadata: MetadataCache, cached: CachedPartition) -> FetchPart
     partition = None if name is None else metadata.find_partition(name, cached.index)
     if partition is None:
         return None
-    asked = cached.asked
+    requested = cached.asked
     return FetchPartition(
         partition,
-        asked.fetch_offset,
-        asked.max_bytes,
-        _epoch(asked.current_leader_epoch),
-        _epoch(asked.last_fetched_epoch),
+        requested.fetch_offset,
+        requested.max_bytes,
+        _epoch(requested.current_leader_epoch),
+        _epoch(requested.last_fetched_epoch),
     )
 
 
@@ -250,10 +250,10 @@ def _find(metadata: MetadataCache, cached: CachedPartition) -> FetchPartition | 
     known = metadata.topic_by_raw_id(cached.topic_id)
     if known is not None and cached.name is None:
         cached.name = known.name
-    found = _find_by_name(metadata, cached)
-    if found is not None and known is None:
-        found.error = _INCONSISTENT
-    return found
+    fetch_partition = _find_by_name(metadata, cached)
+    if fetch_partition is not None and known is None:
+        fetch_partition.error = _INCONSISTENT
+    return fetch_partition
 
 
 def _epoch(epoch: int) -> int:

@@ -41,8 +41,8 @@ def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -
     )
     for topic in topics:
         writer.topic(topic.name, topic.topic_id, len(topic.partitions))
-        for asked in topic.partitions:
-            writer.partition(PartitionFetchResponse(asked.index, code))
+        for partition in topic.partitions:
+            writer.partition(PartitionFetchResponse(partition.index, code))
     ctx.respond_frame(writer.finish())
 
 
@@ -191,17 +191,17 @@ class FetchAnswer:
 
     def _response_size(self) -> Slices[int]:
         """Return FetchResponse.sizeOf: four bytes and the body, without the endpoints."""
-        told: list[tuple[CachedPartition, PartitionFetchResponse]] = []
+        included: list[tuple[CachedPartition, PartitionFetchResponse]] = []
         for cached, result in zip(self.interesting, self._results, strict=True):
             if self._context.would_include(cached, result):
-                told.append((cached, result))
+                included.append((cached, result))
         for cached, code in self._all_erroneous():
             result = PartitionFetchResponse(cached.index, code)
             if self._context.would_include(cached, result):
-                told.append((cached, result))
+                included.append((cached, result))
         last: CachedPartition | None = None
         topics: list[_Topic] = []
-        for cached, result in told:
+        for cached, result in included:
             if last is None or (last.topic_id, last.name) != (cached.topic_id, cached.name):
                 topics.append(_Topic(cached.name or "", cached.topic_id))
             topics[-1].partitions.append(result)

@@ -115,35 +115,35 @@ def _topic(answered: tuple[str, dict[int, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _answer(
-    ctx: RequestContext, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+    ctx: RequestContext, request: ListOffsetsRequest, topic: str, requested: ListOffsetsPartition
 ) -> Slices[dict[str, Any]]:
-    if asked.timestamp < 0 and ctx.api_version < _MIN_VERSION_OF_TIMESTAMP.get(asked.timestamp, 1 << 15):
-        return _partition(asked.partition_index, ErrorCode.unsupported_version)
-    partition = ctx.metadata.find_partition(topic, asked.partition_index)
+    if requested.timestamp < 0 and ctx.api_version < _MIN_VERSION_OF_TIMESTAMP.get(requested.timestamp, 1 << 15):
+        return _partition(requested.partition_index, ErrorCode.unsupported_version)
+    partition = ctx.metadata.find_partition(topic, requested.partition_index)
     if partition is None:
-        return _partition(asked.partition_index, ErrorCode.unknown_topic_or_partition)
+        return _partition(requested.partition_index, ErrorCode.unknown_topic_or_partition)
     query = OffsetQuery(
         partition,
-        asked.timestamp,
-        getattr(asked, "current_leader_epoch", -1),
+        requested.timestamp,
+        getattr(requested, "current_leader_epoch", -1),
         int(request.replica_id),
         getattr(request, "isolation_level", 0) == 1,
     )
     try:
-        found = yield from ctx.replicas.fetch_offset(query)
-        return _partition(asked.partition_index, ErrorCode.none, found)
+        timestamp_and_offset = yield from ctx.replicas.fetch_offset(query)
+        return _partition(requested.partition_index, ErrorCode.none, timestamp_and_offset)
     except KafkaError as error:
         if error.code is ErrorCode.offset_not_available and ctx.api_version < 5:
-            return _partition(asked.partition_index, ErrorCode.leader_not_available)
-        return _partition(asked.partition_index, error.code)
+            return _partition(requested.partition_index, ErrorCode.leader_not_available)
+        return _partition(requested.partition_index, error.code)
 
 
-def _partition(index: int, code: ErrorCode, found: TimestampAndOffset | None = None) -> dict[str, Any]:
-    found = found or TimestampAndOffset()
+def _partition(index: int, code: ErrorCode, timestamp_and_offset: TimestampAndOffset | None = None) -> dict[str, Any]:
+    timestamp_and_offset = timestamp_and_offset or TimestampAndOffset()
     return {
         "partition_index": index,
         "error_code": code,
-        "timestamp": found.timestamp_ms,
-        "offset": found.offset,
-        "leader_epoch": found.leader_epoch,
+        "timestamp": timestamp_and_offset.timestamp_ms,
+        "offset": timestamp_and_offset.offset,
+        "leader_epoch": timestamp_and_offset.leader_epoch,
     }

@@ -53,7 +53,7 @@ def _respond(
 
 
 def error_response(ctx: RequestContext, request: OffsetForLeaderEpochRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, request.topics, lambda ctx, topic, asked: _partition(asked.partition, code))
+    return _respond(ctx, request.topics, lambda ctx, topic, requested: _partition(requested.partition, code))
 
 
 @registry.api(
@@ -82,23 +82,25 @@ def _handle_in_part(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
 
-    def answer(ctx: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> dict[str, Any]:
+    def answer(ctx: RequestContext, topic: str, requested: OffsetForLeaderPartition) -> dict[str, Any]:
         if topic in refused:
-            return _partition(asked.partition, ErrorCode.topic_authorization_failed)
-        return _answer(ctx, topic, asked)
+            return _partition(requested.partition, ErrorCode.topic_authorization_failed)
+        return _answer(ctx, topic, requested)
 
     yield from _respond(ctx, [*authorized, *refused.values()], answer)
 
 
-def _answer(ctx: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> dict[str, Any]:
-    partition = ctx.metadata.find_partition(topic, asked.partition)
+def _answer(ctx: RequestContext, topic: str, requested: OffsetForLeaderPartition) -> dict[str, Any]:
+    partition = ctx.metadata.find_partition(topic, requested.partition)
     if partition is None:
-        return _partition(asked.partition, ErrorCode.unknown_topic_or_partition)
+        return _partition(requested.partition, ErrorCode.unknown_topic_or_partition)
     try:
-        found = ctx.replicas.last_offset_for_leader_epoch(partition, asked.current_leader_epoch, asked.leader_epoch)
+        epoch_and_offset = ctx.replicas.last_offset_for_leader_epoch(
+            partition, requested.current_leader_epoch, requested.leader_epoch
+        )
     except KafkaError as error:
-        return _partition(asked.partition, error.code)
-    return _partition(asked.partition, ErrorCode.none, *found)
+        return _partition(requested.partition, error.code)
+    return _partition(requested.partition, ErrorCode.none, *epoch_and_offset)
 
 
 def _partition(index: int, code: ErrorCode, leader_epoch: int = -1, end_offset: int = -1) -> dict[str, Any]:

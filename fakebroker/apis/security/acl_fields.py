@@ -30,14 +30,14 @@ def binding_of(creation: Any) -> AclBinding:
     )
 
 
-def filter_of(asked: Any) -> AclBindingFilter:
+def filter_of(fields: Any) -> AclBindingFilter:
     """Return the filter of DescribeAcls, or one of DeleteAcls; their fields have the same names."""
     return AclBindingFilter(
-        ResourceType(asked.resource_type_filter),
-        asked.resource_name_filter,
-        PatternType(asked.pattern_type_filter),
-        asked.principal_filter,
-        asked.host_filter,
-        AclOperation(asked.operation),
-        AclPermissionType(asked.permission_type),
+        ResourceType(fields.resource_type_filter),
+        fields.resource_name_filter,
+        PatternType(fields.pattern_type_filter),
+        fields.principal_filter,
+        fields.host_filter,
+        AclOperation(fields.operation),
+        AclPermissionType(fields.permission_type),
     )

@@ -34,8 +34,8 @@ def _respond(ctx: RequestContext, results: list[tuple[str, KafkaError | None]]) 
 
 
 def error_response(ctx: RequestContext, request: AlterUserScramCredentialsRequest, code: ErrorCode) -> Slices[None]:
-    users = dict.fromkeys(each.name for each in request.deletions)
-    users |= dict.fromkeys(each.name for each in request.upsertions)
+    users = dict.fromkeys(deletion.name for deletion in request.deletions)
+    users |= dict.fromkeys(upsertion.name for upsertion in request.upsertions)
     return _respond(ctx, [(user, KafkaError(code, ctx.refusal)) for user in users])
 
 
@@ -52,7 +52,7 @@ def error_response(ctx: RequestContext, request: AlterUserScramCredentialsReques
     ),
 )
 def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Slices[None]:
-    deletions = [(each.name, int(each.mechanism)) for each in request.deletions]
+    deletions = [(deletion.name, int(deletion.mechanism)) for deletion in request.deletions]
     upsertions = yield from made_of(
         request.upsertions,
         lambda one: (one.name, int(one.mechanism), ScramCredential(one.iterations, one.salt, one.salted_password)),

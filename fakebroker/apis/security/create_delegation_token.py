@@ -88,10 +88,10 @@ def handle(ctx: RequestContext, request: CreateDelegationTokenRequest) -> None:
     if owner != ctx.principal and not ctx.is_authorized(AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner)):
         _respond(ctx, request, ErrorCode.delegation_token_authorization_failed)
         return
-    if any(each.principal_type != USER for each in request.renewers):
+    if any(renewer.principal_type != USER for renewer in request.renewers):
         _respond(ctx, request, ErrorCode.invalid_principal_type)
         return
-    renewers = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.renewers]
+    renewers = [KafkaPrincipal(renewer.principal_type, renewer.principal_name) for renewer in request.renewers]
     lifetime_ms, now_ms = milliseconds(request.max_lifetime), ctx.now.wall_ms
     tokens = ctx.controller.delegation_tokens
     try:

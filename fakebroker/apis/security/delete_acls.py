@@ -51,8 +51,13 @@ def error_response(ctx: RequestContext, request: DeleteAclsRequest, code: ErrorC
     errors=changes("", before=ACLS, after=CHANGED),
 )
 def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Slices[None] | None:
-    for each in request.filters:
-        if 0 in (each.resource_type_filter, each.pattern_type_filter, each.operation, each.permission_type):
+    for acl_filter in request.filters:
+        if 0 in (
+            acl_filter.resource_type_filter,
+            acl_filter.pattern_type_filter,
+            acl_filter.operation,
+            acl_filter.permission_type,
+        ):
             ctx.close("DeleteAcls: a filter contains UNKNOWN elements")
             return None
     return _delete(ctx, request)
@@ -70,10 +75,10 @@ def _delete(ctx: RequestContext, request: DeleteAclsRequest) -> Slices[None]:
     yield from _respond(ctx, results)
 
 
-def _result(found: list[AclBinding] | KafkaError) -> dict[str, Any]:
-    if isinstance(found, KafkaError):
-        return {"error_code": found.code, "error_message": found.message or None, "matching_acls": ()}
-    return {"error_code": ErrorCode.none, "error_message": None, "matching_acls": Each(_matching, found)}
+def _result(bindings: list[AclBinding] | KafkaError) -> dict[str, Any]:
+    if isinstance(bindings, KafkaError):
+        return {"error_code": bindings.code, "error_message": bindings.message or None, "matching_acls": ()}
+    return {"error_code": ErrorCode.none, "error_message": None, "matching_acls": Each(_matching, bindings)}
 
 
 def _matching(binding: AclBinding) -> dict[str, Any]:

@@ -68,9 +68,9 @@ def _describe(ctx: RequestContext, request: DescribeAclsRequest) -> Slices[None]
         yield from _respond(ctx, error_code=ErrorCode.security_disabled, error_message=message)
         return
     require_cluster(ctx, request, AclOperation.DESCRIBE)
-    found = yield from matching(authorizer, filter_of(request))
+    bindings = yield from matching(authorizer, filter_of(request))
     patterns: _Patterns = {}
-    for number, binding in enumerate(found, 1):
+    for number, binding in enumerate(bindings, 1):
         pattern = binding.resource_type, binding.resource_name, binding.pattern_type
         patterns.setdefault(pattern, []).append(binding)
         if number % _PATTERNS_OF_A_SLICE == 0:

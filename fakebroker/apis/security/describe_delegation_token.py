@@ -58,7 +58,7 @@ def handle(ctx: RequestContext, request: DescribeDelegationTokenRequest) -> None
     else:
         owners = None
         if request.owners is not None:
-            owners = [KafkaPrincipal(each.principal_type, each.principal_name) for each in request.owners]
+            owners = [KafkaPrincipal(owner.principal_type, owner.principal_name) for owner in request.owners]
         requested = [token for token in tokens.all() if owners is None or any(map(token.concerns, owners))]
         _respond(ctx, ErrorCode.none, [token for token in requested if _may_see(ctx, token)])
 
@@ -82,5 +82,7 @@ def _described(token: DelegationToken) -> dict[str, Any]:
         "max_timestamp": token.max_ms,
         "token_id": token.token_id,
         "hmac": token.hmac,
-        "renewers": [{"principal_type": each.principal_type, "principal_name": each.name} for each in token.renewers],
+        "renewers": [
+            {"principal_type": renewer.principal_type, "principal_name": renewer.name} for renewer in token.renewers
+        ],
     }

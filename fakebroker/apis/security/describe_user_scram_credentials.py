@@ -64,17 +64,19 @@ def handle(ctx: RequestContext, request: DescribeUserScramCredentialsRequest) ->
     return _respond(ctx, results=Each(partial(_result, credentials), list(times.items())))
 
 
-def _result(credentials: ScramCredentials, asked: tuple[str, int]) -> dict[str, Any]:
-    user, times = asked
-    found = credentials.of(user)
+def _result(credentials: ScramCredentials, user_and_times: tuple[str, int]) -> dict[str, Any]:
+    user, times = user_and_times
+    by_mechanism = credentials.of(user)
     code, message = ErrorCode.none, ""
     if times > 1:
         code = ErrorCode.duplicate_resource
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
-    elif not found:
+    elif not by_mechanism:
         code = ErrorCode.resource_not_found
         message = f"Attempt to describe a user credential that does not exist: {user}"
-    infos = [{"mechanism": mechanism, "iterations": each.iterations} for mechanism, each in found.items()]
+    infos = [
+        {"mechanism": mechanism, "iterations": credential.iterations} for mechanism, credential in by_mechanism.items()
+    ]
     return {
         "user": user,
         "error_code": code,

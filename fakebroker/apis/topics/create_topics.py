@@ -88,18 +88,18 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
     ):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return
-    asked: list[NewTopic] = []
+    new_topics: list[NewTopic] = []
     for topic in request.topics:
         is_tried = topic.name not in refused or topic.name == CLUSTER_METADATA_TOPIC_NAME
         if times[topic.name] == 1 and is_tried:
             new = yield from _new_topic(topic)
-            asked.append(new)
-        if len(asked) % _TOPICS_OF_A_SLICE == 0:
+            new_topics.append(new)
+        if len(new_topics) % _TOPICS_OF_A_SLICE == 0:
             yield
     quota = ctx.mutation_quota(_STRICT_SINCE)
     try:
         results = yield from ctx.controller.create_topics_in_slices(
-            asked, lambda: ctx.now, request.validate_only, quota
+            new_topics, lambda: ctx.now, request.validate_only, quota
         )
     except KafkaError as error:
         code, message = error.code, error.message
@@ -108,7 +108,7 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
     # Created or failed topics; duplicate names; refused ones and `__cluster_metadata`, which is never created.
     answers: list[tuple[str, Topic | KafkaError | None]] = []
     last: list[tuple[str, Topic | KafkaError | None]] = []
-    for new, result in zip(asked, results, strict=True):
+    for new, result in zip(new_topics, results, strict=True):
         (last if new.name == CLUSTER_METADATA_TOPIC_NAME else answers).append((new.name, result))
         if len(answers) % _ENTRIES_OF_A_SLICE == 0:
             yield
@@ -123,20 +123,20 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
     yield from _respond(ctx, Each(partial(_answer, ctx), answers + last))
 
 
-def _new_topic(asked: CreatableTopic) -> Slices[NewTopic]:
+def _new_topic(creatable: CreatableTopic) -> Slices[NewTopic]:
     assignments: list[tuple[int, tuple[int, ...]]] = []
-    for entry in asked.assignments:
+    for entry in creatable.assignments:
         assignments.append((entry.partition_index, tuple(entry.broker_ids)))
         if len(assignments) % _ENTRIES_OF_A_SLICE == 0:
             yield
     configs: dict[str, str | None] = {}
-    for number, config in enumerate(asked.configs, 1):
+    for number, config in enumerate(creatable.configs, 1):
         # The last value of a name counts, but Kafka keeps a null.
         if configs.get(config.name, "") is not None:
             configs[config.name] = config.value
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
-    return NewTopic(asked.name, asked.num_partitions, asked.replication_factor, assignments, configs)
+    return NewTopic(creatable.name, creatable.num_partitions, creatable.replication_factor, assignments, configs)
 
 
 def _answer(ctx: RequestContext, named: tuple[str, Topic | KafkaError | None]) -> dict[str, Any]:

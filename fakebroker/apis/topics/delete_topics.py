@@ -53,7 +53,7 @@ def _respond(ctx: RequestContext, responses: list[dict[str, Any]] | Each[dict[st
 
 
 def error_response(ctx: RequestContext, request: DeleteTopicsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, Each(lambda asked: _result(*asked, code, None), list(_asked(request))))
+    return _respond(ctx, Each(lambda name_and_id: _result(*name_and_id, code, None), list(_asked(request))))
 
 
 def _asked(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, UUID | None]]:
@@ -115,17 +115,17 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
     if has_no_time(request.timeout) and (any(True for _ in _once(names)) or any(True for _ in _once(ids))):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return
-    found: dict[UUID, Topic] = {}
+    to_delete: dict[UUID, Topic] = {}
     has_cluster = ctx.broker.authorizer is None or ctx.is_authorized_for_cluster(AclOperation.DELETE)
     for number, known_id in enumerate(_once(ids), 1):
         topic = ctx.metadata.topic_by_id(known_id)
         if topic is None:
             responses.append(_result(None, known_id, ErrorCode.unknown_topic_id, _UNKNOWN_ID))
         elif not has_cluster and not _may(ctx, AclOperation.DELETE, topic.name):
-            told = topic.name if _may(ctx, AclOperation.DESCRIBE, topic.name) else None
-            responses.append(_result(told, known_id, _UNAUTHORIZED, ERROR_TEXTS[_UNAUTHORIZED]))
+            visible_name = topic.name if _may(ctx, AclOperation.DESCRIBE, topic.name) else None
+            responses.append(_result(visible_name, known_id, _UNAUTHORIZED, ERROR_TEXTS[_UNAUTHORIZED]))
         else:
-            found[known_id] = topic
+            to_delete[known_id] = topic
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
     for number, name in enumerate(_once(names), 1):
@@ -137,14 +137,14 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
         elif not has_cluster and not _may(ctx, AclOperation.DELETE, name):
             responses.append(_result(name, None, _UNAUTHORIZED, ERROR_TEXTS[_UNAUTHORIZED]))
         elif topic.topic_id in ids:
-            found.pop(topic.topic_id, None)
+            to_delete.pop(topic.topic_id, None)
             refuse(name, topic.topic_id, "The provided topic name maps to an ID that was already supplied.")
         else:
-            found[topic.topic_id] = topic
+            to_delete[topic.topic_id] = topic
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
     quota = ctx.mutation_quota(_STRICT_SINCE)
-    for topic in found.values():
+    for topic in to_delete.values():
         responses.append((yield from _delete(ctx, topic, quota)))
         yield
     ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
@@ -166,12 +166,12 @@ def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -
     return _result(topic.name, topic.topic_id, ErrorCode.none, None)
 
 
-def _repeated(asked: dict[T, int]) -> Iterator[T]:
-    return (item for item, times in asked.items() if times > 1)
+def _repeated(counts: dict[T, int]) -> Iterator[T]:
+    return (item for item, times in counts.items() if times > 1)
 
 
-def _once(asked: dict[T, int]) -> Iterator[T]:
-    return (item for item, times in asked.items() if times == 1)
+def _once(counts: dict[T, int]) -> Iterator[T]:
+    return (item for item, times in counts.items() if times == 1)
 
 
 def _result(name: str | None, topic_id: UUID | None, code: ErrorCode, message: str | None) -> dict[str, Any]:

@@ -52,15 +52,15 @@ Topics = list[Topic] | Each[Topic]
 Results = list[tuple[str, Topics]]
 
 
-def _partitions(asked: TransactionToAdd) -> list[TopicPartition]:
-    return [TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions]
+def _partitions(transaction: TransactionToAdd) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
 
 
-def _all_failed(asked: TransactionToAdd, code: ErrorCode) -> Topics:
+def _all_failed(transaction: TransactionToAdd, code: ErrorCode) -> Topics:
     """Return the same error for all partitions; with very many topics, lazily."""
-    if len(asked.topics) > _SMALL:
-        return Each(lambda topic: _topic_failed(topic, code), asked.topics)
-    return [_topic_failed(topic, code) for topic in asked.topics]
+    if len(transaction.topics) > _SMALL:
+        return Each(lambda topic: _topic_failed(topic, code), transaction.topics)
+    return [_topic_failed(topic, code) for topic in transaction.topics]
 
 
 def _topic_failed(topic: AddedTopic, code: ErrorCode) -> Topic:
@@ -69,9 +69,9 @@ def _topic_failed(topic: AddedTopic, code: ErrorCode) -> Topic:
 
 def _is_small(request: AddPartitionsRequest) -> bool:
     left = _PARTITIONS_OF_A_SLICE
-    for each in request.transactions:
+    for transaction in request.transactions:
         left -= 1
-        for topic in each.topics:
+        for topic in transaction.topics:
             left -= 1 + len(topic.partitions)
         if left < 0:
             return False
@@ -82,7 +82,9 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
     if ctx.api_version >= BATCHED_SINCE:
         _respond(ctx, [], True, code)
     else:
-        results = [(each.transactional_id, _all_failed(each, code)) for each in request.transactions]
+        results = [
+            (transaction.transactional_id, _all_failed(transaction, code)) for transaction in request.transactions
+        ]
         _respond(ctx, results, _is_small(request))
 
 
@@ -107,30 +109,30 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
     ),
 )
 def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] | None:
-    asked = request.transactions
+    transactions = request.transactions
     if ctx.broker.authorizer is not None and not _is_authorized(ctx, request):
         return None
     is_small = _is_small(request)
     results: Results = []
 
-    def answered(each: TransactionToAdd, topics: Topics) -> None:
-        results.append((each.transactional_id, topics))
-        if len(results) == len(asked):
+    def answered(transaction: TransactionToAdd, topics: Topics) -> None:
+        results.append((transaction.transactional_id, topics))
+        if len(results) == len(transactions):
             _respond(ctx, results, is_small)
 
-    if not asked:
+    if not transactions:
         _respond(ctx, results, is_small)
     elif not is_small:
-        return begin(_handle_in_slices(ctx, asked, answered))
+        return begin(_handle_in_slices(ctx, transactions, answered))
     else:
-        for each in asked:
-            partitions = _partitions(each)
+        for transaction in transactions:
+            partitions = _partitions(transaction)
             failed: Errors = {}
             for partition in partitions:
                 code = _refused(ctx, partition)
                 if code is not ErrorCode.none:
                     failed[partition] = code
-            _ask(ctx, each, partitions, failed, answered)
+            _ask(ctx, transaction, partitions, failed, answered)
     return None
 
 
@@ -142,25 +144,27 @@ def _is_authorized(ctx: RequestContext, request: AddPartitionsRequest) -> bool:
             return True
         error_response(ctx, request, ErrorCode.cluster_authorization_failed)
         return False
-    for each in request.transactions:
-        if not ctx.is_authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, each.transactional_id):
+    for transaction in request.transactions:
+        if not ctx.is_authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id):
             error_response(ctx, request, ErrorCode.transactional_id_authorization_failed)
             return False
     return True
 
 
 def _handle_in_slices(
-    ctx: RequestContext, asked: tuple[TransactionToAdd, ...], answered: Callable[[TransactionToAdd, Topics], None]
+    ctx: RequestContext,
+    transactions: tuple[TransactionToAdd, ...],
+    answered: Callable[[TransactionToAdd, Topics], None],
 ) -> Slices[None]:
     """Handle very many partitions, with slices of the look-up. No slice follows the last call of `_ask`: the response
     may be sent by then."""
     looked_at = 0
-    for number, each in enumerate(asked):
+    for number, transaction in enumerate(transactions):
         if number:
             yield
         partitions: list[TopicPartition] = []
         failed: Errors = {}
-        for topic in each.topics:
+        for topic in transaction.topics:
             looked_at += 1
             if looked_at % _PARTITIONS_OF_A_SLICE == 0:
                 yield
@@ -173,33 +177,34 @@ def _handle_in_slices(
                 looked_at += 1
                 if looked_at % _PARTITIONS_OF_A_SLICE == 0:
                     yield
-        _ask(ctx, each, partitions, failed, answered)
+        _ask(ctx, transaction, partitions, failed, answered)
 
 
 def _ask(
     ctx: RequestContext,
-    each: TransactionToAdd,
-    asked: list[TopicPartition],
+    transaction: TransactionToAdd,
+    requested: list[TopicPartition],
     failed: Errors,
     answered: Callable[[TransactionToAdd, Topics], None],
 ) -> None:
     if failed:
-        answered(each, _by_topic(dict.fromkeys(asked, ErrorCode.operation_not_attempted) | failed))
+        answered(transaction, _by_topic(dict.fromkeys(requested, ErrorCode.operation_not_attempted) | failed))
         return
-    partitions = frozenset(asked)
-    producer = ProducerIdAndEpoch(each.producer_id, each.producer_epoch)
+    partitions = frozenset(requested)
+    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     coordinator = ctx.transactions.coordinator
-    if each.verify_only:
-        verified = coordinator.verify_partitions(each.transactional_id, producer, partitions)
-        answered(each, _by_topic({partition: verified[partition] for partition in asked}))  # in order of the request
+    if transaction.verify_only:
+        verified = coordinator.verify_partitions(transaction.transactional_id, producer, partitions)
+        # In the order of the request.
+        answered(transaction, _by_topic({partition: verified[partition] for partition in requested}))
         return
     version = _VERSION_0 if ctx.api_version < BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(
-        each.transactional_id,
+        transaction.transactional_id,
         producer,
         partitions,
         version,
-        lambda error: answered(each, _all_failed(each, _known(ctx, error))),
+        lambda error: answered(transaction, _all_failed(transaction, _known(ctx, error))),
     )
 
 
@@ -230,14 +235,16 @@ def _by_topic(errors: Errors) -> list[Topic]:
 
 def _respond(ctx: RequestContext, results: Results, is_small: bool, code: ErrorCode = ErrorCode.none) -> None:
     if ctx.api_version < BATCHED_SINCE and is_small:
-        told = [topic for _, topics in results for topic in topics]
-        ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), told))
+        all_topics = [topic for _, topics in results for topic in topics]
+        ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), all_topics))
     else:
         ctx.transactions.in_turns.go_on("an answer to AddPartitionsToTxn", _respond_in_slices(ctx, results, code))
 
 
 def _respond_in_slices(ctx: RequestContext, results: Results, code: ErrorCode) -> Slices[None]:
     version, throttle_time_ms = ctx.api_version, ctx.throttle()
-    told = results if version >= BATCHED_SINCE else [("", topics) for _, topics in results]  # one transaction
-    frame = yield from encode_add_partitions_in_slices(version, ctx.correlation_id, throttle_time_ms, code, told)
+    by_transaction = results if version >= BATCHED_SINCE else [("", topics) for _, topics in results]  # one transaction
+    frame = yield from encode_add_partitions_in_slices(
+        version, ctx.correlation_id, throttle_time_ms, code, by_transaction
+    )
     ctx.respond_frame(frame)

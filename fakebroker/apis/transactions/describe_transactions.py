@@ -35,7 +35,7 @@ def _respond(ctx: RequestContext, states: Each[dict[str, Any]]) -> Slices[None]:
 
 
 def error_response(ctx: RequestContext, request: DescribeTransactionsRequest, code: ErrorCode) -> Slices[None]:
-    return _respond(ctx, Each(lambda each: _failed(each, code), request.transactional_ids))
+    return _respond(ctx, Each(lambda transactional_id: _failed(transactional_id, code), request.transactional_ids))
 
 
 @registry.api(
@@ -53,7 +53,7 @@ def error_response(ctx: RequestContext, request: DescribeTransactionsRequest, co
     ),
 )
 def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Slices[None]:
-    return _respond(ctx, Each(lambda each: _described(ctx, each), request.transactional_ids))
+    return _respond(ctx, Each(lambda transactional_id: _described(ctx, transactional_id), request.transactional_ids))
 
 
 def _described(ctx: RequestContext, transactional_id: str) -> dict[str, Any]:
@@ -62,12 +62,12 @@ def _described(ctx: RequestContext, transactional_id: str) -> dict[str, Any]:
     if not transactional_id:
         return _failed(transactional_id, ErrorCode.invalid_request)
     try:
-        found = ctx.transactions.states.find(transactional_id)
+        cached = ctx.transactions.states.find(transactional_id)
     except KafkaError as error:
         return _failed(transactional_id, error.code)
-    if found is None or found.transaction.now.state is TransactionState.DEAD:
+    if cached is None or cached.transaction.now.state is TransactionState.DEAD:
         return _failed(transactional_id, ErrorCode.transactional_id_not_found)
-    now = found.transaction.now
+    now = cached.transaction.now
     return _failed(transactional_id, ErrorCode.none) | {
         "transaction_state": now.state.value,
         "transaction_timeout": timedelta(milliseconds=now.timeout_ms),

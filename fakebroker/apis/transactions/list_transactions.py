@@ -39,13 +39,16 @@ _STATES = {state.value: state for state in TransactionState}
 
 
 def _respond(
-    ctx: RequestContext, code: ErrorCode, unknown: list[str] | None = None, found: list[dict[str, Any]] | None = None
+    ctx: RequestContext,
+    code: ErrorCode,
+    unknown: list[str] | None = None,
+    transactions: list[dict[str, Any]] | None = None,
 ) -> Slices[None]:
     values = {
         "throttle_time": timedelta(0),
         "error_code": code,
         "unknown_state_filters": unknown or (),
-        "transaction_states": Each(dict, found or ()),
+        "transaction_states": Each(dict, transactions or ()),
     }
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
@@ -68,7 +71,7 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
         yield from _respond(ctx, ErrorCode.coordinator_load_in_progress)
         return
     try:
-        found = yield from _listed(ctx, request)
+        transactions = yield from _listed(ctx, request)
     except KafkaError as error:
         yield from _respond(ctx, error.code)
         return
@@ -78,15 +81,15 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
             unknown.append(name)
         if number % _FILTERS_OF_A_SLICE == 0:
             yield
-    yield from _respond(ctx, ErrorCode.none, unknown, found)
+    yield from _respond(ctx, ErrorCode.none, unknown, transactions)
 
 
 def _set_of(filters: Sequence[T]) -> Slices[set[T]]:
-    found: set[T] = set()
+    distinct: set[T] = set()
     for start in range(0, len(filters), _FILTERS_OF_A_SLICE):
-        found.update(filters[start : start + _FILTERS_OF_A_SLICE])
+        distinct.update(filters[start : start + _FILTERS_OF_A_SLICE])
         yield
-    return found
+    return distinct
 
 
 def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[list[dict[str, Any]]]:
@@ -96,7 +99,7 @@ def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[lis
     longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
     ids = IdPattern((request.transactional_id_pattern or "") if ctx.api_version >= 2 else "")
     now_ms = ctx.now.wall_ms
-    found: list[dict[str, Any]] = []
+    transactions: list[dict[str, Any]] = []
     work = 0
     for _, transaction in ctx.transactions.states.all():
         work += _WORK_OF_A_TRANSACTION + ids.work(transaction.transactional_id)
@@ -113,11 +116,11 @@ def _listed(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[lis
             or not ctx.is_authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
         ):
             continue
-        found.append(
+        transactions.append(
             {
                 "transactional_id": transaction.transactional_id,
                 "producer_id": now.producer_id,
                 "transaction_state": now.state.value,
             }
         )
-    return found
+    return transactions

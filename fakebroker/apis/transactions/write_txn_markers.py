@@ -42,12 +42,12 @@ Errors = dict[TopicPartition, ErrorCode]
 
 
 def _partitions(marker: WritableTxnMarker) -> Slices[tuple[TopicPartition, ...]]:
-    found: list[TopicPartition] = []
+    partitions: list[TopicPartition] = []
     for number, topic in enumerate(marker.topics, 1):
-        found += [TopicPartition(topic.name, index) for index in topic.partition_indexes]
+        partitions += [TopicPartition(topic.name, index) for index in topic.partition_indexes]
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _respond(ctx: RequestContext, results: Mapping[int, Errors]) -> Slices[None]:
@@ -61,14 +61,14 @@ def _told(result: tuple[int, Errors]) -> dict[str, Any]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for (topic, index), code in errors.items():
         topics.setdefault(topic, []).append({"partition_index": index, "error_code": code})
-    told = [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
-    return {"producer_id": producer_id, "topics": told}
+    topic_responses = [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
+    return {"producer_id": producer_id, "topics": topic_responses}
 
 
 def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: ErrorCode) -> Slices[None]:
     results: dict[int, Errors] = {}
-    for number, each in enumerate(request.markers, 1):
-        results[each.producer_id] = dict.fromkeys((yield from _partitions(each)), code)
+    for number, marker in enumerate(request.markers, 1):
+        results[marker.producer_id] = dict.fromkeys((yield from _partitions(marker)), code)
         if number % _MARKERS_OF_A_SLICE == 0:
             yield
     yield from _respond(ctx, results)
@@ -138,6 +138,6 @@ def _cannot_be_written(ctx: RequestContext, marker: WritableTxnMarker, partition
     if marker.producer_id != _NONE and marker.producer_epoch != _NONE:
         return False
     return any(
-        each.topic != GROUP_METADATA_TOPIC_NAME and ctx.metadata.find_partition(*each) is not None
-        for each in partitions
+        partition.topic != GROUP_METADATA_TOPIC_NAME and ctx.metadata.find_partition(*partition) is not None
+        for partition in partitions
     )

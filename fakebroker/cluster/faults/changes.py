@@ -51,10 +51,10 @@ class ClusterChanges:
         if topic is not None:
             count = len(self._lives.controller.existing(topic).partitions)
             named = [(topic, index) for index in (range(count) if partition is None else [partition])]
-        found = list(dict.fromkeys(named))
-        for name, index in found:
+        partitions = list(dict.fromkeys(named))
+        for name, index in partitions:
             self._existing(name, index)  # all of them, before the first is changed
-        return found
+        return partitions
 
     def move_leader(self, topic: str, partition: int, broker_id: int | None) -> None:
         self._move(self._existing(topic, partition), broker_id)

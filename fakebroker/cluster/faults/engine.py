@@ -155,10 +155,12 @@ class Faults(Interceptor):
         connection: Connection,
         header: RequestHeader,
         frame: bytes | LargeFrame,
-        found: list[Armed],
+        candidates: list[Armed],
     ) -> bool:
         where = broker.broker_id, connection.listener.name, connection.number, self._elapsed_ms
-        faults = [armed for armed in found if armed.fits(header, connection.principal, connection.mechanism, *where)]
+        faults = [
+            armed for armed in candidates if armed.fits(header, connection.principal, connection.mechanism, *where)
+        ]
         if not faults and connection not in self._kept:
             return False
         api = self._apis[header.api_key]
@@ -166,10 +168,10 @@ class Faults(Interceptor):
             return False
         whole = frame if isinstance(frame, bytes) else frame.join()
         try:
-            asked = Asked(api.name, self._tree(api.name), header, whole)
+            decoded = Asked(api.name, self._tree(api.name), header, whole)
         except ProtocolError:  # the dispatcher refuses it as usual
             return False
-        request = FaultyRequest(self, broker, connection, asked, faults)
+        request = FaultyRequest(self, broker, connection, decoded, faults)
         connection.plan = request
         if not self._under_way:
             self._lives.probe.listen(self._hear, Append, Parked)

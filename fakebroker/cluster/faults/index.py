@@ -89,11 +89,11 @@ class Index:
         known = self._known if version < _BY_ID else self._known_by_id
         if known is self._last_known and place == self._last_place:
             return self._last_found
-        found = known.get(place)
-        if found is None:
+        faults = known.get(place)
+        if faults is None:
             return self._look_up(version, place, known)
-        self._last_known, self._last_place, self._last_found = known, place, found
-        return found
+        self._last_known, self._last_place, self._last_found = known, place, faults
+        return faults
 
     def _look_up(self, version: int, place: bytes, known: dict[bytes, list[Armed]]) -> list[Armed]:
         topic, partition = only_place(version, place)
@@ -103,18 +103,18 @@ class Index:
                 return self._by_key.get(_PRODUCE, self._none)
         if len(known) >= _KEPT:
             known.clear()
-        found = known[place] = self._any_of((topic, partition))
-        return found
+        faults = known[place] = self._any_of((topic, partition))
+        return faults
 
     def _any_of(self, place: tuple[bytes, bytes]) -> list[Armed]:
         topic, partition = place
-        found = [self._by_key.get(_PRODUCE, self._none)]
+        matching = [self._by_key.get(_PRODUCE, self._none)]
         if not topic:
-            found += [faults for by_partition in self._produce.values() for faults in by_partition.values()]
+            matching += [faults for by_partition in self._produce.values() for faults in by_partition.values()]
         elif topic in self._produce:
             by_partition = self._produce[topic]
-            found += [by_partition.get(_ANY, self._none), by_partition.get(partition, self._none)]
-        return sorted({armed for faults in found for armed in faults}, key=lambda armed: armed.id)
+            matching += [by_partition.get(_ANY, self._none), by_partition.get(partition, self._none)]
+        return sorted({armed for faults in matching for armed in faults}, key=lambda armed: armed.id)
 
     def _forget(self) -> None:
         self._known.clear()

@@ -43,21 +43,23 @@ class FaultyLogins(LoginInterceptor):
         self._elapsed_ms = elapsed_ms
         self._apis = registry.load()
 
-    def takes(self, login: LoginRequest, found: list[Armed]) -> bool:
+    def takes(self, login: LoginRequest, candidates: list[Armed]) -> bool:
         connection, header = login.connection, login.header
-        claimed = login.claims() if any(armed.fault.when.principal for armed in found) else None
+        claimed = login.claims() if any(armed.fault.when.principal for armed in candidates) else None
         where = connection.broker_id, connection.listener.name, connection.number, self._elapsed_ms()
         faults = [
-            armed for armed in found if armed.fault.when.api and armed.fits(header, claimed, login.mechanism, *where)
+            armed
+            for armed in candidates
+            if armed.fault.when.api and armed.fits(header, claimed, login.mechanism, *where)
         ]
         if not faults:
             return False
         name = self._apis[header.api_key].name
         try:
-            asked = Asked(name, self._tree_of(name), header, login.frame)
+            decoded = Asked(name, self._tree_of(name), header, login.frame)
         except ProtocolError:  # the authenticator refuses it as usual
             return False
-        plan = connection.plan = FaultyLogin(self._host, login, asked, faults)
+        plan = connection.plan = FaultyLogin(self._host, login, decoded, faults)
         self._host.go_on(plan)
         return True
 
@@ -120,10 +122,10 @@ class FaultyLogin(FaultyPlan):
     def _matches(self, armed: Armed, point: str) -> bool:
         return armed.fault.when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 
-    def _rewrite(self, told: Told) -> Iterator[None]:
+    def _rewrite(self, response: Told) -> Iterator[None]:
         for armed, error, _ in self._errors:
-            told.fail(armed, error)
-        self._throttled(told)
+            response.fail(armed, error)
+        self._throttled(response)
         return iter(())
 
     def _new_turn(self) -> Work:

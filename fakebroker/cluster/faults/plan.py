@@ -59,7 +59,7 @@ class FaultyPlan(Plan):
         """Return True if the selectors beyond the header match too, at this point."""
         raise NotImplementedError
 
-    def _rewrite(self, told: Told) -> Iterator[None]:
+    def _rewrite(self, response: Told) -> Iterator[None]:
         """Change the response by the errors and the throttling."""
         raise NotImplementedError
 
@@ -116,26 +116,26 @@ class FaultyPlan(Plan):
                 if self.has_ended():
                     return
 
-    def _respond(self, told: Told) -> Iterator[None]:
+    def _respond(self, response: Told) -> Iterator[None]:
         yield from self._at(points.BEFORE_ANSWER)
         if not self.has_ended():
-            yield from self._rewrite(told)
+            yield from self._rewrite(response)
             yield from self._at(points.WITHIN_ANSWER)
         if not self.has_ended():
-            yield from self._write(told)
+            yield from self._write(response)
         if not self.has_ended():
             yield from self._at(points.AFTER_ANSWER)
         if not self.has_ended():
             self._end()
             self._has_written()
 
-    def _throttled(self, told: Told) -> None:
+    def _throttled(self, response: Told) -> None:
         if self._throttle_ms:
-            told.throttle(self._throttle_ms)
+            response.throttle(self._throttle_ms)
             self._host.sockets.throttle(self.connection, self._throttle_ms)
 
-    def _write(self, told: Told) -> Waits:
-        frame = changed_by(self._byte_actions, told.frame)
+    def _write(self, response: Told) -> Waits:
+        frame = changed_by(self._byte_actions, response.frame)
         if self._byte_actions:
             return self._byte_actions[-1].write(frame, self)
         self.write(frame, len(frame))

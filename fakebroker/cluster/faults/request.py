@@ -115,14 +115,14 @@ class FaultyRequest(FaultyPlan):
             yield from self._finish()
 
     def _finish(self) -> Iterator[None]:
-        told = self._told
-        if told is None:
+        response = self._told
+        if response is None:
             self._finish_unanswered()
             return
         if self._appended and self.asked.acks in (None, -1):
             yield from self._at(AFTER_WATERMARK)
         if not self.has_ended():
-            yield from self._respond(told)
+            yield from self._respond(response)
 
     def _finish_unanswered(self) -> None:
         """Finish a Produce with acks=0: it gets no response, and an error closes the connection."""
@@ -155,14 +155,14 @@ class FaultyRequest(FaultyPlan):
 
     def _handle(self) -> None:
         self.is_handled = True
-        asked = self.asked
+        decoded = self.asked
         code, paths = self._errors_before_work()
-        frame: bytes | None = asked.frame
-        if code is not None and asked.api == "Fetch" and paths is not None:
-            frame = asked.frame_that_does_not_wait()
+        frame: bytes | None = decoded.frame
+        if code is not None and decoded.api == "Fetch" and paths is not None:
+            frame = decoded.frame_that_does_not_wait()
         elif code is not None:
-            frame = None if paths is None else asked.frame_without(paths)
-            if frame is not None and asked.acks != 0:
+            frame = None if paths is None else decoded.frame_without(paths)
+            if frame is not None and decoded.acks != 0:
                 self._collects_errors = True
                 self._fail(code, is_template=True)
                 self._collects_errors = False
@@ -178,15 +178,15 @@ class FaultyRequest(FaultyPlan):
     def _errors_before_work(self) -> tuple[ErrorCode | None, list[Path] | None]:
         """Return the first error, and its parts; None for all parts. Each part gets its own error later."""
         code: ErrorCode | None = None
-        found: list[Path] = []
+        failed_paths: list[Path] = []
         for armed, error, point in self._errors:
             if point in BEFORE:
                 code = code or error.code
                 paths = self.asked.paths(armed)
                 if () in paths or error.level == "top":
                     return error.code, None
-                found += paths
-        return code, found
+                failed_paths += paths
+        return code, failed_paths
 
     # The response.
 
@@ -195,15 +195,15 @@ class FaultyRequest(FaultyPlan):
         failed = [path for armed, _, point in self._errors if point == AFTER_APPEND for path in self.asked.paths(armed)]
         return self.asked.is_covered(failed)
 
-    def _rewrite(self, told: Told) -> Iterator[None]:
+    def _rewrite(self, response: Told) -> Iterator[None]:
         for number, (armed, error, point) in enumerate(self._errors, 1):
             if number % AT_ONCE == 0:
                 yield from self._let_others()
             paths = self.asked.paths(armed)
             if point not in BEFORE or not paths or (self.asked.api == "Fetch" and () not in paths):
-                told.fail(armed, error)
+                response.fail(armed, error)
             elif self._errors_frame is not None:  # None if every part has failed: the response says so already
-                told.put_in(armed, error, self._errors_frame)
-        self._throttled(told)
+                response.put_in(armed, error, self._errors_frame)
+        self._throttled(response)
         if self._errors and self.asked.api == "Produce":
-            self.connection.trail.add_results(told.produce_topics())
+            self.connection.trail.add_results(response.produce_topics())

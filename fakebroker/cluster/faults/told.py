@@ -101,15 +101,15 @@ class Told:
 
     def produce_topics(self) -> tuple[TopicProduceResponse, ...]:
         """Return the content of a Produce response, for listeners."""
-        found = []
+        topics = []
         for topic in self._response.responses:
             roles = self._tree.roles_of(topic)
             partitions = tuple(
-                PartitionProduceResponse(each.index, int(each.error_code), each.base_offset)
-                for each in topic.partition_responses
+                PartitionProduceResponse(partition.index, int(partition.error_code), partition.base_offset)
+                for partition in topic.partition_responses
             )
-            found.append(TopicProduceResponse(roles["topic"] or "", roles["topic_id"], partitions))
-        return tuple(found)
+            topics.append(TopicProduceResponse(roles["topic"] or "", roles["topic_id"], partitions))
+        return tuple(topics)
 
 
 def _without_records(response: Any) -> Any:

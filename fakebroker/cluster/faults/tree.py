@@ -115,12 +115,12 @@ class Tree:
 
     def partitions(self, message: Any, path: Path, base: Roles) -> list[tuple[str, int]]:
         """Return (topic, partition) of all that lies in a part."""
-        found = []
+        partitions = []
         for leaf in self.leaves(at(message, path), path):
             roles = self.roles(message, leaf, base)
             if roles.get("topic") and roles.get("partition") is not None:
-                found.append((str(roles["topic"]), int(roles["partition"])))
-        return found
+                partitions.append((str(roles["topic"]), int(roles["partition"])))
+        return partitions
 
     def roles(self, message: Any, path: Path, base: Roles) -> Roles:
         """Return all roles of the part at a path."""
@@ -241,8 +241,8 @@ def error_at(message: Any, path: Path) -> ErrorCode | None:
     node = at(message, path)
     for name in _ERROR_FIELDS:
         if hasattr(node, name):
-            found: ErrorCode = getattr(node, name)
-            return found
+            code: ErrorCode = getattr(node, name)
+            return code
     return None
 
 

@@ -21,17 +21,17 @@ def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
     if "sasl_enabled_mechanisms" in config.given:
         yield from _not_served(_MECHANISMS, config.sasl_enabled_mechanisms)
     for name, text in config.listener_texts.items():
-        found = of_listener(name)
-        assert found is not None
-        setting, without_mechanism = found.settings
+        parts = of_listener(name)
+        assert parts is not None
+        setting, without_mechanism = parts.settings
         if setting == _MECHANISMS:
-            yield from _not_served(name, [each.strip() for each in text.split(",") if each.strip()])
+            yield from _not_served(name, [mechanism.strip() for mechanism in text.split(",") if mechanism.strip()])
         elif without_mechanism == _JAAS:
             yield from _of_login_module(name, setting.partition(".")[0], text)
 
 
 def _not_served(setting: str, mechanisms: Iterable[str]) -> Iterator[str]:
-    if others := [each for each in mechanisms if each not in KNOWN]:
+    if others := [mechanism for mechanism in mechanisms if mechanism not in KNOWN]:
         yield f"{setting}: {', '.join(others)} is not served, only {_NAMES}"
 
 

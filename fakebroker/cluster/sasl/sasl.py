@@ -65,7 +65,7 @@ class Sasl:
     def _hosts(self, broker_id: int, listener: Listener) -> set[str]:
         """Return the hosts of a listener: where it listens, and what the brokers of the cluster advertise."""
         registry = self._members.registry
-        advertised = {registry[each].endpoint(listener).host for each in registry.broker_ids}
+        advertised = {registry[id_].endpoint(listener).host for id_ in registry.broker_ids}
         return advertised | {registry[broker_id].bound_to(listener._replace(address=""))[0]}
 
     def begin(self, connection: Connection) -> None:
@@ -82,25 +82,25 @@ class Sasl:
 
     def remove_user(self, name: str, mechanisms: Collection[str]) -> bool:
         """Remove these mechanisms of a user. Return False if it had none of them."""
-        found = plain.MECHANISM in mechanisms and self.mechanisms.plain_users.pop(name, None) is not None
+        is_removed = plain.MECHANISM in mechanisms and self.mechanisms.plain_users.pop(name, None) is not None
         for number in self._scram.of(name):
             if MECHANISMS[number].name in mechanisms:
                 finish(self._scram.alter([(name, number)], []))
-                found = True
-        return found
+                is_removed = True
+        return is_removed
 
     def users(self) -> dict[str, tuple[str, ...]]:
         """Return the mechanisms of each user, sorted by name. Those of login modules are not among them."""
         return finish(self.users_in_slices())
 
     def users_in_slices(self) -> Slices[dict[str, tuple[str, ...]]]:
-        plain_users, found = self.mechanisms.plain_users, {}
+        plain_users, users = self.mechanisms.plain_users, {}
         for number, name in enumerate(sorted({*plain_users, *self._scram.users()}), 1):
             first = (plain.MECHANISM,) if name in plain_users else ()
-            found[name] = (*first, *(MECHANISMS[each].name for each in self._scram.of(name)))
+            users[name] = (*first, *(MECHANISMS[mechanism].name for mechanism in self._scram.of(name)))
             if number % _USERS_OF_A_SLICE == 0:
                 yield
-        return found
+        return users
 
     def expire_sessions(self, user: str | None = None) -> int:
         """End the sessions of a user, or of all, now. Their next requests close the connections, unless the clients

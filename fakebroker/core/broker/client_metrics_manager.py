@@ -106,11 +106,11 @@ class ClientMetricsManager:
         self.telemetry_max_bytes = telemetry_max_bytes
 
     def get_subscription(
-        self, asked: UUID | None, client: ClientMetadata, now_ms: int
+        self, client_instance_id: UUID | None, client: ClientMetadata, now_ms: int
     ) -> Slices[tuple[UUID, ClientInstance]]:
         """Return a client's instance id and its instance. A client without an id (None) gets a new one. Raise
         KafkaError THROTTLING_QUOTA_EXCEEDED for a request that comes too early."""
-        instance_id = asked or self._random_uuid()
+        instance_id = client_instance_id or self._random_uuid()
         instance = yield from self._instance(instance_id, client, now_ms)
         if not instance.maybe_update_get_request(now_ms) and instance.last_error not in _MAY_ASK_AGAIN:
             raise _too_early(instance_id)

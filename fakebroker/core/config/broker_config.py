@@ -98,8 +98,8 @@ class BrokerConfig(
 
     def _of_defaults(self, values: Mapping[str, Value]) -> Self:
         """Set other defaults, while the configuration is built."""
-        found = {name: value for name, value in values.items() if name not in self.given}
-        vars(self).update(found, other_defaults=values)
+        defaults = {name: value for name, value in values.items() if name not in self.given}
+        vars(self).update(defaults, other_defaults=values)
         return self
 
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
@@ -141,7 +141,7 @@ class BrokerConfig(
     def _topic_values(self) -> dict[str, tuple[Value, int]]:
         """Return the given values for topics, and their sources. Of several names for one setting the first given one
         counts. Altered values count before those given at the start."""
-        found: dict[str, tuple[Value, int]] = {}
+        merged: dict[str, tuple[Value, int]] = {}
         for given, source in (
             (self.own, DYNAMIC_BROKER_CONFIG),
             (self.altered, DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -152,8 +152,8 @@ class BrokerConfig(
                 value = given.get(key.attribute)
                 if value is not None and key.topic is not None:
                     here.setdefault(key.topic, (value * key.unit if key.unit != 1 else value, source))
-            found = here | found
-        return found
+            merged = here | merged
+        return merged
 
     @property
     def without_effect(self) -> list[str]:
@@ -178,7 +178,9 @@ def entry_of(name: str) -> Setting[Any] | None:
     there is no such setting."""
     parts = of_listener(name)
     names = (name,) if parts is None else parts.settings
-    return next((BrokerConfig.SETTINGS[each] for each in names if each in BrokerConfig.SETTINGS), None)
+    return next(
+        (BrokerConfig.SETTINGS[setting_name] for setting_name in names if setting_name in BrokerConfig.SETTINGS), None
+    )
 
 
 def is_of_listener(name: str) -> bool:
@@ -188,13 +190,13 @@ def is_of_listener(name: str) -> bool:
 
 def parsed_of_listeners(texts: Mapping[str, str | None]) -> dict[str, str]:
     """Return the texts of settings of listeners. Raise ConfigError for an invalid one."""
-    found = {}
+    parsed = {}
     for name, text in texts.items():
         if text is None:
             raise ConfigError(f"Null value not supported for configuration {name}.")
         _entry(name).parse(text)
-        found[name] = text
-    return found
+        parsed[name] = text
+    return parsed
 
 
 def _entry(name: str) -> Setting[Any]:

@@ -149,21 +149,21 @@ class BrokerConfigs:
     def describe_default(self) -> Iterator[DescribedConfig]:
         """Yield the descriptions of the settings set for all brokers."""
         for name, text in sorted(self._layers[1][0].items()):
-            of_all = [each for each in self.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG]
+            of_all = [synonym for synonym in self.synonyms(name) if synonym.source == DYNAMIC_DEFAULT_BROKER_CONFIG]
             yield self._described(name, text, of_all)
 
     def synonyms(self, name: str) -> list[Synonym]:
         """Return the synonyms of a broker's setting."""
         is_sensitive = _is_sensitive(_key_of(name))
-        found = [
-            Synonym(each, None if is_sensitive else layer[each], source)
+        synonyms = [
+            Synonym(alias, None if is_sensitive else layer[alias], source)
             for layer, source in self._layers
-            for each in _names_of(name)
-            if each in layer
+            for alias in _names_of(name)
+            if alias in layer
         ]
-        while found and found[0].name != name:
-            found.pop(0)
-        return found
+        while synonyms and synonyms[0].name != name:
+            synonyms.pop(0)
+        return synonyms
 
     def _described(self, name: str, value: str | None, synonyms: list[Synonym]) -> DescribedConfig:
         key = _key_of(name)

@@ -76,10 +76,10 @@ class DynamicBrokerConfig:
         mechanism of SASL, `listener.name.NAME.MECHANISM.SETTING` hides both. A `sasl.jaas.config` counts only if it is
         that of the mechanism."""
         key = (broker_id, listener, mechanism)
-        found = self._of_listeners.get(key)
-        if found is None:
-            found = self._of_listeners[key] = self._for_listener(*key)
-        return found
+        config = self._of_listeners.get(key)
+        if config is None:
+            config = self._of_listeners[key] = self._for_listener(*key)
+        return config
 
     def _for_listener(self, broker_id: int, listener: str, mechanism: str) -> BrokerConfig:
         texts = {**self.of_start.listener_texts, **self.texts(None), **self.texts(broker_id)}
@@ -128,9 +128,9 @@ class DynamicBrokerConfig:
         refuse_per_broker(changes if broker_id is None else ())
         yield from self.set_in_slices(texts, broker_id)
 
-    def validate(self, texts: Mapping[str, str], broker_id: int | None, asked: int | None = None) -> None:
-        """Raise KafkaError, INVALID_REQUEST, if these may not be all the settings of a broker, or of all. `asked` is
-        the broker of the request."""
+    def validate(self, texts: Mapping[str, str], broker_id: int | None, request_broker_id: int | None = None) -> None:
+        """Raise KafkaError, INVALID_REQUEST, if these may not be all the settings of a broker, or of all.
+        `request_broker_id` is the broker of the request."""
         refuse_read_only(texts)
         _refuse(
             "These security configs can be dynamically updated only per-listener using the listener prefix",
@@ -144,7 +144,9 @@ class DynamicBrokerConfig:
             BrokerQuotaConfig.parse(texts)
             if broker_id is None:
                 refuse_per_broker(texts)
-            altered = self._layered({**self._set, broker_id: texts}, broker_id if broker_id is not None else asked)
+            altered = self._layered(
+                {**self._set, broker_id: texts}, broker_id if broker_id is not None else request_broker_id
+            )
         except ConfigError as error:
             raise KafkaError(ErrorCode.invalid_request, error.message) from None
         if broker_id is not None:
@@ -153,7 +155,7 @@ class DynamicBrokerConfig:
             altered.check()
         except ConfigError as error:
             raise KafkaError(ErrorCode.invalid_request, f"requirement failed: {error.message}") from None
-        _check_threads(self.current if asked is None else self.of(asked), altered)
+        _check_threads(self.current if request_broker_id is None else self.of(request_broker_id), altered)
         if broker_id is not None:
             for validate in self._validators:
                 validate(broker_id, texts, altered)
@@ -168,11 +170,11 @@ class DynamicBrokerConfig:
         if not texts:
             del self._set[broker_id]
         self.current = self._layered(self._set, None)
-        self._own = {each: self._layered(self._set, each) for each in self._set if each is not None}
+        self._own = {own_id: self._layered(self._set, own_id) for own_id in self._set if own_id is not None}
         changed = _differences(before_all, self.current)
         changed |= {name for name in BrokerQuotaConfig.SETTINGS if texts_before.get(name) != texts.get(name)}
-        for each in before | self._own:
-            changed |= _differences(before.get(each, before_all), self.of(each))
+        for id_ in before | self._own:
+            changed |= _differences(before.get(id_, before_all), self.of(id_))
         for names, apply in self._reconfigurables:
             if names & changed and (slices := apply(self.current)) is not None:
                 yield from slices

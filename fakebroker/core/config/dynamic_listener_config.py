@@ -85,11 +85,11 @@ class DynamicListenerConfig:
         for broker_id in self._registry.broker_ids:
             broker, wanted = self._registry[broker_id], self._wanted(broker_id)
             removed = [name for name in broker.added_listeners if name not in wanted]
-            added = [each for name, each in wanted.items() if name not in broker.added_listeners]
+            added = [listener for name, listener in wanted.items() if name not in broker.added_listeners]
             for name in removed:
                 broker.remove_listener(name)
-            for each in added:
-                broker.add_listener(each)
+            for listener in added:
+                broker.add_listener(listener)
             if removed or added:
                 changes.append(ListenerChange(broker_id, removed))
         return changes
@@ -113,7 +113,7 @@ class DynamicListenerConfig:
         if LISTENERS in texts:
             return [item.strip() for item in texts[LISTENERS].split(",")]
         broker = self._registry[broker_id]
-        return [endpoint_text(Endpoint(each.name, *broker.bound_to(each))) for each in broker.listeners]
+        return [endpoint_text(Endpoint(listener.name, *broker.bound_to(listener))) for listener in broker.listeners]
 
     def _advertised(self, broker_id: int) -> list[str]:
         return [listener.name for listener in self._registry[broker_id].listeners]
@@ -126,10 +126,10 @@ class DynamicListenerConfig:
         """Return True if a listener was given settings since the start that only a new listener can have."""
         [prefix] = prefixes_of(name)
         return any(
-            each.startswith(prefix)
-            and not is_dynamic(each.removeprefix(prefix))
-            and text != self._configs.of_start.listener_texts.get(each)
-            for each, text in {**self._configs.texts(None), **texts}.items()
+            setting.startswith(prefix)
+            and not is_dynamic(setting.removeprefix(prefix))
+            and text != self._configs.of_start.listener_texts.get(setting)
+            for setting, text in {**self._configs.texts(None), **texts}.items()
         )
 
     def _check_names(self, broker_id: int, names: Collection[str], new: BrokerConfig) -> None:
@@ -163,10 +163,10 @@ def _checked(texts: Sequence[str], known: Collection[str]) -> list[str]:
     if len({*texts}) != len(texts):
         raise ConfigError(f"Configuration '{LISTENERS}' values must not be duplicated.")
     endpoints = parse_endpoints(texts)
-    for each in endpoints:
-        if each.name not in known:
-            raise wrong_endpoints(texts, f"No security protocol defined for listener {each.name}")
-    names = [each.name for each in endpoints]
+    for endpoint in endpoints:
+        if endpoint.name not in known:
+            raise wrong_endpoints(texts, f"No security protocol defined for listener {endpoint.name}")
+    names = [endpoint.name for endpoint in endpoints]
     listed = java_list(texts)
     if len({*names}) != len(names):
         raise wrong_endpoints(texts, f"Each listener must have a different name, listeners: {listed}")

@@ -315,7 +315,7 @@ def _of_brokers(key: GroupSetting[Any], brokers: BrokerConfig) -> Value:
 
 
 def bounds(key: GroupSetting[Any], brokers: BrokerConfig) -> tuple[int | None, int | None]:
-    lowest, highest = (None if each is None else vars(brokers)[each.attribute] for each in (key.lowest, key.highest))
+    lowest, highest = (None if bound is None else vars(brokers)[bound.attribute] for bound in (key.lowest, key.highest))
     return lowest, highest
 
 

@@ -27,20 +27,20 @@ class Endpoint(NamedTuple):
 
 def parse_endpoint(text: str) -> Endpoint:
     """Read "NAME://host:port". Raise ConfigError, also for a number that is no port."""
-    [found] = parse_endpoints([text])
-    if not 0 <= found.port <= _MOST:
-        raise wrong_endpoints([text], f"{found.port} is no port")
-    return found
+    [endpoint] = parse_endpoints([text])
+    if not 0 <= endpoint.port <= _MOST:
+        raise wrong_endpoints([text], f"{endpoint.port} is no port")
+    return endpoint
 
 
 def parse_endpoints(texts: Sequence[str]) -> list[Endpoint]:
     """Read a list of them, with any number as a port. Raise ConfigError."""
     endpoints = []
     for text in texts:
-        found = _ENDPOINT.fullmatch(text)
-        if found is None:
+        match = _ENDPOINT.fullmatch(text)
+        if match is None:
             raise wrong_endpoints(texts, f"Unable to parse {text} to a broker endpoint")
-        endpoints.append(Endpoint(found["name"].upper(), found["host"], int(found["port"])))
+        endpoints.append(Endpoint(match["name"].upper(), match["host"], int(match["port"])))
     return endpoints
 
 

@@ -21,62 +21,62 @@ from fakebroker.protocol.slices import Slices
 _ALTERATIONS_OF_A_SLICE: Final = 256
 
 
-def _each(asked: Iterable[Alteration], look: Callable[[Alteration], None]) -> Slices[None]:
+def _each(alterations: Iterable[Alteration], look: Callable[[Alteration], None]) -> Slices[None]:
     """Look at each alteration of a resource, of which there may be very many."""
-    for number, each in enumerate(asked, 1):
-        look(each)
+    for number, alteration in enumerate(alterations, 1):
+        look(alteration)
         if number % _ALTERATIONS_OF_A_SLICE == 0:
             yield
 
 
-def are_all_known(asked: Iterable[Alteration]) -> Slices[bool]:
-    for number, each in enumerate(asked, 1):
-        if not _is_known(each):
+def are_all_known(alterations: Iterable[Alteration]) -> Slices[bool]:
+    for number, alteration in enumerate(alterations, 1):
+        if not _is_known(alteration):
             return False
         if number % _ALTERATIONS_OF_A_SLICE == 0:
             yield
     return True
 
 
-def texts_of(asked: Iterable[Alteration]) -> Slices[dict[str, str]]:
+def texts_of(alterations: Iterable[Alteration]) -> Slices[dict[str, str]]:
     texts: dict[str, str] = {}
-    yield from _each(asked, lambda each: texts.update({each.name: each.value or ""}))
+    yield from _each(alterations, lambda alteration: texts.update({alteration.name: alteration.value or ""}))
     return texts
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Slices[int]:
     """Return how many entries are in one of them only."""
-    found = 0
+    count = 0
     for some, others in ((before, after), (after, before)):
         for number, (name, text) in enumerate(list(some.items()), 1):
-            found += others.get(name) != text
+            count += others.get(name) != text
             if number % _ALTERATIONS_OF_A_SLICE == 0:
                 yield
-    return found
+    return count
 
 
-def refuse_malformed(asked: Sequence[Alteration]) -> Slices[None]:
+def refuse_malformed(alterations: Sequence[Alteration]) -> Slices[None]:
     names: set[str] = set()
     nulls: list[str] = []
 
-    def look(each: Alteration) -> None:
-        names.add(each.name)
-        if each.value is None and each.operation != OpType.DELETE:
-            nulls.append(each.name)
+    def look(alteration: Alteration) -> None:
+        names.add(alteration.name)
+        if alteration.value is None and alteration.operation != OpType.DELETE:
+            nulls.append(alteration.name)
 
-    yield from _each(asked, look)
-    if len(names) < len(asked):
+    yield from _each(alterations, look)
+    if len(names) < len(alterations):
         raise bad_request("Error due to duplicate config keys")
     if nulls:
         raise bad_request(f"Null value not supported for : {', '.join(nulls)}")
 
 
 def texts_after(
-    texts: Mapping[str, str], resource: ConfigResource, asked: Sequence[Alteration]
+    texts: Mapping[str, str], resource: ConfigResource, alterations: Sequence[Alteration]
 ) -> Slices[dict[str, str]]:
     """Return the settings of a resource after the changes, as the controller computes them."""
     after = dict(texts)
-    for number, (name, operation, value) in enumerate(asked, 1):
+    for number, (name, operation, value) in enumerate(alterations, 1):
         if number % _ALTERATIONS_OF_A_SLICE == 0:
             yield
         if operation == OpType.DELETE:
@@ -110,12 +110,13 @@ def _default_list(resource: ConfigResource, name: str) -> str | None:
     return to_text(key.default) if key is not None and key.type is LIST else None
 
 
-def prepared(texts: Mapping[str, str], asked: Sequence[Alteration]) -> Slices[dict[str, str]]:
+def prepared(texts: Mapping[str, str], alterations: Sequence[Alteration]) -> Slices[dict[str, str]]:
     """Return the settings of a broker after the changes, as the broker computes them (prepareIncrementalConfigs of
     ConfigAdminManager)."""
-    if not (yield from are_all_known(asked)):
-        raise bad_request(f"Unknown operations type {next(each.operation for each in asked if not _is_known(each))}")
-    for number, (name, operation, _) in enumerate(asked, 1):
+    if not (yield from are_all_known(alterations)):
+        unknown = next(alteration.operation for alteration in alterations if not _is_known(alteration))
+        raise bad_request(f"Unknown operations type {unknown}")
+    for number, (name, operation, _) in enumerate(alterations, 1):
         if number % _ALTERATIONS_OF_A_SLICE == 0:
             yield
         if operation in (OpType.APPEND, OpType.SUBTRACT):
@@ -124,11 +125,11 @@ def prepared(texts: Mapping[str, str], asked: Sequence[Alteration]) -> Slices[di
             if BrokerConfig.SETTINGS[name].type is not LIST:
                 what = "append" if operation == OpType.APPEND else "subtract"
                 raise ConfigError(f"Config value {what} is not allowed for config key: {name}")
-    return (yield from texts_after(texts, ConfigResource(BROKER, ""), asked))
+    return (yield from texts_after(texts, ConfigResource(BROKER, ""), alterations))
 
 
-def _is_known(each: Alteration) -> bool:
-    return OpType.SET <= each.operation <= OpType.SUBTRACT
+def _is_known(alteration: Alteration) -> bool:
+    return OpType.SET <= alteration.operation <= OpType.SUBTRACT
 
 
 def bad_request(message: str) -> KafkaError:

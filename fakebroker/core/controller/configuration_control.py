@@ -81,7 +81,7 @@ class ConfigurationControl:
     ) -> Slices[list[KafkaError | None]]:
         """Alter some settings of each resource. Return the error of each, in order; None where all is well."""
         results, left = yield from self._preprocess(changes, is_incremental=True)
-        if not (yield from are_all_known(each for index in left for each in changes[index][1])):
+        if not (yield from are_all_known(alteration for index in left for alteration in changes[index][1])):
             unknown = KafkaError(ErrorCode.unknown_server_error, "")
             return [unknown if index in left else result for index, result in enumerate(results)]
         return (
@@ -106,16 +106,16 @@ class ConfigurationControl:
                 yield
         results: list[KafkaError | None] = []
         left: set[int] = set()
-        for index, (resource, asked) in enumerate(changes):
+        for index, (resource, alterations) in enumerate(changes):
             try:
                 if seen[resource] > 1:
                     raise bad_request("Each resource must appear at most once.")
-                yield from refuse_malformed(asked)
+                yield from refuse_malformed(alterations)
                 if resource.kind == BROKER_LOGGER and is_incremental:
                     self._refuse_unauthorized(resource)
-                    self._loggers.alter(resource.name, self._broker_id, asked, self._validate_only)
+                    self._loggers.alter(resource.name, self._broker_id, alterations, self._validate_only)
                 else:
-                    yield from self._check_at_broker(resource, asked, is_incremental)
+                    yield from self._check_at_broker(resource, alterations, is_incremental)
                     left.add(index)
                 results.append(None)
             except KafkaError as error:
@@ -125,7 +125,7 @@ class ConfigurationControl:
         return results, left
 
     def _check_at_broker(
-        self, resource: ConfigResource, asked: Sequence[Alteration], is_incremental: bool
+        self, resource: ConfigResource, alterations: Sequence[Alteration], is_incremental: bool
     ) -> Slices[None]:
         if resource.kind == BROKER:
             self._refuse_unauthorized(resource)
@@ -133,9 +133,9 @@ class ConfigurationControl:
                 refuse_other_node(resource.name, self._broker_id)
             configs, broker_id = self._controller.broker_configs, _broker_id(resource)
             if is_incremental:
-                texts = yield from prepared(configs.texts(broker_id), asked)
+                texts = yield from prepared(configs.texts(broker_id), alterations)
             else:
-                texts = yield from texts_of(asked)
+                texts = yield from texts_of(alterations)
             configs.validate(texts, broker_id, self._broker_id)
         elif resource.kind not in (TOPIC, CLIENT_METRICS, GROUP):
             raise bad_request(f"Unknown resource type {resource.kind}")

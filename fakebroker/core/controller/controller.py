@@ -147,8 +147,8 @@ class Controller:
         whole request is refused."""
         results = yield from self._partition_creation.create_partitions(topics, now, validate_only, quota)
         if self.broker_configs.have_own:
-            for asked in topics:
-                topic = self.metadata.topic(asked.name)
+            for new_partitions in topics:
+                topic = self.metadata.topic(new_partitions.name)
                 for partition in () if topic is None else topic.partitions:
                     self._configure_for_leader(partition)
         return results

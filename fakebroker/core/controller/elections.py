@@ -56,7 +56,7 @@ def elect_leader(
             leader_id = partition.leader_id
         if in_sync:
             return Elected(leader_id, in_sync, elr)
-        return Elected(leader_id, (leader_id,), tuple(each for each in elr if each != leader_id))
+        return Elected(leader_id, (leader_id,), tuple(broker_id for broker_id in elr if broker_id != leader_id))
     if _may_elect_last_known(partition, in_sync, elr):
         return Elected(partition.last_known_elr[0], partition.last_known_elr)
     if active and election is Election.UNCLEAN:

@@ -139,7 +139,9 @@ class Leadership:
         return self.metadata.each_partition(look)
 
     def leads_any(self, broker_id: int) -> bool:
-        return any(each.leader_id == broker_id for topic in self.metadata.topics() for each in topic.partitions)
+        return any(
+            partition.leader_id == broker_id for topic in self.metadata.topics() for partition in topic.partitions
+        )
 
     def note_last_fetches(self, broker_ids: Collection[int], now: Now) -> None:
         """Record the last fetches before these brokers stop or are cut off. Their followers, and those of partitions
@@ -180,7 +182,9 @@ class Leadership:
         complete."""
         leader_id, target = decided.leader_id, decided.target
         self.metadata.decisions += 1
-        if leader_id != partition.leader_id or any(each not in target.replicas for each in partition.replicas):
+        if leader_id != partition.leader_id or any(
+            broker_id not in target.replicas for broker_id in partition.replicas
+        ):
             self.views.before_new_leader(partition, now)
         gone: list[int] = []
         came: list[int] = []

@@ -166,10 +166,10 @@ class MetadataCache:
         return self._topics.values()
 
     def find_partition(self, topic: str, index: int) -> Partition | None:
-        found = self._topics.get(topic)
-        if found is None:
+        existing = self._topics.get(topic)
+        if existing is None:
             return None
-        partitions = found.partitions
+        partitions = existing.partitions
         return partitions[index] if 0 <= index < len(partitions) else None
 
     def partitions(self) -> Iterator[Partition]:

@@ -132,9 +132,9 @@ class PartitionCreation:
         refused."""
         yield from self._validate_total_number_of_partitions(topics)
         results: list[KafkaError | None] = []
-        for asked in topics:
+        for new_partitions in topics:
             try:
-                yield from self._add_to(asked, now, validate_only, quota)
+                yield from self._add_to(new_partitions, now, validate_only, quota)
                 results.append(None)
             except KafkaError as error:
                 results.append(error.with_traceback(None))
@@ -143,10 +143,10 @@ class PartitionCreation:
 
     def _validate_total_number_of_partitions(self, topics: Sequence[NewPartitions]) -> Slices[None]:
         total = 0
-        for number, asked in enumerate(topics, 1):
-            topic = self.metadata.topic(asked.name)
-            if topic is not None and asked.total >= 0:
-                total += max(asked.total - len(topic.partitions), 0)
+        for number, new_partitions in enumerate(topics, 1):
+            topic = self.metadata.topic(new_partitions.name)
+            if topic is not None and new_partitions.total >= 0:
+                total += max(new_partitions.total - len(topic.partitions), 0)
                 if total > MAX_PARTITIONS_PER_BATCH:
                     raise KafkaError(
                         ErrorCode.policy_violation, "Excessively large number of additional partitions per request."
@@ -156,18 +156,20 @@ class PartitionCreation:
 
     def _add_to(
         self,
-        asked: NewPartitions,
+        new_partitions: NewPartitions,
         now: Callable[[], Now],
         validate_only: bool,
         quota: ControllerMutationQuota | None,
     ) -> Slices[None]:
         while True:
-            topic = self._topic_of(asked)
+            topic = self._topic_of(new_partitions)
             first = len(topic.partitions)
-            (config, placement), added = yield from self.open(asked.name, first, partial(self._plan, asked, topic), now)
+            (config, placement), added = yield from self.open(
+                new_partitions.name, first, partial(self._plan, new_partitions, topic), now
+            )
             # Other requests may have run in between.
             if (
-                self.metadata.topic(asked.name) is topic
+                self.metadata.topic(new_partitions.name) is topic
                 and len(topic.partitions) == first
                 and topic.partitions[0].config is config
             ):
@@ -185,39 +187,40 @@ class PartitionCreation:
         self.tell_leaders(added)
         self.metadata.publisher.partitions_created(topic)
 
-    def _topic_of(self, asked: NewPartitions) -> Topic:
-        topic = self.metadata.topic(asked.name)
+    def _topic_of(self, new_partitions: NewPartitions) -> Topic:
+        topic = self.metadata.topic(new_partitions.name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "")  # without a message, as in Kafka
         there = len(topic.partitions)
-        if asked.total == there:
+        if new_partitions.total == there:
             raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {there} partition(s).")
-        if asked.total < there:
+        if new_partitions.total < there:
             raise KafkaError(
                 ErrorCode.invalid_partitions,
-                f"The topic {asked.name} currently has {there} partition(s); {asked.total} would not be an increase.",
+                f"The topic {new_partitions.name} currently has {there} partition(s); "
+                f"{new_partitions.total} would not be an increase.",
             )
-        additional = asked.total - there
-        if asked.assignments is not None and len(asked.assignments) != additional:
+        additional = new_partitions.total - there
+        if new_partitions.assignments is not None and len(new_partitions.assignments) != additional:
             raise KafkaError(
                 ErrorCode.invalid_replica_assignment,
-                f"Attempted to add {additional} additional partition(s), but only {len(asked.assignments)} "
+                f"Attempted to add {additional} additional partition(s), but only {len(new_partitions.assignments)} "
                 "assignment(s) were specified.",
             )
         return topic
 
-    def _plan(self, asked: NewPartitions, topic: Topic) -> Plan:
-        return topic.partitions[0].config, self._place(asked, topic)
+    def _plan(self, new_partitions: NewPartitions, topic: Topic) -> Plan:
+        return topic.partitions[0].config, self._place(new_partitions, topic)
 
-    def _place(self, asked: NewPartitions, topic: Topic) -> list[tuple[int, ...]]:
+    def _place(self, new_partitions: NewPartitions, topic: Topic) -> list[tuple[int, ...]]:
         """Return the broker ids of the new partitions. The first partition of a topic gives the replication factor."""
         first, factor = len(topic.partitions), len(topic.partitions[0].replicas)
         broker_ids = self.registry.broker_ids
-        if asked.assignments is None:
-            return place_replicas(NewTopic(asked.name, asked.total, factor), broker_ids, self.registry, self.config)[
-                first:
-            ]
-        for number, replicas in enumerate(asked.assignments, first):
+        if new_partitions.assignments is None:
+            return place_replicas(
+                NewTopic(new_partitions.name, new_partitions.total, factor), broker_ids, self.registry, self.config
+            )[first:]
+        for number, replicas in enumerate(new_partitions.assignments, first):
             validate_manual_partition_assignment(replicas, broker_ids, factor)
             if not self.registry.active(replicas):
                 raise KafkaError(
@@ -225,4 +228,4 @@ class PartitionCreation:
                     f"All brokers specified in the manual partition assignment for partition {number} are fenced or "
                     "in controlled shutdown.",
                 )
-        return [tuple(replicas) for replicas in asked.assignments]
+        return [tuple(replicas) for replicas in new_partitions.assignments]

@@ -75,7 +75,7 @@ def _over_racks(broker_ids: tuple[int, ...], brokers: BrokerRegistry) -> tuple[i
     if len(by_rack) < 2:
         return broker_ids
     rounds = zip_longest(*by_rack.values())
-    return tuple(broker_id for each in rounds for broker_id in each if broker_id is not None)
+    return tuple(broker_id for round_ in rounds for broker_id in round_ if broker_id is not None)
 
 
 def _cannot_replicate(factor: int, why: str) -> KafkaError:

@@ -145,10 +145,10 @@ class StaleViews:
         ]
         for partition in left:  # they were made, or got another leader, meanwhile
             forget(partition)
-        for each in kept:
-            while len(each) > _FREED_IN_A_SLICE:
+        for mapping in kept:
+            while len(mapping) > _FREED_IN_A_SLICE:
                 for _ in range(_FREED_IN_A_SLICE):
-                    each.popitem()
+                    mapping.popitem()
                 yield
 
     def _learn(self, partition: Partition, broker_id: int, now: Now) -> None:

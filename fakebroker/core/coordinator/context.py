@@ -164,22 +164,22 @@ class CoordinatorContext(Generic[S]):
         encoded = yield from self._encoded(result.records, limit, now.wall_ms)
         is_atomic = result.is_atomic
         batch = self._batch_for(encoded if is_atomic else encoded[:1], limit, now)
-        for number, each in enumerate(encoded):
+        for number, encoded_record in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
                 yield
             if not is_atomic and number:
-                batch = self._batch_for([each], limit, now)
+                batch = self._batch_for([encoded_record], limit, now)
             if batch.is_too_large:
                 continue
             if result.replay_records:
                 try:
-                    self.shard.replay(batch.next_offset, -1, -1, each.record)
+                    self.shard.replay(batch.next_offset, -1, -1, encoded_record.record)
                 except Exception as bug:
-                    self._events.report(f"replaying {each.record}", bug)
+                    self._events.report(f"replaying {encoded_record.record}", bug)
                     batch.events.append(event)
                     self._fail_batch(unknown_server_error())
                     return
-            batch.records.append(each.encoded)
+            batch.records.append(encoded_record.encoded)
         batch.events.append(event)
 
     def append_in_transaction(self, event: WriteEvent, producer: Producer) -> Slices[None]:
@@ -195,16 +195,16 @@ class CoordinatorContext(Generic[S]):
         now = self._now()
         encoded = yield from self._encoded(result.records, _NO_LIMIT, now.wall_ms)
         records = BatchBuilder()
-        for number, each in enumerate(encoded):
+        for number, encoded_record in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
                 yield
-            records.append(each.encoded)
+            records.append(encoded_record.encoded)
         before = self.last_written_offset
         offset = self._writer.append_in_transaction(self.index, records, producer, self._now())
-        for number, each in enumerate(encoded):
+        for number, encoded_record in enumerate(encoded):
             if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
                 yield
-            self.shard.replay(before + number, producer.producer_id, producer.producer_epoch, each.record)
+            self.shard.replay(before + number, producer.producer_id, producer.producer_epoch, encoded_record.record)
         self._wait_for_commit(offset, event)
 
     def complete_transaction(self, event: WriteEvent, mark: Mark) -> Slices[None]:
@@ -271,8 +271,8 @@ class CoordinatorContext(Generic[S]):
     def _batch_for(self, encoded: Sequence[_Encoded], limit: int, now: Now) -> _Batch:
         """Return a batch with room for these records, if a batch can have it: the open one, or the next."""
         size = 0
-        for each in encoded:
-            size += each.size
+        for encoded_record in encoded:
+            size += encoded_record.size
         batch = self._open_batch(now)
         if batch.size + size > limit:
             if not batch.is_empty:

@@ -172,7 +172,7 @@ class PartitionExecutor(CoordinatorExecutor):
                 try:
                     next(slices)
                 except StopIteration as end:
-                    found: T = end.value
+                    computed: T = end.value
                     break
                 except KafkaError:
                     del self._tasks[key]
@@ -183,7 +183,7 @@ class PartitionExecutor(CoordinatorExecutor):
                 if self._tasks.get(key) is not token:
                     raise _OverriddenError
                 del self._tasks[key]
-                return operation(found)
+                return operation(computed)
 
             self._schedule_write(f"ExecutorEvent(key={key})", write, lambda _: None)
 

@@ -178,7 +178,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         then: Callable[[list[T | KafkaError]], None],
     ) -> None:
         """Run a write operation on all partitions of this coordinator. Call `then` once, with the list of results."""
-        self._for_all(lambda index, each: self.schedule_write_operation(name, index, operation, each), then)
+        self._for_all(lambda index, on_result: self.schedule_write_operation(name, index, operation, on_result), then)
 
     def schedule_read_all_operation(
         self,
@@ -186,7 +186,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         operation: Callable[[S, int], T],
         then: Callable[[list[T | KafkaError]], None],
     ) -> None:
-        self._for_all(lambda index, each: self.schedule_read_operation(name, index, operation, each), then)
+        self._for_all(lambda index, on_result: self.schedule_read_operation(name, index, operation, on_result), then)
 
     def _for_all(
         self,

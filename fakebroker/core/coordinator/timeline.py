@@ -55,7 +55,7 @@ class SnapshotRegistry:
 
     def delete_snapshots_up_to(self, epoch: int) -> None:
         """Drop the snapshots before this epoch."""
-        for earlier in [each for each in self._touched if each < epoch]:
+        for earlier in [touched for touched in self._touched if touched < epoch]:
             self._dropped.append((earlier, self._touched.pop(earlier)))
         if not self._touched:
             self._latest = None
@@ -79,7 +79,7 @@ class SnapshotRegistry:
         missing."""
         if epoch not in self._touched:
             raise KeyError(f"no snapshot of {epoch}: there are {self.epochs}")
-        for later in [each for each in reversed(self._touched) if each >= epoch]:
+        for later in [touched for touched in reversed(self._touched) if touched >= epoch]:
             for timeline, key in self._touched.pop(later):
                 timeline._restore(key, later)
         self._touched[epoch] = []
@@ -188,8 +188,8 @@ class TimelineValue(Generic[V]):
         self._value: TimelineDict[None, tuple[V]] = TimelineDict(registry)
 
     def get(self, epoch: int = LATEST) -> V:
-        found = self._value.get(None, epoch)
-        return self._initial if found is None else found[0]
+        wrapped = self._value.get(None, epoch)
+        return self._initial if wrapped is None else wrapped[0]
 
     def set(self, value: V) -> None:
         self._value[None] = (value,)

@@ -115,9 +115,9 @@ def _keys_that_have_all(fault: Fault) -> tuple[int, ...]:
     errors = {action.error for action in fault.do if isinstance(action, Error)}
     if not said and (not errors or fault.force):
         return tuple(api_keys().values())
-    found = []
+    keys = []
     for name, its in table().items():
         known = its.after if fault.when.at == BEFORE_ANSWER else its.before
         if said <= set(its.selectors) and (fault.force or errors <= known):
-            found.append(api_keys()[name])
-    return tuple(found)
+            keys.append(api_keys()[name])
+    return tuple(keys)

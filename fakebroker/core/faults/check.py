@@ -161,13 +161,13 @@ def _check_action(action: Action, when: When) -> None:
 
 def _check_target(action: Action, when: When) -> None:
     if isinstance(action, OfPartition) and action.topic is None:
-        asked = [table()[name] for name in when.api] if when.api else table().values()
-        if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in asked):
+        apis = [table()[name] for name in when.api] if when.api else table().values()
+        if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in apis):
             raise ValueError(f"{action.verb!r} has no partition here: give its 'topic' and 'partition'")
     if isinstance(action, MoveCoordinator):
-        asked = [table()[name] for name in when.api] if when.api else table().values()
+        apis = [table()[name] for name in when.api] if when.api else table().values()
         if when.at in (CONNECT, REQUEST_READ) or not any(
-            {"group", "transactional_id"} & set(r.selectors) for r in asked
+            {"group", "transactional_id"} & set(r.selectors) for r in apis
         ):
             raise ValueError("'move_coordinator' needs a request with a group or a transactional id")
 

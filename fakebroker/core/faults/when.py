@@ -26,7 +26,7 @@ _VERSIONS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5})|(\+))?", re.ASCII)
 _NEWEST: Final = 32_767
 _MECHANISMS: Final = (
     plain.MECHANISM,
-    *(each.name for each in MECHANISMS.values()),
+    *(mechanism.name for mechanism in MECHANISMS.values()),
     oauth_bearer.MECHANISM,
     aws_msk_iam.MECHANISM,
 )
@@ -178,14 +178,14 @@ def _api(value: object) -> str:
 
 
 def _versions(value: object) -> tuple[Any, ...]:
-    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, int) for each in value):
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(bound, int) for bound in value):
         return (value,)  # one range
     return _values(value, "'versions'")
 
 
 def _version_range(value: object) -> tuple[int, int]:
     if isinstance(value, tuple | list) and len(value) == 2:
-        low, high = (reading.whole(each, "'versions'", 0, _NEWEST) for each in value)
+        low, high = (reading.whole(bound, "'versions'", 0, _NEWEST) for bound in value)
     elif isinstance(value, str) and (match := _VERSIONS.fullmatch(value)):
         low = int(match[1])
         high = _NEWEST if match[3] else int(match[2] or low)

@@ -81,9 +81,9 @@ class FullFetchContext(FetchContext):
         return True
 
     def finish(self, now_ms: int) -> Outcome:
-        told, self._told = self._told, {}
+        partitions, self._told = self._told, {}
         shard = self._cache.next_shard()
-        return _NONE, shard.maybe_create_session(told, self._is_from_follower, self._uses_topic_ids, now_ms)
+        return _NONE, shard.maybe_create_session(partitions, self._is_from_follower, self._uses_topic_ids, now_ms)
 
 
 @final

@@ -109,6 +109,6 @@ class FetchSession:
     def move_to_end(self, partition: CachedPartition) -> None:
         """Move a partition with records in the response to the end: others come first next time."""
         key = partition.key(self.uses_topic_ids)
-        found = self.partitions.pop(key, None)
-        if found is not None:
-            self.partitions[key] = found
+        cached = self.partitions.pop(key, None)
+        if cached is not None:
+            self.partitions[key] = cached

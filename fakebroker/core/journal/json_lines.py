@@ -51,7 +51,7 @@ def _value(value: Any) -> Any:
     if kind is str:
         return encode_basestring_ascii(value)
     if kind is tuple:
-        return f"[{','.join([str(_value(each)) for each in value])}]"
+        return f"[{','.join([str(_value(element)) for element in value])}]"
     if kind is PartitionAnswer:
         return _TEMPLATES[kind] % tuple(map(_value, value))
     return _as_json(value)

@@ -25,7 +25,7 @@ def meant_by(name: str, known: Iterable[str]) -> str | None:
 def _is_slip(name: str, other: str) -> bool:
     if _NUMBERS.findall(name) != _NUMBERS.findall(other):
         return False
-    ours, others = (_WORDS.findall(each.lower()) for each in (name, other))
+    ours, others = (_WORDS.findall(text.lower()) for text in (name, other))
     if "".join(ours) == "".join(others):
         return bool(ours)
     differing = [pair for pair in zip(ours, others, strict=False) if pair[0] != pair[1]]

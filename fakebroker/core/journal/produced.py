@@ -42,13 +42,13 @@ class ProducedPartition(NamedTuple):
         return None if self.answered_mono_ms is None else self.answered_mono_ms - self.handled_mono_ms
 
     def __str__(self) -> str:
-        told = "no answer"
+        response = "no answer"
         if self.error is not None:
-            told = f"{self.error}, offset {self.base_offset}, after {self.waited_ms} ms"
+            response = f"{self.error}, offset {self.base_offset}, after {self.waited_ms} ms"
         gone = ", but the client had gone" if self.outcome == "dropped" else ""
         return (
             f"request {self.request} of {self.client_id!r} to {self.topic}-{self.partition}, acks={self.acks}, "
-            f"timeout {self.timeout_ms} ms: {told}{gone}"
+            f"timeout {self.timeout_ms} ms: {response}{gone}"
         )
 
 
@@ -98,8 +98,8 @@ class Produces:
                 case Append():
                     self._append(event)
                 case Answer():
-                    for told in event.partitions:
-                        self._answer(event, told.topic, told.partition, told.error, told.base_offset)
+                    for answer in event.partitions:
+                        self._answer(event, answer.topic, answer.partition, answer.error, answer.base_offset)
                         work += 1
                         if work >= EVENTS_OF_A_SLICE:
                             work = 0

@@ -34,5 +34,7 @@ REASONS: Final = {
 
 def reason_of(errors: list[str]) -> str:
     """Return the reasons of a response with these errors."""
-    told = [f"{error}: {REASONS.get(error, 'so Kafka answers')}" for error in dict.fromkeys(errors) if error != "NONE"]
-    return "; ".join(told)
+    reasons = [
+        f"{error}: {REASONS.get(error, 'so Kafka answers')}" for error in dict.fromkeys(errors) if error != "NONE"
+    ]
+    return "; ".join(reasons)

@@ -114,15 +114,15 @@ class LoggedBatch:
         """Return the bytes from `start` to before `end`, as readers get them. Large parts in memory are not copied."""
         if self.stored is not None:
             return [self.stored.read(self.position + start, end - start)]
-        found: list[Part] = []
+        parts: list[Part] = []
         if start < HEAD_SIZE:
-            found.append(self.head[start:end])
+            parts.append(self.head[start:end])
             start = HEAD_SIZE
         if end - start > _COPIED_BYTES:
-            found.append(memoryview(self._records)[start:end])
+            parts.append(memoryview(self._records)[start:end])
         elif start < end:
-            found.append(self._records[start:end])
-        return found
+            parts.append(self._records[start:end])
+        return parts
 
     def move_to(self, stored: Stored) -> None:
         """Drop the bytes from memory: from now on they are in `stored`."""

@@ -114,23 +114,23 @@ class ColdLog:
 
     def parts_from(self, offset: int) -> list[ColdPart]:
         """Return the parts from the start of the batch that holds `offset` on; none if they begin later."""
-        found = []
+        parts = []
         for part in self._parts[self._index_of(offset) :]:
             if offset > part.base_offset:
                 first = part.segment.find(offset)
                 part = ColdPart(part.segment, first.base_offset, part.end_offset, first.position, part.end)
-            found.append(part)
-        return found
+            parts.append(part)
+        return parts
 
     def pieces(self, start: int, end: int) -> list[Piece]:
         """Return the bytes from one position to another, as far as they are here."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         for part in self._parts[self._index_at(start) :]:
             if part.start >= end:
                 break
             begin = max(start, part.start)
-            found.append(StoredPiece(part.segment, begin, min(end, part.end) - begin))
-        return found
+            pieces.append(StoredPiece(part.segment, begin, min(end, part.end) - begin))
+        return pieces
 
     def drop_before(self, offset: int) -> None:
         """Drop whole batches below `offset`."""
@@ -145,13 +145,13 @@ class ColdLog:
 
     def truncate_to(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all behind it. Return the position where the rest ends."""
-        found = self.find(offset)
+        batch = self.find(offset)
         parts = self._parts
-        while parts and parts[-1].base_offset >= found.base_offset:
+        while parts and parts[-1].base_offset >= batch.base_offset:
             self._let_go(parts.pop())
-        if parts and parts[-1].end_offset > found.base_offset:
-            parts[-1].end_offset, parts[-1].end = found.base_offset, found.position
-        return found.position
+        if parts and parts[-1].end_offset > batch.base_offset:
+            parts[-1].end_offset, parts[-1].end = batch.base_offset, batch.position
+        return batch.position
 
     def clear(self) -> None:
         for part in self._parts:
@@ -192,7 +192,7 @@ class ColdLog:
             assert before.segment is not after.segment
         for part in parts:
             assert part.segment.holders > 0
-            found = list(part.segment.batches(part.start, part.end))
-            assert found[0].base_offset == part.base_offset
-            assert found[-1].last_offset + 1 == part.end_offset
-            assert found[-1].position + found[-1].size == part.end
+            batches = list(part.segment.batches(part.start, part.end))
+            assert batches[0].base_offset == part.base_offset
+            assert batches[-1].last_offset + 1 == part.end_offset
+            assert batches[-1].position + batches[-1].size == part.end

@@ -98,8 +98,8 @@ class Log(LogContents):
         if index.end_offset < self.log_end_offset:
             index.go_on(self._batches_from(index.end_offset, False), self.log_end_offset)
         upper_bound = index.upper_bound(self.position_of(offset) + size)
-        found = transactions.aborted_between(offset, self.log_end_offset if upper_bound is None else upper_bound)
-        return tuple((each.producer_id, each.first_offset) for each in found)
+        aborted = transactions.aborted_between(offset, self.log_end_offset if upper_bound is None else upper_bound)
+        return tuple((transaction.producer_id, transaction.first_offset) for transaction in aborted)
 
     def update_high_watermark(self, offset: int) -> None:
         """Set the high watermark, held within the log."""

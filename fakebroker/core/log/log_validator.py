@@ -91,7 +91,7 @@ class LogValidator:
         summary = yield from self._walk(records, self._source == Codec.NONE or not is_same_codec)
         timestamps = self._cleared(summary)
         if timestamps is None:
-            each = EachRecord(
+            each_record = EachRecord(
                 header,
                 self._config,
                 self._topic_partition,
@@ -99,9 +99,9 @@ class LogValidator:
                 self._source != Codec.NONE and is_same_codec,
                 self._max_errors,
             )
-            yield from records.feed_all(each, EACH_BYTES)
-            each.check()
-            timestamps = each.earliest_ms, each.largest_ms
+            yield from records.feed_all(each_record, EACH_BYTES)
+            each_record.check()
+            timestamps = each_record.earliest_ms, each_record.largest_ms
         earliest_ms, largest_ms = timestamps
         log_append_time_ms = NO_TIMESTAMP
         if self._config.message_timestamp_type == "LogAppendTime":

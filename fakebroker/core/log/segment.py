@@ -120,13 +120,13 @@ class Segment(Stored):
 
     def epochs_between(self, base_offset: int, end_offset: int) -> list[tuple[int, int]]:
         """Return each leader epoch with its first offset in this range."""
-        found: list[tuple[int, int]] = []
+        epochs: list[tuple[int, int]] = []
         for epoch, offset in self.epochs:
             if offset <= base_offset:
-                found = [(epoch, base_offset)]
+                epochs = [(epoch, base_offset)]
             elif offset < end_offset:
-                found.append((epoch, offset))
-        return found
+                epochs.append((epoch, offset))
+        return epochs
 
     def batches(self, start: int, end: int, window: int = _WINDOW_BYTES) -> Iterator[LoggedBatch]:
         """Yield the batches from one position to another; at both a batch begins or the segment ends. Only their
@@ -217,7 +217,7 @@ class LoggedPiece(Piece):
                 low = middle + 1
             else:
                 high = middle
-        found: list[Part] = []
+        parts: list[Part] = []
         index = low - 1
         while size > 0:
             batch = batches[index]
@@ -225,7 +225,7 @@ class LoggedPiece(Piece):
             stored = batch.stored
             if isinstance(stored, Segment):  # it went out of memory, maybe with others
                 end = begin + min(size, stored.end_position - (first + start))
-                found.append(stored.read(first + start, end - begin))
+                parts.append(stored.read(first + start, end - begin))
                 left = begin + (end - begin)
                 while left >= batch.size and index + 1 < len(batches):
                     left -= batch.size
@@ -233,8 +233,8 @@ class LoggedPiece(Piece):
                     batch = batches[index]
             else:
                 end = min(batch.size, begin + size)
-                found += batch.parts(begin, end)
+                parts += batch.parts(begin, end)
                 index += 1
             start += end - begin
             size -= end - begin
-        return found
+        return parts

@@ -24,8 +24,8 @@ _BATCHES_OF_A_SLICE: Final = 1_024
 
 def max_timestamp_ms(batch: LoggedBatch) -> int:
     """Return the largest timestamp in the header, which the leader has verified."""
-    found: int = read_i64_be(batch.beginning(RECORD_BATCH_OVERHEAD), MAX_TIMESTAMP_AT)
-    return found
+    timestamp_ms: int = read_i64_be(batch.beginning(RECORD_BATCH_OVERHEAD), MAX_TIMESTAMP_AT)
+    return timestamp_ms
 
 
 def first_batch_reaching(log: Log, timestamp_ms: int, offset: int) -> Slices[LoggedBatch | None]:

@@ -138,43 +138,46 @@ class ClientQuotas:
         """Return the entities that have all these kinds, and no others if `strict`, in Kafka's order. Raise
         KafkaError."""
         wanted: dict[str, Filter] = {}
-        for each in filters:
-            _check_filter(each, wanted)
-            wanted[each.kind] = each
+        for component in filters:
+            _check_filter(component, wanted)
+            wanted[component.kind] = component
         if IP in wanted and len(wanted) > 1:
             raise _bad(
                 "Invalid entity filter component combination. IP filter component should not be used with user or "
                 "clientId filter component."
             )
-        exact = {each.kind: each.name for each in wanted.values() if each.how != ANY}
-        found = []
+        exact = {component.kind: component.name for component in wanted.values() if component.how != ANY}
+        entries = []
         for number, entry in enumerate((yield from self.image.found(exact, wanted)), 1):
             named = dict(entry.entity.entries)
             if _matches(named, wanted.values()) and not (strict and len(named) != len(wanted)):
-                found.append(entry)
+                entries.append(entry)
             if number % _ENTRIES_OF_A_SLICE == 0:
                 yield
-        return found
+        return entries
 
 
 def _matches(named: Mapping[str, str | None], filters: Iterable[Filter]) -> bool:
-    return all(each.kind in named and (each.how == ANY or named[each.kind] == each.name) for each in filters)
+    return all(
+        component.kind in named and (component.how == ANY or named[component.kind] == component.name)
+        for component in filters
+    )
 
 
-def _check_filter(each: Filter, before: Mapping[str, Filter]) -> None:
-    if not each.kind:
+def _check_filter(component: Filter, before: Mapping[str, Filter]) -> None:
+    if not component.kind:
         raise _bad("Invalid empty entity type.")
-    if each.kind in before:
-        raise _bad(f"Entity type {each.kind} cannot appear more than once in the filter.")
-    if each.kind not in (USER, CLIENT_ID, IP):
-        raise KafkaError(ErrorCode.unsupported_version, f"Unsupported entity type {each.kind}")
-    if each.how == EXACT:
-        if each.name is None:
+    if component.kind in before:
+        raise _bad(f"Entity type {component.kind} cannot appear more than once in the filter.")
+    if component.kind not in (USER, CLIENT_ID, IP):
+        raise KafkaError(ErrorCode.unsupported_version, f"Unsupported entity type {component.kind}")
+    if component.how == EXACT:
+        if component.name is None:
             raise _bad("Request specified MATCH_TYPE_EXACT, but set match string to null.")
-    elif each.how not in (OF_DEFAULT, ANY):
-        raise _bad(f"Unknown match type {each.how}")
-    elif each.name is not None:
-        how = "MATCH_TYPE_DEFAULT" if each.how == OF_DEFAULT else "MATCH_TYPE_SPECIFIED"
+    elif component.how not in (OF_DEFAULT, ANY):
+        raise _bad(f"Unknown match type {component.how}")
+    elif component.name is not None:
+        how = "MATCH_TYPE_DEFAULT" if component.how == OF_DEFAULT else "MATCH_TYPE_SPECIFIED"
         raise _bad(f"Request specified {how}, but also specified a match string.")
 
 

@@ -135,7 +135,7 @@ class LogCleaner:
             except StoreFullError:
                 return False
         rewriting = next(self._rewritings)
-        for replica in sorted(partition.replicas.values(), key=lambda each: each.log is not leader_log):
+        for replica in sorted(partition.replicas.values(), key=lambda replica: replica.log is not leader_log):
             log = replica.log
             if log.rewriting == old and log.log_end_offset >= end and log.log_start_offset == start_offset:
                 log.rewrite_before(end, fresh, segment, rewriting)

@@ -149,10 +149,10 @@ class Follower:
         """Set whether the follower can fetch: both know of this leadership, and it can reach the leader. A broker in
         controlled shutdown does not fetch (ReplicaManager.applyDelta)."""
         partition, leader_id, brokers = self.partition, self.partition.leader_id, self.partition.brokers
-        asked = self.broker_id if leader_id == NO_LEADER else leader_id
+        source_id = self.broker_id if leader_id == NO_LEADER else leader_id
         is_going = brokers[self.broker_id].in_controlled_shutdown
-        is_known = partition.is_known_to(self.broker_id, asked)
-        self._replica.is_connected = not is_going and is_known and brokers.can_reach(self.broker_id, asked)
+        is_known = partition.is_known_to(self.broker_id, source_id)
+        self._replica.is_connected = not is_going and is_known and brokers.can_reach(self.broker_id, source_id)
 
     def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:
         """Change the behaviour. Records on their way are dropped; a follower that is behind starts anew."""

@@ -162,8 +162,8 @@ class FollowerSet:
 
     def on_reach_change_of(self, partition: Partition, now: Now) -> None:
         """React to a broker that reaches others again, or none, or has another view of the partition."""
-        for each in self._views_of(partition):
-            for follower in self._followers[each]:
+        for view in self._views_of(partition):
+            for follower in self._followers[view]:
                 follower.on_reach_change(now)
 
     def _views_of(self, partition: Partition) -> list[Partition]:
@@ -172,13 +172,13 @@ class FollowerSet:
     def keep_fetch(self, partition: Partition, broker_id: int, config: BrokerConfig, now: Now) -> None:
         """React to a broker that is about to be paused. Its fetches stay parked at the leaders."""
         answers = self._unread.setdefault(broker_id, {})
-        for each in self._views_of(partition):
-            for follower in self._followers[each]:
+        for view in self._views_of(partition):
+            for follower in self._followers[view]:
                 if follower.broker_id == broker_id and follower.waits_in_fetch:
-                    if each.leader_id not in answers:
-                        answers[each.leader_id] = UnreadAnswer(broker_id, config)
-                    follower.unread = answers[each.leader_id]
-                    follower.unread.ask(each, now)
+                    if view.leader_id not in answers:
+                        answers[view.leader_id] = UnreadAnswer(broker_id, config)
+                    follower.unread = answers[view.leader_id]
+                    follower.unread.ask(view, now)
 
     def goes_on(self, broker_id: int, now: Now) -> None:
         """React to the end of a pause: take the responses that lie in the broker's sockets."""
@@ -258,8 +258,8 @@ class FollowerSet:
         else:
             is_somebody = any(
                 _has(selection, follower) and not follower.leads
-                for each, followers in self._followers.items()
-                if selection.topic in (None, each.topic_partition.topic)
+                for partition, followers in self._followers.items()
+                if selection.topic in (None, partition.topic_partition.topic)
                 for follower in followers
             )
         if not is_somebody:

@@ -53,11 +53,11 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> Slices[Tim
     consumer that asks for the end while the high watermark has not reached the start of this leadership."""
     partition = query.partition
     replica = _asked_replica(broker_id, query)
-    found: TimestampAndOffset | None = None
+    timestamp_and_offset: TimestampAndOffset | None = None
     if query.timestamp_ms == MAX_TIMESTAMP:
-        found = yield from _at_max_timestamp(replica.log, partition)
+        timestamp_and_offset = yield from _at_max_timestamp(replica.log, partition)
     elif query.timestamp_ms >= 0:
-        found = yield from _at_or_after(replica.log, partition, query.timestamp_ms)
+        timestamp_and_offset = yield from _at_or_after(replica.log, partition, query.timestamp_ms)
     # In Kafka nothing changes during the search. Here the present state decides.
     replica = _asked_replica(broker_id, query)
     log = replica.log
@@ -74,8 +74,8 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> Slices[Tim
     if query.timestamp_ms == LATEST_TIMESTAMP:
         if not lags_behind_election:
             return TimestampAndOffset(-1, last_fetchable_offset, partition.leader_epoch)
-    elif found is not None and found.offset < last_fetchable_offset:
-        return found
+    elif timestamp_and_offset is not None and timestamp_and_offset.offset < last_fetchable_offset:
+        return timestamp_and_offset
     if lags_behind_election:
         raise KafkaError(
             ErrorCode.offset_not_available,
@@ -100,11 +100,11 @@ def _at_or_after(log: Log, partition: Partition, timestamp_ms: int) -> Slices[Ti
         batch = yield from first_batch_reaching(log, timestamp_ms, offset)
         if batch is None:
             return None
-        found = yield from _first_in(batch, partition, timestamp_ms, log.log_start_offset)
-        if found is None:
+        timestamp_and_offset = yield from _first_in(batch, partition, timestamp_ms, log.log_start_offset)
+        if timestamp_and_offset is None:
             offset = batch.last_offset + 1  # its only matching records are before the start of the log
-        elif found.offset >= log.log_start_offset:  # otherwise they were deleted during the search
-            return found
+        elif timestamp_and_offset.offset >= log.log_start_offset:  # otherwise they were deleted during the search
+            return timestamp_and_offset
 
 
 def _at_max_timestamp(log: Log, partition: Partition) -> Slices[TimestampAndOffset | None]:

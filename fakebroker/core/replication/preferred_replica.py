@@ -33,7 +33,7 @@ def find_preferred_read_replica(partition: Partition, broker_id: int, params: Fe
     rack_id = params.rack_id
     if partition.leader.broker.rack == rack_id:
         return -1
-    found = -1
+    preferred_id = -1
     furthest = (-1, 0, -1)
     for replica in partition.followers:
         if (
@@ -43,6 +43,6 @@ def find_preferred_read_replica(partition: Partition, broker_id: int, params: Fe
             and replica.log_end_offset >= fetch_offset >= replica.log.log_start_offset
         ):
             place = (replica.log_end_offset, replica.last_caught_up_time_ms, replica.broker_id)
-            if found < 0 or place > furthest:
-                found, furthest = replica.broker_id, place
-    return found
+            if preferred_id < 0 or place > furthest:
+                preferred_id, furthest = replica.broker_id, place
+    return preferred_id

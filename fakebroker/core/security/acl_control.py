@@ -71,23 +71,23 @@ class AclControl:
         results: list[list[AclBinding] | KafkaError] = []
         deleted: dict[AclBinding, None] = {}
         tried = 0
-        for each in filters:
+        for acl_filter in filters:
             tried += 1
             if tried % _MATCHED_OF_A_SLICE == 0:
                 yield
-            error = _filter_error(each)
+            error = _filter_error(acl_filter)
             if error is not None:
                 results.append(error)
                 continue
-            found: list[AclBinding] = []
+            bindings: list[AclBinding] = []
             for binding in known:
-                if each.matches(binding):
-                    found.append(binding)
+                if acl_filter.matches(binding):
+                    bindings.append(binding)
                 tried += 1
                 if tried % _MATCHED_OF_A_SLICE == 0:
                     yield
-            results.append(found)
-            deleted.update(dict.fromkeys(found))
+            results.append(bindings)
+            deleted.update(dict.fromkeys(bindings))
         if len(deleted) > _MAX_RECORDS:
             text = f"Cannot remove more than {_MAX_RECORDS} acls in a single delete operation."
             return [KafkaError(ErrorCode.invalid_request, text) for _ in filters]
@@ -100,13 +100,13 @@ class AclControl:
 
 def matching(authorizer: StandardAuthorizer, wanted: AclBindingFilter) -> Slices[list[AclBinding]]:
     """Return the bindings that match the filter."""
-    found: list[AclBinding] = []
+    bindings: list[AclBinding] = []
     for number, binding in enumerate(authorizer.bindings(), 1):
         if wanted.matches(binding):
-            found.append(binding)
+            bindings.append(binding)
         if number % _MATCHED_OF_A_SLICE == 0:
             yield
-    return found
+    return bindings
 
 
 def check(binding: AclBinding) -> None:

@@ -14,5 +14,5 @@ def authorizer_of(class_name: str, super_users: str, allow_everyone_if_no_acl_fo
     these names."""
     if not class_name:
         return None
-    users = {each.strip() for each in super_users.split(";")} - {""}
+    users = {user.strip() for user in super_users.split(";")} - {""}
     return StandardAuthorizer(frozenset(users), allow_everyone_if_no_acl_found)

@@ -21,10 +21,10 @@ def validate(pattern: str) -> None:
     if ":" in pattern:
         _validate_ipv6(pattern)
         return
-    found = _IPV4.fullmatch(pattern)
-    if found is None:
+    match = _IPV4.fullmatch(pattern)
+    if match is None:
         raise ValueError(f"Could not parse [{pattern}]")
-    *octets, bits = map(int, found.groups())
+    *octets, bits = map(int, match.groups())
     for octet in octets:
         if octet > 255:
             raise ValueError(f"Value [{octet}] not in range [0,255]")

@@ -73,15 +73,15 @@ def parse_rules(text: str) -> tuple[_Rule, ...]:
     rules = []
     position, text = 0, text.strip()
     while position < len(text):
-        found = _RULE.match(text, position)
-        if found is None:
+        match = _RULE.match(text, position)
+        if match is None:
             raise ConfigError(f"Invalid rule: `{text[position:]}`")
-        default, pattern, replacement, case = found.groups()
+        default, pattern, replacement, case = match.groups()
         try:
             rules.append(_Rule(None if default else re.compile(pattern), replacement or "", case or ""))
         except re.error as error:
-            raise ConfigError(f"Invalid rule: `{found.group().strip()}`: {error}") from None
-        position = found.end()
+            raise ConfigError(f"Invalid rule: `{match.group().strip()}`: {error}") from None
+        position = match.end()
     return tuple(rules)
 
 
@@ -101,4 +101,4 @@ def rfc2253_name(subject: Sequence[Sequence[tuple[str, str]]]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return _SPECIAL.sub(lambda found: f"\\{found.group()}", value)
+    return _SPECIAL.sub(lambda match: f"\\{match.group()}", value)

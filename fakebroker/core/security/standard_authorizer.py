@@ -89,9 +89,9 @@ class _Rules:
             hosts = [host, WILDCARD]
             if self.networks:
                 hosts += [network for network in self.networks.get(name, ()) if is_in_range(host, network)]
-            for each in hosts:
-                allowed |= self.allowed.get((name, each), 0)
-                denied |= self.denied.get((name, each), 0)
+            for host_pattern in hosts:
+                allowed |= self.allowed.get((name, host_pattern), 0)
+                denied |= self.denied.get((name, host_pattern), 0)
         return allowed, denied
 
 
@@ -166,14 +166,14 @@ class StandardAuthorizer:
             return True
         denying, allowing = _DENYING[operation], _ALLOWING[operation]
         allowed = 0
-        found = False
+        has_acl = False
         for rules in self._matching(kind, name):
-            found = True
+            has_acl = True
             may, must_not = rules.of(subject, host)
             if must_not & denying:
                 return False
             allowed |= may & allowing
-        return bool(allowed) or (self._allow_if_no_acl and not found)
+        return bool(allowed) or (self._allow_if_no_acl and not has_acl)
 
     def _matching(self, kind: ResourceType, name: str) -> Iterator[_Rules]:
         """Return the rules of all patterns that match a resource."""
@@ -181,13 +181,13 @@ class StandardAuthorizer:
         if not rules:
             return
         for literal in (name, WILDCARD):
-            if (found := rules.get((_LITERAL, literal))) is not None:
-                yield found
+            if (matching := rules.get((_LITERAL, literal))) is not None:
+                yield matching
         for length in self._lengths[kind]:
             if length > len(name):
                 return
-            if (found := rules.get((_PREFIXED, name[:length]))) is not None:
-                yield found
+            if (matching := rules.get((_PREFIXED, name[:length]))) is not None:
+                yield matching
 
     def authorize_by_resource_type(
         self, principal: KafkaPrincipal, host: str, operation: AclOperation, kind: ResourceType
@@ -232,6 +232,8 @@ class StandardAuthorizer:
             assert self._lengths[kind] == sorted(set(map(len, prefixes)))
             assert self._counts[kind] == Counter(map(len, prefixes))
             patterns = {
-                (each.pattern_type, each.resource_name) for each in self._bindings if each.resource_type is kind
+                (binding.pattern_type, binding.resource_name)
+                for binding in self._bindings
+                if binding.resource_type is kind
             }
             assert patterns == set(rules)

@@ -69,13 +69,13 @@ class TransactionCoordinator:
         """Give a producer its id and the next epoch. An open transaction is aborted first, and the producer has to
         retry. `expected` is its present id and epoch, if it goes on (KIP-360)."""
         try:
-            found, transit = self._prepare_init(transactional_id, timeout_ms, expected)
+            cached, transit = self._prepare_init(transactional_id, timeout_ms, expected)
         except (KafkaError, Answered) as answer:
             self._refused(answer.code, transactional_id, expected or NOBODY, "InitProducerId")
             then(answer.code, NOBODY)
             return
         if transit.state is PREPARE_EPOCH_FENCE:
-            self.states.points.prepared(found.transaction, transit, "another producer begins with the same id")
+            self.states.points.prepared(cached.transaction, transit, "another producer begins with the same id")
 
             def aborted(error: ErrorCode, _: ProducerIdAndEpoch) -> None:
                 then(ErrorCode.concurrent_transactions if error is _NO_ERROR else error, NOBODY)
@@ -94,7 +94,7 @@ class TransactionCoordinator:
             given = ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch)
             then(error, given if error is _NO_ERROR else NOBODY)
 
-        self.states.append(transactional_id, found.coordinator_epoch, transit, "InitProducerId", written)
+        self.states.append(transactional_id, cached.coordinator_epoch, transit, "InitProducerId", written)
 
     def _prepare_init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
@@ -104,13 +104,13 @@ class TransactionCoordinator:
         if not 0 < timeout_ms <= self._max_timeout_ms():
             raise Answered(ErrorCode.invalid_transaction_timeout)
         now_ms = self._now().wall_ms
-        found = self.states.find(transactional_id)
-        if found is None:
+        cached = self.states.find(transactional_id)
+        if cached is None:
             producer_id = self._generate_producer_id()
-            found = self.states.put_if_not_there(
+            cached = self.states.put_if_not_there(
                 TransactionMetadata.empty(transactional_id, producer_id, timeout_ms, now_ms)
             )
-        transaction, now = found.transaction, found.transaction.now
+        transaction, now = cached.transaction, cached.transaction.now
         if transaction.pending_state is not None:
             raise Answered(ErrorCode.concurrent_transactions)
         if expected is not None and not _may_go_on(now, expected):
@@ -118,14 +118,14 @@ class TransactionCoordinator:
         if now.state in _DECIDED:
             raise Answered(ErrorCode.concurrent_transactions)
         if now.state is ONGOING:
-            return found, transaction.prepare_fence_producer_epoch()
+            return cached, transaction.prepare_fence_producer_epoch()
         expected_epoch = None if expected is None else expected.producer_epoch
         if transaction.is_epoch_exhausted and expected_epoch in (None, now.producer_epoch):
             producer_id = self._generate_producer_id()
-            return found, transaction.prepare_producer_id_rotation(
+            return cached, transaction.prepare_producer_id_rotation(
                 producer_id, timeout_ms, now_ms, record_last_epoch=expected is not None
             )
-        return found, transaction.prepare_increment_producer_epoch(timeout_ms, expected_epoch, now_ms)
+        return cached, transaction.prepare_increment_producer_epoch(timeout_ms, expected_epoch, now_ms)
 
     # AddPartitionsToTxn.
 
@@ -140,8 +140,8 @@ class TransactionCoordinator:
     ) -> None:
         """Add partitions to the transaction. `then` is called when that is replicated."""
         try:
-            found = self._found_of(transactional_id, producer, waits_for_change=True)
-            transaction, now = found.transaction, found.transaction.now
+            cached = self._found_of(transactional_id, producer, waits_for_change=True)
+            transaction, now = cached.transaction, cached.transaction.now
             if now.state in _DECIDED:
                 raise Answered(ErrorCode.concurrent_transactions)
             if now.state is ONGOING and partitions <= now.partitions:
@@ -151,34 +151,36 @@ class TransactionCoordinator:
             then(answer.code)
             return
         transit = transaction.prepare_add_partitions(partitions, self._now().wall_ms, transaction_version)
-        self.states.append(transactional_id, found.coordinator_epoch, transit, api, then)
+        self.states.append(transactional_id, cached.coordinator_epoch, transit, api, then)
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
         """Return the error of each partition, NONE if it is in the transaction, before a leader's first append."""
         try:
-            found = self._found_of(transactional_id, producer)
-            if found.transaction.now.state in _DECIDED:
+            cached = self._found_of(transactional_id, producer)
+            if cached.transaction.now.state in _DECIDED:
                 raise Answered(ErrorCode.concurrent_transactions)
         except (KafkaError, Answered) as answer:
             self._refused(answer.code, transactional_id, producer, "AddPartitionsToTxn")
             return dict.fromkeys(partitions, answer.code)
-        added = found.transaction.now.partitions
-        return {each: _NO_ERROR if each in added else ErrorCode.transaction_abortable for each in partitions}
+        added = cached.transaction.now.partitions
+        return {
+            partition: _NO_ERROR if partition in added else ErrorCode.transaction_abortable for partition in partitions
+        }
 
     def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch, waits_for_change: bool = False) -> Found:
         """Return a valid producer's transaction. `waits_for_change`: refuse a pending change before any fencing."""
         if not transactional_id:
             raise Answered(ErrorCode.invalid_request)
-        found = self.states.find(transactional_id)
-        if found is not None and waits_for_change and found.transaction.pending_state is not None:
+        cached = self.states.find(transactional_id)
+        if cached is not None and waits_for_change and cached.transaction.pending_state is not None:
             raise Answered(ErrorCode.concurrent_transactions)
-        if found is None or found.transaction.now.producer_id != producer.producer_id:
+        if cached is None or cached.transaction.now.producer_id != producer.producer_id:
             raise Answered(ErrorCode.invalid_producer_id_mapping)
-        if found.transaction.now.producer_epoch != producer.producer_epoch:
+        if cached.transaction.now.producer_epoch != producer.producer_epoch:
             raise Answered(ErrorCode.producer_fenced)
-        return found
+        return cached
 
     # EndTxn.
 
@@ -207,10 +209,10 @@ class TransactionCoordinator:
         try:
             if not transactional_id:
                 raise Answered(ErrorCode.invalid_request)
-            found = self.states.find(transactional_id)
-            if found is None:
+            cached = self.states.find(transactional_id)
+            if cached is None:
                 raise Answered(ErrorCode.invalid_producer_id_mapping)
-            transaction = found.transaction
+            transaction = cached.transaction
             is_fence = transaction.pending_state is PREPARE_EPOCH_FENCE
             end = End(producer, result, transaction_version, is_from_client, self._now().wall_ms)
             transit = prepare_end(transaction, end, self._generate_producer_id)
@@ -224,18 +226,18 @@ class TransactionCoordinator:
 
         def decided(error: ErrorCode) -> None:
             if error is _NO_ERROR:
-                self._send_marks(transactional_id, found.coordinator_epoch, producer, result, then)
+                self._send_marks(transactional_id, cached.coordinator_epoch, producer, result, then)
                 return
             if is_fence:
                 try:
                     current = self.states.find(transactional_id)
                 except KafkaError:
                     current = None
-                if current is not None and current.coordinator_epoch == found.coordinator_epoch:
+                if current is not None and current.coordinator_epoch == cached.coordinator_epoch:
                     current.transaction.has_failed_epoch_fence = True
             then(error, NOBODY)
 
-        self.states.append(transactional_id, found.coordinator_epoch, transit, reason, decided)
+        self.states.append(transactional_id, cached.coordinator_epoch, transit, reason, decided)
 
     def _send_marks(
         self,
@@ -247,11 +249,11 @@ class TransactionCoordinator:
     ) -> None:
         """Respond to the producer after the decision is replicated, and send the transaction markers."""
         try:
-            found = self.states.find(transactional_id)
-            assert found is not None
-            if found.coordinator_epoch != coordinator_epoch:
+            cached = self.states.find(transactional_id)
+            assert cached is not None
+            if cached.coordinator_epoch != coordinator_epoch:
                 raise Answered(ErrorCode.not_coordinator)
-            transaction, now = found.transaction, found.transaction.now
+            transaction, now = cached.transaction, cached.transaction.now
             if now.producer_id != producer.producer_id:
                 raise Answered(ErrorCode.invalid_producer_id_mapping)
             bumped = now.transaction_version >= EPOCH_BUMP and now.producer_epoch == producer.producer_epoch + 1
@@ -270,8 +272,8 @@ class TransactionCoordinator:
         self.marker_sender.add(coordinator_epoch, result, transaction, complete)
 
     def _refused(self, error: ErrorCode, transactional_id: str, producer: ProducerIdAndEpoch, api: str) -> None:
-        if error is ErrorCode.producer_fenced and (found := self.states.find(transactional_id)) is not None:
-            self.states.points.fenced(found.transaction, producer, api)
+        if error is ErrorCode.producer_fenced and (cached := self.states.find(transactional_id)) is not None:
+            self.states.points.fenced(cached.transaction, producer, api)
 
     # Work without a request.
 
@@ -285,12 +287,12 @@ class TransactionCoordinator:
 
     def _abort_if_timed_out(self, transactional_id: str, now_ms: int) -> None:
         try:
-            found = self.states.find(transactional_id)
+            cached = self.states.find(transactional_id)
         except KafkaError:
             return
-        if found is None:
+        if cached is None:
             return
-        transaction, now = found.transaction, found.transaction.now
+        transaction, now = cached.transaction, cached.transaction.now
         is_open = now.state is ONGOING and transaction.pending_state is None
         if not is_open or now.start_ms + now.timeout_ms >= now_ms:
             return

@@ -34,14 +34,14 @@ def read_log(log: Log) -> Slices[list[TransactionMetadata]]:
             done += 1
             if done % _RECORDS_OF_A_SLICE == 0:
                 yield
-    found: list[TransactionMetadata] = []
+    transactions: list[TransactionMetadata] = []
     done = 0
     for key, value in written.values():
         read = read_transaction(key, value)
         if read is not None and read[1] is not None:
-            found.append(read[1])
+            transactions.append(read[1])
         done += 1 + len(value) // _BYTES_OF_A_RECORD
         if done >= _RECORDS_OF_A_SLICE:
             done = 0
             yield
-    return found
+    return transactions

@@ -66,27 +66,27 @@ def read_transaction(key: bytes | None, value: bytes | None) -> tuple[str, Trans
     read = decode_record(key, value)
     if read is None:
         return None
-    transactional_id, told = read
-    if told is None:
+    transactional_id, log_value = read
+    if log_value is None:
         return transactional_id, None
-    if not 0 <= told.transaction_status < len(STATES):
-        raise InvalidRecordError(f"Unknown transaction state id {told.transaction_status}.")
+    if not 0 <= log_value.transaction_status < len(STATES):
+        raise InvalidRecordError(f"Unknown transaction state id {log_value.transaction_status}.")
     partitions = [
         TopicPartition(of_topic.topic, partition)
-        for of_topic in told.transaction_partitions or ()
+        for of_topic in log_value.transaction_partitions or ()
         for partition in of_topic.partition_ids
     ]
     now = TransitMetadata(
-        told.producer_id,
-        told.previous_producer_id,
-        told.next_producer_id,
-        told.producer_epoch,
+        log_value.producer_id,
+        log_value.previous_producer_id,
+        log_value.next_producer_id,
+        log_value.producer_epoch,
         NONE,
-        told.transaction_timeout_ms,
-        STATES[told.transaction_status],
+        log_value.transaction_timeout_ms,
+        STATES[log_value.transaction_status],
         frozenset(partitions),
-        told.transaction_start_timestamp_ms,
-        told.transaction_last_update_timestamp_ms,
-        told.client_transaction_version,
+        log_value.transaction_start_timestamp_ms,
+        log_value.transaction_last_update_timestamp_ms,
+        log_value.client_transaction_version,
     )
     return transactional_id, TransactionMetadata(transactional_id, now)

@@ -55,9 +55,9 @@ class _Answer:
 
     def written(self, status: Sequence[ProducePartitionStatus]) -> None:
         errors: dict[TopicPartition, ErrorCode] = {}
-        for each in status:
-            code = each.response.error_code
-            errors[each.topic_partition] = _NO_ERROR if code == 0 else ErrorCode(code)
+        for partition_status in status:
+            code = partition_status.response.error_code
+            errors[partition_status.topic_partition] = _NO_ERROR if code == 0 else ErrorCode(code)
         self.tell(errors, len(status))
 
 
@@ -104,13 +104,13 @@ class MarkWriter:
 
     def _write(self, partitions: Sequence[TopicPartition], mark: Mark, answer: _Answer) -> None:
         marks: dict[Partition, Mark] = {}
-        for each in partitions:
-            found = self._metadata.find_partition(each.topic, each.partition)
-            if found is None:
-                answer.tell_one(each, ErrorCode.unknown_topic_or_partition)
-            elif each.topic == GROUP_METADATA_TOPIC_NAME:
-                self._complete_offsets(each.partition, mark, partial(answer.tell_one, each))
+        for topic_partition in partitions:
+            partition = self._metadata.find_partition(topic_partition.topic, topic_partition.partition)
+            if partition is None:
+                answer.tell_one(topic_partition, ErrorCode.unknown_topic_or_partition)
+            elif topic_partition.topic == GROUP_METADATA_TOPIC_NAME:
+                self._complete_offsets(topic_partition.partition, mark, partial(answer.tell_one, topic_partition))
             else:
-                marks[found] = mark
+                marks[partition] = mark
         if marks:
             write_marks(self._replicas, self._request_timeout_ms(), marks, answer.written, self._clock.now)

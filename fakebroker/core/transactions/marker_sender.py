@@ -142,7 +142,7 @@ class MarkerSender:
         """Drop the transactions that another broker coordinates now."""
         if not self._pending:
             return
-        for transactional_id in [each for each in self._pending if is_of_partition(each)]:
+        for transactional_id in [id_ for id_ in self._pending if is_of_partition(id_)]:
             del self._pending[transactional_id]
 
     def _is_pending(self, pending: PendingCompleteTxn) -> bool:
@@ -263,18 +263,18 @@ class MarkerSender:
             return
         unexpected = codes - _AGAIN - {_NO_ERROR}
         assert not unexpected, f"marks of {pending.transactional_id}: {unexpected}"
-        pending.transaction.remove_partitions([each for each, code in errors.items() if code is _NO_ERROR])
+        pending.transaction.remove_partitions([partition for partition, code in errors.items() if code is _NO_ERROR])
         for again in sorted(codes & _AGAIN):
-            partitions = frozenset(each for each, code in errors.items() if code is again)
+            partitions = frozenset(partition for partition, code in errors.items() if code is again)
             self._again(pending, marker_type, partitions, kafka_name(again))
         self._maybe_complete(pending)
 
     def _is_current(self, pending: PendingCompleteTxn) -> bool:
         try:
-            found = self._states.find(pending.transactional_id)
+            cached = self._states.find(pending.transactional_id)
         except KafkaError:
-            found = None
-        if found is not None and found.coordinator_epoch == pending.coordinator_epoch:
+            cached = None
+        if cached is not None and cached.coordinator_epoch == pending.coordinator_epoch:
             return True
         self._pending.pop(pending.transactional_id, None)
         return False

@@ -162,9 +162,9 @@ class TransactionService:
     def _expiry_matters_ms(self, now: Now) -> int:
         expiration_ms = self._configs.current.transactional_id_expiration_ms
         ends_ms = [
-            each.transaction.now.last_update_ms + expiration_ms
-            for each in self.states.all()
-            if each.transaction.now.state in EXPIRATION_ALLOWED
+            cached.transaction.now.last_update_ms + expiration_ms
+            for cached in self.states.all()
+            if cached.transaction.now.state in EXPIRATION_ALLOWED
         ]
         return now.mono_at(min(ends_ms)) if ends_ms else NEVER_MS
 
@@ -219,8 +219,8 @@ class TransactionService:
     # Requests to other brokers.
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        found = self._metadata.find_partition(partition.topic, partition.partition)
-        return None if found is None or found.leader_id == NO_LEADER else found.leader_id
+        existing = self._metadata.find_partition(partition.topic, partition.partition)
+        return None if existing is None or existing.leader_id == NO_LEADER else existing.leader_id
 
     def send(self, broker_id: int, entry: TxnMarkerEntry, answered: Answered) -> bool:
         peer = self._peer(broker_id)
@@ -250,18 +250,20 @@ class TransactionService:
                 return
             probe = self.replicas.probe
             if probe.listeners:
-                told = tuple([(*each, kafka_name(errors[each])) for each in sorted(errors)])
+                verified = tuple(
+                    [(*topic_partition, kafka_name(errors[topic_partition])) for topic_partition in sorted(errors)]
+                )
                 who = transactional_id, self.replicas.broker_id
-                probe.tell(PartitionsVerified(*probe.times, *who, *producer, adds, told))
+                probe.tell(PartitionsVerified(*probe.times, *who, *producer, adds, verified))
             then(errors)
 
         question = Question(transactional_id, producer, partitions, adds, answered)
         index = self.states.partition_for(transactional_id)
-        found = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
-        if found is None or self._peer(found.leader_id) is None:
+        partition = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
+        if partition is None or self._peer(partition.leader_id) is None:
             question.fail(ErrorCode.coordinator_not_available)
         else:
-            self._questions.add_or_verify_transaction(found.leader_id, question)
+            self._questions.add_or_verify_transaction(partition.leader_id, question)
 
     def _ask(self, broker_id: int, question: Question, answered: Answered) -> None:
         """Send AddPartitionsToTxn to another broker."""
@@ -273,13 +275,13 @@ class TransactionService:
             heard = self._hearing.of(answered)
             tell = heard if peer is self else peer.taken_in_hand(partitions, heard)
 
-            def told(error: ErrorCode) -> None:
+            def on_added(error: ErrorCode) -> None:
                 tell(dict.fromkeys(partitions, error))
 
             try:
-                peer.coordinator.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP, told)
+                peer.coordinator.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP, on_added)
             except KafkaError as error:
-                told(error.code)
+                on_added(error.code)
         else:
             answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
 

@@ -146,12 +146,12 @@ class TransactionStateManager:
         if partition is not None:
             read = yield from read_log(partition.leader_log)
             for number, transaction in enumerate(read, 1):
-                found = loaded.transactions[transaction.transactional_id] = Found(epoch, transaction)
+                cached = loaded.transactions[transaction.transactional_id] = Found(epoch, transaction)
                 state = transaction.now.state
                 if state is ONGOING:
                     self.time_outs.note(transaction)
                 elif state is PREPARE_COMMIT or state is PREPARE_ABORT:
-                    decided.append(found)
+                    decided.append(cached)
                 if number % _LOADED_IN_A_SLICE == 0:
                     yield
         if self._partitions.get(index) is not loaded:
@@ -168,7 +168,7 @@ class TransactionStateManager:
 
     @property
     def is_loading(self) -> bool:
-        return any(each.is_loading for each in self._partitions.values())
+        return any(partition.is_loading for partition in self._partitions.values())
 
     # The state in memory.
 
@@ -190,8 +190,8 @@ class TransactionStateManager:
 
     def _is_current(self, transaction: TransactionMetadata) -> bool:
         loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
-        found = None if loaded is None else loaded.transactions.get(transaction.transactional_id)
-        return found is not None and found.transaction is transaction
+        cached = None if loaded is None else loaded.transactions.get(transaction.transactional_id)
+        return cached is not None and cached.transaction is transaction
 
     def is_current(self, coordinator_epoch: int, transaction: TransactionMetadata) -> bool:
         """Return True if the transaction is coordinated here, in that epoch."""
@@ -206,8 +206,8 @@ class TransactionStateManager:
     def timed_out(self, now_ms: int) -> Iterator[str | None]:
         """Yield the ids of transactions that are open for longer than their timeout; and None at times, as the end of a
         slice."""
-        for each in self.time_outs.over(now_ms):
-            yield None if each is None else each.transactional_id
+        for transaction in self.time_outs.over(now_ms):
+            yield None if transaction is None else transaction.transactional_id
 
     # Appends.
 
@@ -224,16 +224,16 @@ class TransactionStateManager:
         change is dropped, unless `keeps_pending` of the error is True. `reason` is for listeners. Raise
         UNSUPPORTED_VERSION."""
         try:
-            found = self.find(transactional_id)
+            cached = self.find(transactional_id)
         except KafkaError as error:
             then(error.code)
             return
         partition = self._find_partition(self.partition_for(transactional_id))
-        if found is None or found.coordinator_epoch != coordinator_epoch or partition is None:
+        if cached is None or cached.coordinator_epoch != coordinator_epoch or partition is None:
             then(ErrorCode.not_coordinator)
             return
         key, value = transaction_record(transactional_id, transit, self._log_version())
-        self.points.prepared(found.transaction, transit, reason)
+        self.points.prepared(cached.transaction, transit, reason)
         now = self._now()
         data = encode_single(key, value, now.wall_ms)
         change = _Change(self, transactional_id, coordinator_epoch, transit, keeps_pending, then)
@@ -250,21 +250,21 @@ class TransactionStateManager:
         """Complete the change after a successful append, or drop it. Return the error for the client."""
         error = _NONE if append_error is _NONE else _APPEND_ERRORS.get(append_error, append_error)
         try:
-            found = self.find(transactional_id)
+            cached = self.find(transactional_id)
         except KafkaError as problem:
             return problem.code if error is _NONE else error
-        is_same = found is not None and found.coordinator_epoch == coordinator_epoch
+        is_same = cached is not None and cached.coordinator_epoch == coordinator_epoch
         if error is not _NONE:
             self.points.failed(transactional_id, transit, error)
-            if found is not None and is_same and not keeps_pending(error):
-                found.transaction.pending_state = None
+            if cached is not None and is_same and not keeps_pending(error):
+                cached.transaction.pending_state = None
             return error
-        if found is None or not is_same:
+        if cached is None or not is_same:
             return ErrorCode.not_coordinator
-        found.transaction.complete_transition_to(transit)
+        cached.transaction.complete_transition_to(transit)
         self.points.completed(transactional_id, transit)
         if transit.state is ONGOING:
-            self.time_outs.note(found.transaction)
+            self.time_outs.note(cached.transaction)
         return _NONE
 
     # Expiration.
@@ -298,10 +298,12 @@ class TransactionStateManager:
     def _remove(
         self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
     ) -> None:
-        dead = [(each, each.prepare_dead()) for each in expired]
+        dead = [(transaction, transaction.prepare_dead()) for transaction in expired]
         for transaction, transit in dead:
             self.points.prepared(transaction, transit, "transactional.id.expiration.ms is over")
-        records = [Record(transaction_record(each.transactional_id, None, 0)[0], None) for each in expired]
+        records = [
+            Record(transaction_record(transaction.transactional_id, None, 0)[0], None) for transaction in expired
+        ]
 
         def answered(status: list[ProducePartitionStatus]) -> None:
             is_written = status[0].response.error_code == 0

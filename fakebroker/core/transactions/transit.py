@@ -33,10 +33,10 @@ def with_more(before: ByTopic, partitions: frozenset[TopicPartition]) -> ByTopic
     more: dict[str, list[int]] = {}
     for topic, index in partitions:
         more.setdefault(topic, []).append(index)
-    found = dict(before)
+    merged = dict(before)
     for topic, indexes in more.items():
-        found[topic] = sorted({*found.get(topic, ()), *indexes})
-    return sorted(found.items())
+        merged[topic] = sorted({*merged.get(topic, ()), *indexes})
+    return sorted(merged.items())
 
 
 @mypyc_attr(acyclic=True)
@@ -81,10 +81,10 @@ class TransitMetadata:
     def by_topic(self) -> ByTopic:
         """The partitions, as they are written and reported. Do not change the list: it is cached as long as they stay
         the same."""
-        found = self._by_topic
-        if found is None:
-            found = self._by_topic = by_topic(self.partitions)
-        return found
+        grouped = self._by_topic
+        if grouped is None:
+            grouped = self._by_topic = by_topic(self.partitions)
+        return grouped
 
     def with_partitions(
         self, more: frozenset[TopicPartition], *, start_ms: int, last_update_ms: int, transaction_version: int

@@ -146,7 +146,7 @@ class ClassicGroup(Roster):
         """Return True if a consumer may be subscribed to the topic. Unknown subscriptions of consumers count as
         subscribed."""
         topics = self.subscribed_topics
-        return self.uses_consumer_protocol if topics is None else any(topic in each for each in topics)
+        return self.uses_consumer_protocol if topics is None else any(topic in subscription for subscription in topics)
 
     # Validation of requests, and the expiration of offsets.
 

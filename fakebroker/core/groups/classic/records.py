@@ -90,18 +90,18 @@ def loaded_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         value.protocol,
         value.leader,
     )
-    for each in value.members:
+    for member in value.members:
         group.add(
             ClassicGroupMember(
-                each.member_id,
-                each.group_instance_id,
-                each.client_id,
-                each.client_host,
-                each.session_timeout_ms if each.rebalance_timeout_ms == NONE else each.rebalance_timeout_ms,
-                each.session_timeout_ms,
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.session_timeout_ms if member.rebalance_timeout_ms == NONE else member.rebalance_timeout_ms,
+                member.session_timeout_ms,
                 value.protocol_type,
-                (MemberProtocol(value.protocol or "", each.subscription),),
-                each.assignment,
+                (MemberProtocol(value.protocol or "", member.subscription),),
+                member.assignment,
             )
         )
     group.subscribed_topics = group.compute_subscribed_topics()

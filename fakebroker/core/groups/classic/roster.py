@@ -121,11 +121,11 @@ class Roster(Group):
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].awaiting_join is None:
-            joined = (each.member_id for each in self.members.values() if each.awaiting_join is not None)
-            found = next(joined, None)
-            if found is None:
+            joined = (member.member_id for member in self.members.values() if member.awaiting_join is not None)
+            leader_id = next(joined, None)
+            if leader_id is None:
                 return False
-            self.leader_id = found
+            self.leader_id = leader_id
         return True
 
     # The members that the group waits for.

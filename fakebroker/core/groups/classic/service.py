@@ -79,7 +79,7 @@ def leave_group(groups: GroupCoordinator, request: LeaveRequest, answer: Callabl
             answer(response)
         elif response.code is ErrorCode.unknown_member_id:  # the group does not exist
             unknown = ErrorCode.unknown_member_id
-            members = (LeftMember(each.member_id, each.group_instance_id, unknown) for each in request.members)
+            members = (LeftMember(member.member_id, member.group_instance_id, unknown) for member in request.members)
             answer(LeaveAnswer(members=tuple(members)))
         else:
             answer(LeaveAnswer(response.code))

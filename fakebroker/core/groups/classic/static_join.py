@@ -74,7 +74,7 @@ class StaticJoins:
                 )
             )
 
-        assignment = {each.member_id: each.assignment for each in group.members.values()}
+        assignment = {member.member_id: member.assignment for member in group.members.values()}
         return write(group_metadata_record(group, assignment), on_complete)
 
     def _told(

@@ -82,5 +82,5 @@ def _refused(group: ClassicGroup, request: SyncRequest) -> ErrorCode | None:
     return None
 
 
-def _differ(asked: str | None, known: str | None) -> bool:
-    return asked is not None and known is not None and asked != known
+def _differ(requested: str | None, known: str | None) -> bool:
+    return requested is not None and known is not None and requested != known

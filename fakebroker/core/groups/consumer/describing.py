@@ -57,5 +57,9 @@ def _describe_member(member: ConsumerGroupMember, target: Assignment, topics: To
 
 def _named(partitions: Mapping[UUID, Iterable[int]], topics: Topics) -> list[NamedPartitions]:
     """Return the partitions with topic names. Deleted topics are left out."""
-    found = ((topics.topic_by_id(topic_id), indexes) for topic_id, indexes in partitions.items())
-    return [NamedPartitions(topic.topic_id, topic.name, list(indexes)) for topic, indexes in found if topic is not None]
+    topics_and_indexes = ((topics.topic_by_id(topic_id), indexes) for topic_id, indexes in partitions.items())
+    return [
+        NamedPartitions(topic.topic_id, topic.name, list(indexes))
+        for topic, indexes in topics_and_indexes
+        if topic is not None
+    ]

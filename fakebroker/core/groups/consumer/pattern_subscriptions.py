@@ -87,7 +87,7 @@ class PatternSubscriptions:
                 lambda: resolve_regular_expressions(
                     regexes, self._tools.topics, self._tools.wall_ms, change.may_describe
                 ),
-                lambda found: self._on_resolved(group_id, found),
+                lambda resolved: self._on_resolved(group_id, resolved),
             )
 
     def _on_resolved(self, group_id: str, resolved: dict[str, ResolvedRegularExpression]) -> CoordinatorResult[None]:
@@ -97,15 +97,15 @@ class PatternSubscriptions:
         records: list[CoordinatorRecord] = []
         topics = group.members.topics
         bump = False
-        for regex, found in resolved.items():
+        for regex, expression in resolved.items():
             if not group.members.subscribed_to_regex(regex):
                 continue
             before = group.members.resolved(regex) or NEVER_RESOLVED
-            if before.topics != found.topics:
+            if before.topics != expression.topics:
                 bump = True
                 count_topics(topics.counts, before.topics, by_regex=-1)
-                count_topics(topics.counts, found.topics, by_regex=1)
-            records.append(make.regular_expression(group_id, regex, found))
+                count_topics(topics.counts, expression.topics, by_regex=1)
+            records.append(make.regular_expression(group_id, regex, expression))
         metadata = metadata_hash(topics, self._tools.topics)
         if bump or metadata != group.metadata_hash:
             records.append(make.group_epoch(group_id, group.epoch + 1, metadata))

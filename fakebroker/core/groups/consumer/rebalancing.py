@@ -71,14 +71,14 @@ class Rebalancing:
         if not bump and not group.may_have_other_topics():
             return Epoch(group.epoch, group.members.is_homogeneous)
         topics = group.members.topics_if(change.old, change.new)
-        found = metadata_hash(topics, self._tools.topics)
+        current_hash = metadata_hash(topics, self._tools.topics)
         is_known = change.new.member_id in group.members or group.members.by_instance(change.new.instance_id)
         members = len(group.members) + (not is_known)
         alike = topics.are_alike(group.members.regexes_if(change.old, change.new), members)
         epoch = group.epoch
-        if bump or found != group.metadata_hash:
+        if bump or current_hash != group.metadata_hash:
             epoch += 1
-            change.records.append(make.group_epoch(group.group_id, epoch, found))
+            change.records.append(make.group_epoch(group.group_id, epoch, current_hash))
         group.set_topics_checked(epoch)
         if group.has_subscription_metadata:
             change.records.append(make.no_subscription_metadata(group.group_id))
@@ -151,7 +151,7 @@ def _with_member(
 ) -> tuple[dict[str, ConsumerGroupMember], dict[str, Assignment]]:
     """Return the members and their targets after the change. A static member replaces the member that had its instance
     id."""
-    known = {found.member_id: found for found in group.members.all()}
+    known = {other.member_id: other for other in group.members.all()}
     members = {member_id: known[member_id] for member_id in timeline_order(known)}
     targets = group.targets()
     members[member.member_id] = member
@@ -169,11 +169,11 @@ def _topic_ids_of(
 ) -> dict[str, frozenset[UUID]]:
     """Return the ids of the topics that each member subscribes to. Members with equal subscriptions share one set."""
     by_names: dict[SubscribedNames, frozenset[UUID]] = {}
-    found = {}
+    topic_ids = {}
     for member_id, member in members.items():
         names = subscribed_topic_names(member, group.members.resolved)
         ids = by_names.get(names)
         if ids is None:
             ids = by_names[names] = names.topic_ids(tools.topics)
-        found[member_id] = ids
-    return found
+        topic_ids[member_id] = ids
+    return topic_ids

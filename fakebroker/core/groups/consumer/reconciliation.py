@@ -101,9 +101,9 @@ def _next_step(member: ConsumerGroupMember, epoch: int, target: Target, given: C
         missing = [partition for partition in sorted(wanted) if partition not in has]
         free_here = [p for p in missing if p in given_up or given.owner_epoch(topic, p) == -1]
         is_any_unreleased |= len(free_here) < len(missing)
-        for found, here in ((kept, kept_here), (revoked, revoked_here)):
+        for by_topic, here in ((kept, kept_here), (revoked, revoked_here)):
             if here:
-                found[topic] = here
+                by_topic[topic] = here
         if free_here:
             free[topic] = free_here
     if revoked and _holds_any(revoked, given.owned):

@@ -39,10 +39,10 @@ def resolve_regular_expressions(
     for regex in regexes:
         if resolved:
             yield
-        found = yield from _matching(regex, names)
+        matches = yield from _matching(regex, names)
         if may_describe is not None:
-            found = yield from _described(found, may_describe)
-        resolved[regex] = ResolvedRegularExpression(found, version, wall_ms)
+            matches = yield from _described(matches, may_describe)
+        resolved[regex] = ResolvedRegularExpression(matches, version, wall_ms)
     return resolved
 
 
@@ -57,7 +57,7 @@ def _described(names: Iterable[str], may_describe: Callable[[str], bool]) -> Sli
 
 
 def _matching(regex: str, names: Sequence[str]) -> Slices[frozenset[str]]:
-    found: set[str] = set()
+    matches: set[str] = set()
     try:
         pattern = Pattern(regex)
     except PatternError:
@@ -69,5 +69,5 @@ def _matching(regex: str, names: Sequence[str]) -> Slices[frozenset[str]]:
             work = 0
             yield
         if pattern.matches(name):
-            found.add(name)
-    return frozenset(found)
+            matches.add(name)
+    return frozenset(matches)

@@ -98,29 +98,30 @@ class Offsets(GroupManager):
         looked_at = 0
         for topic in request.topics:
             errors: list[tuple[int, ErrorCode]] = []
-            for each in topic.partitions:
+            for commit in topic.partitions:
                 looked_at += 1
                 if looked_at % _OFFSETS_OF_A_SLICE == 0:
                     yield
-                if each.metadata is not None and _length(each.metadata) > longest:
-                    errors.append((each.partition, ErrorCode.offset_metadata_too_large))
+                if commit.metadata is not None and _length(commit.metadata) > longest:
+                    errors.append((commit.partition, ErrorCode.offset_metadata_too_large))
                     continue
                 if validate is not None:
-                    validate(topic.name, each.partition)
-                errors.append((each.partition, ErrorCode.none))
-                key = OffsetCommitKey(request.group_id, topic.name, each.partition)
+                    validate(topic.name, commit.partition)
+                errors.append((commit.partition, ErrorCode.none))
+                key = OffsetCommitKey(request.group_id, topic.name, commit.partition)
                 value = OffsetCommitValue(
-                    each.offset, each.leader_epoch, each.metadata or "", now_ms, expires_ms, topic.topic_id
+                    commit.offset, commit.leader_epoch, commit.metadata or "", now_ms, expires_ms, topic.topic_id
                 )
                 records.append(CoordinatorRecord(key, value))
             response.append(TopicErrors(topic.name, topic.topic_id, errors))
         probe = self._services.environment.probe
         if probe.listeners:
-            who, epoch, told = (request.group_id, request.member_id), request.generation_or_epoch, _committed(records)
+            who, epoch = (request.group_id, request.member_id), request.generation_or_epoch
+            offsets = _committed(records)
             if request.producer is None:
-                probe.tell(OffsetsCommitted(*probe.times, *who, epoch, told))
+                probe.tell(OffsetsCommitted(*probe.times, *who, epoch, offsets))
             else:
-                probe.tell(OffsetsPending(*probe.times, *who, epoch, *request.producer, told))
+                probe.tell(OffsetsPending(*probe.times, *who, epoch, *request.producer, offsets))
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
@@ -139,7 +140,7 @@ class Offsets(GroupManager):
         an unknown group has no offsets. At LATEST a partition with a pending transactional commit gets
         UNSTABLE_OFFSET_COMMIT."""
         topics = None
-        found: list[FetchedTopic] = []
+        fetched: list[FetchedTopic] = []
         looked_at = 0
         group = self._groups.get(request.group_id, epoch)
         if group is not None:
@@ -155,8 +156,8 @@ class Offsets(GroupManager):
                         looked_at += 1
                         if looked_at % _OFFSETS_OF_A_SLICE == 0:
                             yield
-                    found.append(FetchedTopic(name, ZERO_ID, all_offsets))
-            return found
+                    fetched.append(FetchedTopic(name, ZERO_ID, all_offsets))
+            return fetched
         for topic in request.topics:
             partitions = None if topics is None else topics.get(topic.name, epoch)
             offsets: list[FetchedOffset] = []
@@ -175,8 +176,8 @@ class Offsets(GroupManager):
                     offsets.append(FetchedOffset(partition))
                 else:
                     offsets.append(_fetched(partition, value))
-            found.append(FetchedTopic(topic.name, topic.topic_id, offsets))
-        return found
+            fetched.append(FetchedTopic(topic.name, topic.topic_id, offsets))
+        return fetched
 
     def _unstable(self, group_id: str, topic: str, partition: int, epoch: int) -> FetchedOffset | None:
         if epoch != LATEST or not self._pending.has(OffsetCommitKey(group_id, topic, partition)):
@@ -253,11 +254,11 @@ class Offsets(GroupManager):
         overtaken them."""
         taken = yield from self._pending.take(producer_id)
         if taken and self._is_loaded:
-            told = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
+            ended = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
             probe = self._services.environment.probe
             if probe.listeners:
                 result = result_of(is_commit)
-                probe.tell(PendingOffsetsEnded(*probe.times, producer_id, producer_epoch, result, tuple(told)))
+                probe.tell(PendingOffsetsEnded(*probe.times, producer_id, producer_epoch, result, tuple(ended)))
         for number, (key, pending) in enumerate(taken):
             if number % _OFFSETS_OF_A_SLICE == _OFFSETS_OF_A_SLICE - 1:
                 yield

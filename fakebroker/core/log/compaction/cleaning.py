@@ -123,17 +123,17 @@ def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int)
     yield from _each(log, wanted.first_dirty_offset, end, note_keys)
     rules = _rules(log, latest, end, config, now_wall_ms)
     transactions = CleanedTransactions(producers.transactions.aborted_between(log.log_start_offset, end))
-    found: list[LoggedBatch] = []
+    kept: list[LoggedBatch] = []
 
     def keep(batch: LoggedBatch) -> Slices[None]:
         header = read_batch_header(batch.records)
         left = yield from filtered(batch, rules, header, transactions.may_go(batch, header))
         if left is not None:
-            found.append(left)
+            kept.append(left)
 
     yield from _each(log, log.log_start_offset, end, keep)
     yield from latest.drop()
-    return Cleaned(found, transactions.kept)
+    return Cleaned(kept, transactions.kept)
 
 
 def _rules(log: Log, latest: OffsetMap, end: int, config: TopicConfig, now_wall_ms: int) -> Rules:

@@ -27,7 +27,7 @@ class CleanedTransactions:
     to remember."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        self._to_come = [(each.first_offset, each) for each in aborted]
+        self._to_come = [(transaction.first_offset, transaction) for transaction in aborted]
         heapify(self._to_come)
         self._aborted: dict[int, AbortedTransaction] = {}  # by producer id, those open at the present batch
         self._seen: set[int] = set()  # those of them that have a batch

@@ -88,10 +88,10 @@ class Transactions:
         behind it (TransactionIndex.collectAbortedTxns)."""
         aborted = self._aborted
         for index in range(bisect_left(aborted, offset, key=_last_offset), len(aborted)):
-            each = aborted[index]
-            if each.first_offset < upper_bound:
-                yield each
-            if each.last_stable_offset >= upper_bound:
+            transaction = aborted[index]
+            if transaction.first_offset < upper_bound:
+                yield transaction
+            if transaction.last_stable_offset >= upper_bound:
                 return
 
     @property
@@ -104,7 +104,7 @@ class Transactions:
 
     def replace_aborted_before(self, offset: int, aborted: list[AbortedTransaction]) -> None:
         """Set the aborted transactions with a marker before `offset`, after a compaction."""
-        kept = [each for each in aborted if each.last_offset < offset]
+        kept = [transaction for transaction in aborted if transaction.last_offset < offset]
         self._aborted = kept + self._aborted[bisect_left(self._aborted, offset, key=_last_offset) :]
 
     def truncate_to(self, offset: int) -> None:
@@ -119,10 +119,10 @@ class Transactions:
             assert starts == sorted(starts)
         if not self._aborted:
             return
-        marks = [each.last_offset for each in self._aborted]
+        marks = [aborted.last_offset for aborted in self._aborted]
         assert marks == sorted(set(marks))
-        for each in self._aborted:
-            assert each.first_offset < each.last_offset != each.last_stable_offset <= each.last_offset + 1
+        for aborted in self._aborted:
+            assert aborted.first_offset < aborted.last_offset != aborted.last_stable_offset <= aborted.last_offset + 1
 
 
 def _last_offset(transaction: AbortedTransaction) -> int:

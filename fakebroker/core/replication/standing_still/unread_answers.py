@@ -87,18 +87,18 @@ class UnreadAnswer:
         """Read whole batches, as many as the follower asks for, and at least one."""
         read: list[_Brought] = []
         left = self._max_bytes
-        for asked in self._asked:
-            log = asked.partition.leader_log
+        for fetch in self._asked:
+            log = fetch.partition.leader_log
             batches: list[LoggedBatch] = []
             partition_left = min(self._partition_max_bytes, left)
-            for batch in log.batches_from(asked.offset):
+            for batch in log.batches_from(fetch.offset):
                 partition_left -= batch.size
                 if partition_left < 0 and (read or batches):
                     break
                 batches.append(batch)
                 left -= batch.size
             if batches:
-                read.append(_Brought(asked, batches, log.high_watermark))
+                read.append(_Brought(fetch, batches, log.high_watermark))
         return read
 
     def drop(self) -> None:
@@ -112,19 +112,19 @@ class UnreadAnswer:
         self.drop()
         if now.mono_ms > self._given_up_ms:
             return
-        for asked, batches, high_watermark in brought:
-            partition, replica = asked.partition, asked.replica
+        for fetch, batches, high_watermark in brought:
+            partition, replica = fetch.partition, fetch.replica
             log = replica.log
             is_replica = partition.replicas.get(replica.broker_id) is replica and not partition.is_deleted
             has_room = replica.broker.on_disk_full is None
-            if not is_replica or not has_room or log.log_end_offset != asked.offset:
+            if not is_replica or not has_room or log.log_end_offset != fetch.offset:
                 continue
             if log.rewriting != partition.last_leader.log.rewriting:
                 continue
             # Other replicas may have entered an epoch of which this follower does not know. It is not in its epochs
             # yet.
-            replica.leader_epochs.truncate_from_end(asked.offset)
-            _take_cold(asked, batches)
+            replica.leader_epochs.truncate_from_end(fetch.offset)
+            _take_cold(fetch, batches)
             for batch in batches:
                 if batch.base_offset < log.log_end_offset:
                     continue
@@ -136,18 +136,18 @@ class UnreadAnswer:
             log.update_high_watermark(max(log.high_watermark, high_watermark))
 
 
-def _take_cold(asked: _Asked, batches: list[LoggedBatch]) -> None:
+def _take_cold(fetch: _Asked, batches: list[LoggedBatch]) -> None:
     """Copy as out of memory those batches that went out of memory meanwhile in another replica."""
-    own, last = asked.replica, batches[-1]
-    for replica in asked.partition.replicas.values():
+    own, last = fetch.replica, batches[-1]
+    for replica in fetch.partition.replicas.values():
         log = replica.log
-        if replica is not own and log.rewriting == own.log.rewriting and log.is_cold(asked.offset):
-            found = log.batch_at(asked.offset)
-            if (found.base_offset, found.leader_epoch) == (asked.offset, batches[0].leader_epoch):
+        if replica is not own and log.rewriting == own.log.rewriting and log.is_cold(fetch.offset):
+            batch = log.batch_at(fetch.offset)
+            if (batch.base_offset, batch.leader_epoch) == (fetch.offset, batches[0].leader_epoch):
                 own.copy_cold(log, last.last_offset + 1)
                 return
 
 
-def _is_over(asked: _Asked) -> bool:
+def _is_over(fetch: _Asked) -> bool:
     """Return True if another leader or epoch has begun."""
-    return asked.partition.is_deleted or asked.partition.leader_epoch != asked.leader_epoch
+    return fetch.partition.is_deleted or fetch.partition.leader_epoch != fetch.leader_epoch

@@ -139,13 +139,13 @@ def _read(message: bytes) -> dict[str, str]:
     if len(message) > _MOST_BYTES:
         raise _Invalid(f"the message has {len(message)} bytes; at most {_MOST_BYTES} are read")
     try:
-        found = json.loads(message.decode(), object_pairs_hook=_Pairs)
+        parsed = json.loads(message.decode(), object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         raise _Invalid("the message is not JSON in UTF-8") from None
-    if not isinstance(found, _Pairs):
+    if not isinstance(parsed, _Pairs):
         raise _Invalid("the message is not a JSON object")
     fields: dict[str, str] = {}
-    for name, value in found.pairs:
+    for name, value in parsed.pairs:
         if name not in _FIELDS:
             raise _Invalid(f"the field {_shown(name)} is unknown; names are in lower case")
         if name in fields:
@@ -181,7 +181,7 @@ def _begin_ms(date: str) -> int:
     """Return the wall time of `x-amz-date`."""
     match = _DATE.fullmatch(date)
     if match is not None:
-        year, month, day, hour, minute, second = (int(each) for each in match.groups())
+        year, month, day, hour, minute, second = (int(part) for part in match.groups())
         try:
             return (datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
         except ValueError:
@@ -198,7 +198,7 @@ def _expires_s(fields: Mapping[str, str]) -> int:
 
 def _check_host(host: str, hosts: Collection[str]) -> None:
     """Check that the client has connected to the host that it signs. Names of the machine itself are equal."""
-    known = {each.lower().strip("[]") for each in hosts}
+    known = {known_host.lower().strip("[]") for known_host in hosts}
     if not known.isdisjoint(_LOOPBACKS):
         known.update(_LOOPBACKS)
     if known.isdisjoint(_WILDCARDS) and host.lower().strip("[]") not in known:

@@ -84,12 +84,12 @@ def _parse_module(first: _Token, tokens: Iterator[_Token]) -> LoginModule:
 
 def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(text):
-        kind, found = match.lastgroup, match[0]
+        kind, token = match.lastgroup, match[0]
         if kind == "quoted":
-            inner = found[1:-1] if len(found) > 1 and _is_closed(found) else found[1:]
+            inner = token[1:-1] if len(token) > 1 and _is_closed(token) else token[1:]
             yield _Token(_ESCAPE.sub(lambda escape: _unescaped(escape[1]), inner))
         elif kind != "skipped":
-            yield _Token(found if kind == "word" else None, found if kind == "sign" else "")
+            yield _Token(token if kind == "word" else None, token if kind == "sign" else "")
 
 
 def _is_closed(quoted: str) -> bool:

@@ -97,9 +97,9 @@ def _read(message: str) -> tuple[str, str]:
     auth = pairs.get("auth")
     if auth is None:
         raise SaslError("Invalid OAUTHBEARER client first message: 'auth' not specified")
-    found = _AUTH.fullmatch(auth)
-    if found is None:
+    auth_match = _AUTH.fullmatch(auth)
+    if auth_match is None:
         raise SaslError("Invalid OAUTHBEARER client first message: invalid 'auth' format")
-    if found["scheme"].lower() != "bearer":  # Kafka fails while it makes the message of this error
-        raise UnexpectedTokenError(f"the scheme of an OAUTHBEARER login is {found['scheme']}, not Bearer")
-    return match["authzid"] or "", found["token"]
+    if auth_match["scheme"].lower() != "bearer":  # Kafka fails while it makes the message of this error
+        raise UnexpectedTokenError(f"the scheme of an OAUTHBEARER login is {auth_match['scheme']}, not Bearer")
+    return match["authzid"] or "", auth_match["token"]

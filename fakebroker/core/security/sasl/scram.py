@@ -116,8 +116,8 @@ class ScramSaslServer(SaslServer):
             return ""
         if not _is_by_token(_extensions(match)):
             return name
-        found = self._find_token(name)
-        return "" if found is None else found.owner
+        token = self._find_token(name)
+        return "" if token is None else token.owner
 
     def _begin(self, message: str) -> str:
         match = _CLIENT_FIRST.fullmatch(message)
@@ -150,10 +150,10 @@ class ScramSaslServer(SaslServer):
     def _credential(self, username: str) -> Credential:
         if not self.by_token:
             return Credential(self._find_user(username), username)
-        found = self._find_token(username)
-        if found is None:
+        token = self._find_token(username)
+        if token is None:
             raise SaslError(f"Token Authentication failed: Invalid tokenId : {username}")
-        return found
+        return token
 
     def _end(self, message: str, exchange: _Exchange) -> str:
         match = _CLIENT_FINAL.fullmatch(message)

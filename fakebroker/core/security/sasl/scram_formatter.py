@@ -52,13 +52,13 @@ def salted_in_slices(mechanism: ScramMechanism, password: str, salt: bytes, iter
     """Return the same as `salted`, in slices of half a millisecond. It takes several times as long in all."""
     key, hash_name = password.encode(), mechanism.hash_name
     block = hmac.digest(key, salt + b"\0\0\0\1", hash_name)
-    found = int.from_bytes(block, "big")
+    salted = int.from_bytes(block, "big")
     for iteration in range(1, iterations):
         block = hmac.digest(key, block, hash_name)
-        found ^= int.from_bytes(block, "big")
+        salted ^= int.from_bytes(block, "big")
         if iteration % _ITERATIONS_OF_A_SLICE == 0:
             yield
-    return found.to_bytes(len(block), "big")
+    return salted.to_bytes(len(block), "big")
 
 
 def salted(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:

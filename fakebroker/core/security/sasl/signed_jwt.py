@@ -120,10 +120,10 @@ def _check_scope(claims: Mapping[str, Any], name: str) -> None:
     value = claims.get(name)
     given = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     scopes: set[str] = set()
-    for each in given:
-        if not isinstance(each, str | None):
-            raise UnexpectedTokenError(f"{name} has {each!r}, which is no text")
-        scope = (each or "").strip()
+    for given_scope in given:
+        if not isinstance(given_scope, str | None):
+            raise UnexpectedTokenError(f"{name} has {given_scope!r}, which is no text")
+        scope = (given_scope or "").strip()
         if not scope:
             raise TokenRefused(f"{name} value must not contain only whitespace")
         if scope in scopes:
@@ -137,6 +137,6 @@ def _texts(claims: Mapping[str, Any], name: str) -> list[str]:
         return [value]
     if not isinstance(value, list):
         return []
-    if not all(isinstance(each, str) for each in value):
+    if not all(isinstance(element, str) for element in value):
         raise TokenRefused(f"the claim {name} is no list of texts")
     return value

@@ -83,10 +83,10 @@ def _object(part: str) -> Mapping[str, Any]:
     if _is_too_deep(text):
         raise TokenRefused("malformed JSON")
     try:
-        found, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip(_BLANKS))
+        parsed, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip(_BLANKS))
     except (ValueError, RecursionError):
         raise TokenRefused("malformed JSON") from None
-    return {name: _converted(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    return {name: _converted(value) for name, value in parsed.items()} if isinstance(parsed, dict) else {}
 
 
 def _decoded(part: str) -> str:
@@ -116,7 +116,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _converted(value: object) -> object:
     if isinstance(value, list):
-        return [_as_text(each) for each in value]
+        return [_as_text(element) for element in value]
     return value if isinstance(value, int | float) and not isinstance(value, bool) else _as_text(value)
 
 

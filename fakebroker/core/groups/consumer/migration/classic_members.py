@@ -199,13 +199,13 @@ class ClassicMembers:
         group = self._tools.consumer_group(request.group_id)
         answers: list[LeftMember] = []
         leaving: dict[str, ConsumerGroupMember] = {}
-        for each in request.members:
+        for requested in request.members:
             try:
-                member = _leaving_member(group, each)
+                member = _leaving_member(group, requested)
             except KafkaError as error:
-                answers.append(LeftMember(each.member_id, each.group_instance_id, error.code))
+                answers.append(LeftMember(requested.member_id, requested.group_instance_id, error.code))
             else:
-                answers.append(LeftMember(each.member_id, each.group_instance_id))
+                answers.append(LeftMember(requested.member_id, requested.group_instance_id))
                 leaving[member.member_id] = member
         return self._leaving.fence(group, list(leaving.values()), LeaveAnswer(members=tuple(answers)))
 
@@ -264,14 +264,14 @@ def _classic_member(
     if instance_id is None:
         member = group.member(member_id)
     else:
-        found = group.members.by_instance(instance_id)
-        if found is None:
+        static_member = group.members.by_instance(instance_id)
+        if static_member is None:
             raise KafkaError(
                 ErrorCode.unknown_member_id,
                 f"Member with instance id {instance_id} is not a member of group {group.group_id}.",
             )
-        check_instance_is_not_fenced(found, member_id, instance_id)
-        member = found
+        check_instance_is_not_fenced(static_member, member_id, instance_id)
+        member = static_member
     if member.classic is None:
         raise KafkaError(ErrorCode.unknown_member_id, f"Member {member.member_id} does not use the classic protocol.")
     return member, member.classic

@@ -129,7 +129,7 @@ def _records(group: ConsumerGroup) -> list[CoordinatorRecord]:
     return [
         *(make.member_metadata(group_id, member) for member in members),
         make.group_epoch(group_id, group.epoch, group.metadata_hash),
-        *(make.target_assignment(group_id, id_, group.target(id_)) for id_ in (each.member_id for each in members)),
+        *(make.target_assignment(group_id, id_, group.target(id_)) for id_ in (member.member_id for member in members)),
         make.target_assignment_epoch(group_id, target.epoch, target.timestamp_ms),
         *(make.current_assignment(group_id, member) for member in members),
     ]

@@ -178,10 +178,10 @@ class ConsumerGroup(Group):
 
     def member(self, member_id: str) -> ConsumerGroupMember:
         """Return the member. Raises UNKNOWN_MEMBER_ID."""
-        found = self.members.get(member_id)
-        if found is None:
+        member = self.members.get(member_id)
+        if member is None:
             raise self._unknown(member_id)
-        return found
+        return member
 
     def _unknown(self, member_id: str) -> KafkaError:
         return KafkaError(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {self.group_id}.")

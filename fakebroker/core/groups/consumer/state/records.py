@@ -71,7 +71,10 @@ def target_assignment(group_id: str, member_id: str, assignment: Assignment) -> 
     return CoordinatorRecord(
         ConsumerGroupTargetAssignmentMemberKey(group_id, member_id),
         ConsumerGroupTargetAssignmentMemberValue(
-            tuple(TargetTopicPartitions(topic_id, tuple(sorted(found))) for topic_id, found in assignment.items())
+            tuple(
+                TargetTopicPartitions(topic_id, tuple(sorted(partitions)))
+                for topic_id, partitions in assignment.items()
+            )
         ),
     )
 

@@ -77,8 +77,8 @@ class SubscribedNames(NamedTuple):
 def subscribed_topic_names(
     member: ConsumerGroupMember, resolved: Callable[[str], ResolvedRegularExpression | None]
 ) -> SubscribedNames:
-    found = resolved(member.regex) if member.regex else None
-    return SubscribedNames(member.topic_names, found.topics if found else frozenset())
+    expression = resolved(member.regex) if member.regex else None
+    return SubscribedNames(member.topic_names, expression.topics if expression else frozenset())
 
 
 def _existing(names: Collection[str], topics: Topics) -> Iterable[Topic]:
@@ -94,33 +94,33 @@ def topic_ids(names: Collection[str], topics: Topics) -> frozenset[UUID]:
 
 
 def partition_counts(topic_ids: Iterable[UUID], topics: Topics) -> dict[UUID, int]:
-    found = {topic_id: topics.topic_by_id(topic_id) for topic_id in topic_ids}
-    return {topic_id: len(topic.partitions) for topic_id, topic in found.items() if topic is not None}
+    existing = {topic_id: topics.topic_by_id(topic_id) for topic_id in topic_ids}
+    return {topic_id: len(topic.partitions) for topic_id, topic in existing.items() if topic is not None}
 
 
 def metadata_hash(names: Collection[str], topics: Topics) -> int:
     """Return the hash of the topics that exist, a signed number of 64 bits."""
     digest = blake2b(digest_size=8)
-    found = {topic.name: topic for topic in _existing(names, topics)}
-    for name in sorted(found):
-        topic = found[name]
+    existing = {topic.name: topic for topic in _existing(names, topics)}
+    for name in sorted(existing):
+        topic = existing[name]
         digest.update(topic.topic_id.bytes)
         digest.update(f"{len(name)}:{name}:{len(topic.partitions)}".encode())
         for racks in topics.partition_racks(name):
             digest.update(";".join(f"{len(rack)}:{rack}" for rack in sorted(racks)).encode() + b"|")
-    return int.from_bytes(digest.digest(), "big", signed=True) if found else 0
+    return int.from_bytes(digest.digest(), "big", signed=True) if existing else 0
 
 
 def by_id(owned: Mapping[str, Iterable[int]], topics: Topics) -> Assignment:
     """Return the partitions by topic id. Topics that do not exist are left out."""
-    found = ((topics.topic(name), partitions) for name, partitions in owned.items())
-    return {topic.topic_id: frozenset(partitions) for topic, partitions in found if topic is not None}
+    topics_and_partitions = ((topics.topic(name), partitions) for name, partitions in owned.items())
+    return {topic.topic_id: frozenset(partitions) for topic, partitions in topics_and_partitions if topic is not None}
 
 
 def by_name(assignment: Assignment, topics: Topics) -> dict[str, list[int]]:
     """Return the partitions by topic name. Topics that do not exist are left out."""
-    found = ((topics.topic_by_id(topic_id), partitions) for topic_id, partitions in assignment.items())
-    return {topic.name: sorted(partitions) for topic, partitions in found if topic is not None}
+    topics_and_partitions = ((topics.topic_by_id(topic_id), partitions) for topic_id, partitions in assignment.items())
+    return {topic.name: sorted(partitions) for topic, partitions in topics_and_partitions if topic is not None}
 
 
 def as_topic_partitions(assignment: Assignment) -> list[TopicPartitions]:

@@ -40,10 +40,12 @@ class TopicsView:
         return self._metadata.topic_names()
 
     def partition_racks(self, topic: str, /) -> Sequence[Sequence[str]]:
-        racks, found = self._metadata.racks, self._metadata.topic(topic)
-        if not racks or found is None:
+        racks, existing = self._metadata.racks, self._metadata.topic(topic)
+        if not racks or existing is None:
             return ()
-        return [[racks[replica] for replica in each.replicas if replica in racks] for each in found.partitions]
+        return [
+            [racks[replica] for replica in partition.replicas if replica in racks] for partition in existing.partitions
+        ]
 
     def on_topics_changed(self) -> None:
         """Note that topics are new, deleted, or have more partitions."""
